@@ -59,7 +59,7 @@ def read_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     if sys.platform != "linux" or not local or not peer:
         return None
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(_NETLINK_DEADLINE_S)
+        netlink.settimeout(NETLINK_DEADLINE_S)
         index = _find_interface(netlink, local, peer)
         link = None if index is None else _get_link(netlink, index)
     return None if link is None else _describe(link)
@@ -81,12 +81,12 @@ def read_addresses() -> list[IpAddress]:
         return []
     addresses: list[IpAddress] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(_NETLINK_DEADLINE_S)
+        netlink.settimeout(NETLINK_DEADLINE_S)
         for family in (socket.AF_INET, socket.AF_INET6):
             request = _ADDRESS.pack(family, 0, 0, 0, 0)
-            for body in list(_request(netlink, _RTM_GETADDR, _RTM_NEWADDR, request, _NLM_F_DUMP)):
+            for body in list(request_netlink(netlink, _RTM_GETADDR, _RTM_NEWADDR, request, NLM_F_DUMP)):
                 _, _, flags, scope, _ = _ADDRESS.unpack_from(body)
-                attributes = _parse_attributes(body[_ADDRESS.size :])
+                attributes = parse_attributes(body[_ADDRESS.size :])
                 packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
                 if packed is not None and scope < _RT_SCOPE_LINK and not flags & _IFA_F_PASSING:
                     addresses.append(ip_address(packed))
@@ -122,7 +122,7 @@ def _describe(link: "_Link") -> NicInfo:
 
 # rtnetlink(7): a request is a header, a structure and attributes; so is each part of its answer.
 
-_NETLINK_DEADLINE_S: Final = 1.0
+NETLINK_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 _ROUTE: Final = struct.Struct("=8BI")  # struct rtmsg
@@ -133,7 +133,7 @@ _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _RTM_NEWLINK, _RTM_GETLINK = 16, 18
 _RTM_NEWADDR, _RTM_GETADDR = 20, 22
 _RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
-_NLM_F_REQUEST, _NLM_F_DUMP = 1, 0x300
+_NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 _NLA_TYPE_MASK: Final = 0x3FFF  # the other two bits mark nested attributes and network byte order
 _RTA_DST, _RTA_SRC, _RTA_OIF = 1, 2, 4
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
@@ -143,7 +143,7 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_QDISC, _IFLA_LINKINFO = 1, 3, 4, 6
 _IFLA_INFO_KIND: Final = 1
 _IFLA_PARENT_DEV_NAME, _IFLA_PARENT_DEV_BUS_NAME = 56, 57
 
-_Attributes = dict[int, bytes]
+Attributes = dict[int, bytes]
 
 
 class _Link(NamedTuple):
@@ -169,8 +169,8 @@ def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress)
     request = _ROUTE.pack(family, bits, bits, 0, 0, 0, 0, 0, 0)
     for kind, address in ((_RTA_DST, target.packed), (_RTA_SRC, source.packed)):
         request += _ATTRIBUTE.pack(_ATTRIBUTE.size + len(address), kind) + address
-    for body in _request(netlink, _RTM_GETROUTE, _RTM_NEWROUTE, request):
-        index = _parse_attributes(body[_ROUTE.size :]).get(_RTA_OIF)
+    for body in request_netlink(netlink, _RTM_GETROUTE, _RTM_NEWROUTE, request):
+        index = parse_attributes(body[_ROUTE.size :]).get(_RTA_OIF)
         return None if index is None else int.from_bytes(index, sys.byteorder)
     return None
 
@@ -180,7 +180,7 @@ def local_addresses() -> list[str]:
     if sys.platform != "linux":
         return []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(_NETLINK_DEADLINE_S)
+        netlink.settimeout(NETLINK_DEADLINE_S)
         addresses: list[str] = []
         for family in (socket.AF_INET, socket.AF_INET6):
             for _, packed in _get_addresses(netlink, family):
@@ -196,7 +196,7 @@ def interface_families(name: str) -> set[int]:
         return set()
     index = socket.if_nametoindex(name)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(_NETLINK_DEADLINE_S)
+        netlink.settimeout(NETLINK_DEADLINE_S)
         return {
             family
             for family in (socket.AF_INET, socket.AF_INET6)
@@ -209,9 +209,9 @@ def _get_addresses(netlink: socket.socket, family: int) -> list[tuple[int, bytes
     """Return the addresses of a family, each with its interface's index."""
     addresses: list[tuple[int, bytes]] = []
     # The whole dump is read before the socket takes another request.
-    for body in _request(netlink, _RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.pack(family, 0, 0, 0, 0), _NLM_F_DUMP):
+    for body in request_netlink(netlink, _RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.pack(family, 0, 0, 0, 0), NLM_F_DUMP):
         *_, index = _ADDRESS.unpack_from(body)
-        attributes = _parse_attributes(body[_ADDRESS.size :])
+        attributes = parse_attributes(body[_ADDRESS.size :])
         # On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this end's.
         packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
         if packed is not None:
@@ -225,9 +225,9 @@ def _find_by_address(netlink: socket.socket, source: IpAddress) -> int | None:
 
 
 def _get_link(netlink: socket.socket, index: int) -> _Link | None:
-    for body in _request(netlink, _RTM_GETLINK, _RTM_NEWLINK, _LINK.pack(0, 0, index, 0, 0)):
+    for body in request_netlink(netlink, _RTM_GETLINK, _RTM_NEWLINK, _LINK.pack(0, 0, index, 0, 0)):
         _, hardware_type, number, *_ = _LINK.unpack_from(body)
-        attributes = _parse_attributes(body[_LINK.size :])
+        attributes = parse_attributes(body[_LINK.size :])
         mtu = attributes.get(_IFLA_MTU)
         return _Link(
             number=number,
@@ -236,14 +236,16 @@ def _get_link(netlink: socket.socket, index: int) -> _Link | None:
             hardware_address=attributes.get(_IFLA_ADDRESS, b""),
             mtu_bytes=None if mtu is None else int.from_bytes(mtu, sys.byteorder),
             qdisc=_text(attributes.get(_IFLA_QDISC)),
-            kind=_text(_parse_attributes(attributes.get(_IFLA_LINKINFO, b"")).get(_IFLA_INFO_KIND)),
+            kind=_text(parse_attributes(attributes.get(_IFLA_LINKINFO, b"")).get(_IFLA_INFO_KIND)),
             parent_bus=_text(attributes.get(_IFLA_PARENT_DEV_BUS_NAME)),
             parent_device=_text(attributes.get(_IFLA_PARENT_DEV_NAME)),
         )
     return None
 
 
-def _request(netlink: socket.socket, request: int, answer: int, body: bytes, flags: int = 0) -> Iterator[bytes]:
+def request_netlink(
+    netlink: socket.socket, request: int, answer: int, body: bytes, flags: int = 0
+) -> Iterator[bytes]:
     """Yield the body of each part of an answer; none where the kernel answers with an error.
 
     Args:
@@ -263,12 +265,13 @@ def _request(netlink: socket.socket, request: int, answer: int, body: bytes, fla
             if kind == answer:
                 yield data[_HEADER.size : length]
             data = data[max(_align(length), _HEADER.size) :]
-        if not flags & _NLM_F_DUMP:
+        if not flags & NLM_F_DUMP:
             return
 
 
-def _parse_attributes(data: bytes) -> _Attributes:
-    attributes: _Attributes = {}
+def parse_attributes(data: bytes) -> Attributes:
+    """Return the attributes that follow a structure, by their kind; the kernel has checked their sizes."""
+    attributes: Attributes = {}
     offset = 0
     while offset + _ATTRIBUTE.size <= len(data):
         size, kind = _ATTRIBUTE.unpack_from(data, offset)
@@ -391,20 +394,24 @@ def parse_net_dev(text: str, name: str) -> NicCounts | None:
     Columns: bytes packets errs drop fifo frame compressed multicast, received; bytes packets errs drop fifo colls
     carrier compressed, sent. What fifo, frame and carrier count is in errs already (dev_seq_printf_stats of Linux).
     """
+    counts = _find_columns(text, name)
+    if counts is None:
+        return None
+    return NicCounts(
+        received_bytes=counts[0],
+        sent_bytes=counts[8],
+        errors=counts[2] + counts[10],
+        dropped=counts[3] + counts[11],
+        collisions=counts[13],
+    )
+
+
+def _find_columns(text: str, name: str) -> list[int] | None:
     for line in text.splitlines():
         interface, colon, rest = line.partition(":")
-        if not colon or interface.strip() != name:
-            continue
-        counts = [int(word) for word in rest.split() if word.isdecimal()]
-        if len(counts) < _COLUMNS:
-            return None
-        return NicCounts(
-            received_bytes=counts[0],
-            sent_bytes=counts[8],
-            errors=counts[2] + counts[10],
-            dropped=counts[3] + counts[11],
-            collisions=counts[13],
-        )
+        if colon and interface.strip() == name:
+            counts = [int(word) for word in rest.split() if word.isdecimal()]
+            return counts if len(counts) >= _COLUMNS else None
     return None
 
 
@@ -416,6 +423,15 @@ def read_nic_counts(name: str | None) -> NicCounts | None:
         return parse_net_dev(_DEV.read_text(encoding="ascii", errors="replace"), name)
     except (OSError, ValueError):
         return None
+
+
+def read_nic_drops(name: str | None) -> tuple[int, int] | None:
+    """Return the frames that an interface has dropped, received and to be sent; None where it is unknown."""
+    try:
+        columns = None if name is None else _find_columns(_DEV.read_text(encoding="ascii", errors="replace"), name)
+    except (OSError, ValueError):
+        return None
+    return None if columns is None else (columns[3] + columns[4], columns[11] + columns[12])
 
 
 def subtract_nic_counts(before: NicCounts | None, after: NicCounts | None) -> NicCounts | None:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..host.cpu import read_core_times, subtract_core_times
 from ..host.cpu_waits import find_cpu_quotas, read_quota_wait
@@ -24,6 +24,9 @@ from ..model.samples import (
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
+
+if TYPE_CHECKING:
+    from ..host.drop_counters import HostDropReader
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
@@ -80,6 +83,7 @@ class Sampler:
         self._quota_ns: int | None = None
         self._nic = nic
         self._nic_counts: NicCounts | None = None
+        self._drops = _open_drop_reader(nic) if self._has_datagrams else None
 
     def start(self) -> None:
         """Take the first reading: everything before it stays out of the samples."""
@@ -89,6 +93,8 @@ class Sampler:
             self._probe.take_sample()
         self._cores = read_core_times()
         self._nic_counts = read_nic_counts(self._nic)
+        if self._drops is not None:
+            self._drops.take()
         self._workers_ns = self._counters.workers_cpu_ns()
         self._process_ns = time.process_time_ns() + sum(self._workers_ns)
         self._take_waits()
@@ -186,6 +192,7 @@ class Sampler:
             nic=subtract_nic_counts(self._nic_counts, nic_counts),
             probe=None if self._probe is None else self._probe.take_sample(),
             waits=self._take_waits(),
+            drops=None if self._drops is None else self._drops.take(),
         )
         self._latency, self._datagrams = latency, datagrams
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
@@ -221,6 +228,12 @@ class Sampler:
                 if self._has_datagrams:
                     datagrams[direction, session] = self._counters.read_datagrams(direction, session)
         return slots, latency, datagrams
+
+
+def _open_drop_reader(nic: str | None) -> "HostDropReader":
+    from ..host.drop_counters import HostDropReader  # only a UDP run needs it
+
+    return HostDropReader(nic)
 
 
 def _merge_sessions(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:

@@ -183,6 +183,27 @@ class CpuWaits:
 
 
 @dataclass(frozen=True, slots=True)
+class HostDrops:
+    """What the kernel of this end's host dropped during an interval, the packets of other programs included.
+
+    In the order of a packet's way out: `send_buffer` are datagrams that a socket could not send (SndbufErrors),
+    `qdisc` packets of the interface's queueing discipline, `nic_sent` frames of the interface. On the way in:
+    `nic_received` are frames for which the interface or the kernel had no room, `backlog` those of them that found
+    the queue of their core full (softnet_stat), `receive_buffer` are datagrams for which their socket had no room
+    (RcvbufErrors), `receive_invalid` broken ones. `squeezed` is how often a core had to leave packets for later.
+    """
+
+    send_buffer: int | None = None
+    qdisc: int | None = None
+    nic_sent: int | None = None
+    nic_received: int | None = None
+    backlog: int | None = None
+    squeezed: int | None = None
+    receive_buffer: int | None = None
+    receive_invalid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
@@ -194,7 +215,7 @@ class Sample:
 
     `datagrams` has each UDP session, and `delay_variation` each direction whose datagrams this end receives: their
     one-way delays above the shortest one. A sample with `is_drain` follows the last one of a UDP run: it has the
-    datagrams that were still on their way, and counts for no rate.
+    datagrams that were still on their way, and counts for no rate. `drops` has only a UDP run.
     """
 
     end: End
@@ -212,3 +233,4 @@ class Sample:
     datagrams: tuple[DatagramSample, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     delay_variation: tuple[LatencyCounts, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     is_drain: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    drops: HostDrops | None = field(default=None, metadata=OMITTED_AT_DEFAULT)

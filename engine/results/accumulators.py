@@ -15,11 +15,12 @@ from typing import Final
 
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import MIB, SECOND_NS, Direction, End, sender_of
-from ..model.samples import CoreTimes, NicCounts, Sample, SessionSample
+from ..model.samples import CoreTimes, HostDrops, NicCounts, Sample, SessionSample
 from ..model.workload import Workload
 from .confidence import Estimate, RateSeries
 from .counter_sums import (
     add_cores,
+    add_host_drops,
     add_known,
     add_nic_counts,
     core_percents,
@@ -284,7 +285,7 @@ def _time_share(time_ns: int | None, span_ns: int) -> float | None:
 
 @dataclass(slots=True)
 class EndSum:
-    """The CPU times of one end's cores, linkgauge's processes and their waits, and the interface's counters."""
+    """The CPU times of one end's cores, linkgauge's processes and their waits, and the counters of its kernel."""
 
     span_ns: int = 0
     process_ns: int = 0
@@ -293,6 +294,7 @@ class EndSum:
     worker_wait_ns: int | None = None
     quota_wait_ns: int | None = None
     nic: NicCounts | None = None
+    drops: HostDrops | None = None
     _cores: list[CoreTimes] = field(default_factory=list[CoreTimes])
 
     def add(self, sample: Sample) -> None:
@@ -302,6 +304,7 @@ class EndSum:
             self.process_ns += sample.process_cpu_ns
             self.process_span_ns += sample.interval_ns
         self._add_host(sample.busiest_worker_ns, sample.nic, sample.cores or ())
+        self.drops = add_host_drops(self.drops, sample.drops)
         if sample.waits is not None:
             self._add_waits(sample.waits.worker_ns, sample.waits.quota_ns)
 
@@ -311,6 +314,7 @@ class EndSum:
         self.process_ns += other.process_ns
         self.process_span_ns += other.process_span_ns
         self._add_host(other.worker_ns, other.nic, other.cores)
+        self.drops = add_host_drops(self.drops, other.drops)
         self._add_waits(other.worker_wait_ns, other.quota_wait_ns)
 
     def _add_waits(self, worker_ns: int | None, quota_ns: int | None) -> None:

@@ -1,8 +1,9 @@
 """Sums of the counters in samples, of which each may be unknown, and the loads of cores that follow from them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 
-from ..model.samples import CoreTimes, NicCounts
+from ..model.samples import CoreTimes, HostDrops, NicCounts
 
 
 def add_known(total: int | None, value: int | None) -> int | None:
@@ -47,6 +48,18 @@ def add_nic_counts(total: NicCounts | None, counts: NicCounts | None) -> NicCoun
         total.errors + counts.errors,
         total.dropped + counts.dropped,
         total.collisions + counts.collisions,
+    )
+
+
+def add_host_drops(total: HostDrops | None, drops: HostDrops | None) -> HostDrops | None:
+    """Return the sums of a host's drops; None if both are unknown."""
+    if total is None or drops is None:
+        return total or drops
+    return HostDrops(
+        **{
+            field.name: add_known(getattr(total, field.name), getattr(drops, field.name))
+            for field in fields(HostDrops)
+        }
     )
 
 

@@ -24,7 +24,7 @@ from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, ProbeSample, Sam
 from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
 from .accumulators import SampleOrder
-from .counter_sums import add_cores, add_nic_counts, sum_known
+from .counter_sums import add_cores, add_host_drops, add_nic_counts, sum_known
 
 _LEAST: Final = "min_rtt_us"
 _SUMMED: Final = tuple(counter.name for counter in TCP_COUNTERS if counter.is_cumulative)
@@ -184,6 +184,7 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
         nic=reduce(add_nic_counts, (sample.nic for sample in samples)),
         probe=_merge_probes([sample.probe for sample in samples if sample.probe is not None]),
         waits=_merge_waits([sample.waits for sample in samples if sample.waits is not None]),
+        drops=reduce(add_host_drops, (sample.drops for sample in samples)),
     )
 
 

@@ -19,6 +19,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Setting
 from linkgauge.engine.model.samples import (
     CoreTimes,
     CpuWaits,
+    HostDrops,
     LatencyCounts,
     NicCounts,
     ProbeSample,
@@ -104,6 +105,7 @@ def _sample(chance: random.Random, end: End, plan: Plan, settings: Settings, *, 
         if plan.probe and end is End.NEAR
         else None,
         _maybe(chance, CpuWaits(number(10**6), _maybe(chance, number(10**6)))),
+        drops=_maybe(chance, HostDrops(*(_maybe(chance, number(100)) for _ in range(8)))),
     )
 
 

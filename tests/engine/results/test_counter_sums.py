@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.samples import CoreTimes, NicCounts
+from linkgauge.engine.model.samples import CoreTimes, HostDrops, NicCounts
 from linkgauge.engine.results.counter_sums import (
     add_cores,
+    add_host_drops,
     add_known,
     add_nic_counts,
     core_percents,
@@ -39,6 +40,14 @@ def test_the_counters_of_an_interface_add_up_field_by_field() -> None:
     assert add_nic_counts(None, None) is None
     assert add_nic_counts(counts, None) == add_nic_counts(None, counts) == counts
     assert add_nic_counts(counts, counts) == NicCounts(2, 4, 6, 8, 10)
+
+
+def test_the_drops_of_a_host_add_up_field_by_field() -> None:
+    """A counter that one reading does not have changes nothing."""
+    drops = HostDrops(qdisc=3, backlog=0)
+    assert add_host_drops(None, None) is None
+    assert add_host_drops(drops, None) == add_host_drops(None, drops) == drops
+    assert add_host_drops(drops, HostDrops(qdisc=4, nic_sent=5)) == HostDrops(qdisc=7, backlog=0, nic_sent=5)
 
 
 def test_the_load_of_a_host_is_the_mean_of_the_cores_that_were_on() -> None:

@@ -17,6 +17,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.samples import (
     CoreTimes,
     CpuWaits,
+    HostDrops,
     LatencyCounts,
     NicCounts,
     ProbeSample,
@@ -175,6 +176,7 @@ def test_no_field_of_a_sample_is_lost() -> None:
         nic=_fill(NicCounts),
         probe=_fill(ProbeSample, latency=counts),
         waits=_fill(CpuWaits),
+        drops=_fill(HostDrops),
     )
     merged = merge_samples([sample, sample], 9)
     texts = [re.sub(r"\d+", "0", repr(value)) for value in (sample, merged)]
