@@ -47,7 +47,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
 # Base names that several packages have, because each is the same thing in another role: what it is, how it is
 # written, how it is drawn, how it is asked for.
 SAME_ROLE = {
-    *("app", "ceiling", "comparison", "endpoint", "plan", "preset"),
+    *("app", "ceiling", "comparison", "datagram_handshake", "endpoint", "plan", "preset"),
     *("run", "runs", "session", "summary", "sweep"),
 }
 

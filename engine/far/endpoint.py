@@ -1,4 +1,4 @@
-"""The endpoint: a far end that serves many clients at once on one TCP port for control and data."""
+"""The endpoint: a far end that serves many clients at once on one port, TCP for control and data, UDP for data."""
 
 import asyncio
 import contextlib
@@ -28,6 +28,7 @@ from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from ..workloads.mode_trial import ModeChooser
 from .admission import Admission
+from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import format_host, listen
 from .pending import PendingConnection, PendingConnections
@@ -81,6 +82,7 @@ class Endpoint:
         self._log = self._event_log.add
         self._accepts_control = accepts_control
         self._registry: RunRegistry = {}
+        self._datagrams = DatagramListener(self._registry, self.admission, self._log)
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = PendingConnections()
         self._refusals: set[asyncio.Task[None]] = set()
@@ -99,6 +101,7 @@ class Endpoint:
         """Start accepting."""
         self._listener.setblocking(False)
         self._spares = [_open_spare() for _ in range(_SPARES)]
+        self._datagrams.open(self._listener)
         self._accept_task = asyncio.create_task(self._accept())
         self._fork_server = ForkServerLease()  # now, so that the first client does not wait for it
         _log.debug("endpoint listens on %s port %d", *self.address)
@@ -111,6 +114,7 @@ class Endpoint:
             self._accept_task.cancel()
             await asyncio.wait([self._accept_task])
         self._listener.close()
+        await self._datagrams.close()
         for run in self._registry.values():
             run.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
         if self._tasks:

@@ -10,7 +10,13 @@ from .status import LogEntry, LogSink
 
 SUMMARY_INTERVAL_S: Final = 60.0
 MAX_SOURCES: Final = 64
-_REJECTIONS: Final = {"dropped", "refused", "not_accepted"}
+# What repeats of them are called. Of other events each is logged.
+_REJECTIONS: Final = {
+    "dropped": "connection",
+    "refused": "connection",
+    "not_accepted": "connection",
+    "udp_dropped": "datagram",
+}
 _log = logging.getLogger(__name__)
 
 
@@ -70,9 +76,11 @@ class EventLog:
         seconds = max(1, round(time.monotonic() - self._since))
         counts = {source: count for source, count in self._repeated.items() if count}
         for (event, client, text), count in counts.items():
-            self._sink(_summary(event, f"{text}: {_connections(count)} in {seconds} s", client, count, seconds))
+            self._sink(
+                _summary(event, f"{text}: {_count_more(event, count)} in {seconds} s", client, count, seconds)
+            )
         for event, count in self._others.items():
-            text = f"rejected: {_connections(count)} from other addresses or for other reasons in {seconds} s"
+            text = f"rejected: {_count_more(event, count)} from other addresses or for other reasons in {seconds} s"
             self._sink(_summary(event, text, None, count, seconds))
         self._others.clear()
         self._repeated = dict.fromkeys(counts, 0)
@@ -80,8 +88,8 @@ class EventLog:
             self._start_timer()
 
 
-def _connections(count: int) -> str:
-    return f"{count} more connection{'' if count == 1 else 's'}"
+def _count_more(event: str, count: int) -> str:
+    return f"{count} more {_REJECTIONS[event]}{'' if count == 1 else 's'}"
 
 
 def _summary(event: str, text: str, client: str | None, count: int, seconds: int) -> LogEntry:

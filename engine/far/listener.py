@@ -18,14 +18,37 @@ _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 _DOCUMENTATION: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # RFC 5737 and 3849
 _RESOLVE_DEADLINE_S: Final = 1.0
 _IPV6_PARTS: Final = 4
+_PORT_TRIES: Final = 8
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
 def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.socket:
     """Return a listening socket, without an address on all addresses of both families.
 
-    `option` is the command-line option for the port, for the error's text. Raises EndpointError with a remedy.
+    A free port (0) is free for UDP as well. `option` is the command-line option for the port, for the error's text.
+    Raises EndpointError with a remedy.
     """
+    for _ in range(_PORT_TRIES if not port else 0):
+        listener = _listen(bind, port, option)
+        if _is_free_for_udp(listener):
+            return listener
+        listener.close()
+    return _listen(bind, port, option)
+
+
+def _is_free_for_udp(listener: socket.socket) -> bool:
+    with socket.socket(listener.family, socket.SOCK_DGRAM) as sock:
+        try:
+            if listener.family == socket.AF_INET6:
+                only = listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
+            sock.bind(listener.getsockname())
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True
+
+
+def _listen(bind: str | None, port: int, option: str) -> socket.socket:
     try:
         if bind is None:
             if socket.has_dualstack_ipv6():

@@ -274,6 +274,11 @@ class FarRun:
         return self._tickets.secret.run_tag
 
     @property
+    def has_datagrams(self) -> bool:
+        """Whether its sessions have UDP sockets."""
+        return self._plan.workload.is_datagram
+
+    @property
     def has_started(self) -> bool:
         """Whether the near end has started the payload."""
         return self._sampling is not None
@@ -308,11 +313,14 @@ class FarRun:
             self._ending.set_result(RunEnd(reason, detail))
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
-        """Pass an accepted data connection to the worker of its session.
+        """Pass an accepted data connection, or the UDP socket of a session, to the worker of its session.
 
         Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
-        if hello.session == PROBE_SESSION and not self._plan.probe:
+        is_probe = hello.session == PROBE_SESSION
+        if (sock.type == socket.SOCK_DGRAM) is not (self.has_datagrams and not is_probe):
+            raise RemoteProtocolError("a data connection of another protocol than the test's")
+        if is_probe and not self._plan.probe:
             raise RemoteProtocolError("the connection of a probe that the test does not have")
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is over the limit"

@@ -96,7 +96,7 @@ async def open_run(
     check_options(plan.socket)
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
-        if ends.is_data_tunneled and plan.workload.opens_connections:
+        if ends.is_data_tunneled and (plan.workload.opens_connections or plan.workload.is_datagram):
             raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)

@@ -113,7 +113,7 @@ class EndpointLog:
 
 def _rejections(text: str) -> int:
     """Return how many connections a line reports as rejected: a summary of repeated ones has their number."""
-    if not isinstance(text, LogEntry) or text.event not in {"refused", "dropped", "not_accepted"}:
+    if not isinstance(text, LogEntry) or text.event not in {"refused", "dropped", "not_accepted", "udp_dropped"}:
         return 0
     connections = text.fields.get("connections")
     return connections if isinstance(connections, int) else 1

@@ -351,7 +351,7 @@ async def test_a_run_that_finds_no_descriptor_is_declined_with_the_reason() -> N
     """A worker's channel cannot be had: the near end hears why, and the next client is served."""
     far = Far()
     await query_host_info(far.peer)
-    far.limit(resource.RLIMIT_NOFILE, 20)
+    far.limit(resource.RLIMIT_NOFILE, 21)
     with gives_all_back(far):
         with pytest.raises(PeerRefused, match=r"could not be prepared: .*too many open files"):
             await run_once(far.peer)

@@ -31,6 +31,8 @@ _MARKS: Final = {
     "refused": "✗",
     "dropped": "✗",
     "not_accepted": "✗",
+    "udp_dropped": "✗",
+    "no_udp": "▲",
     "open": "▲",
     "not_reloaded": "▲",
     "draining": "◌",

@@ -1,0 +1,177 @@
+"""Open a UDP session at both ends: connect and prove the address at the near end, accept at the far end.
+
+The far end's first part, the challenge, is its listener's (far/datagram_listener.py): here is that of its worker,
+which has the session's own socket. UDP loses datagrams, so the near end repeats each step until it is answered.
+"""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from typing import Final
+
+from ..model.plan import SocketOptions
+from ..protocol.auth import constant_time_equal
+from ..protocol.datagram_handshake import (
+    HELLO_BYTES,
+    DatagramAccepted,
+    DatagramChallenge,
+    DatagramHello,
+    decode_handshake,
+)
+from ..protocol.preamble import DataHello
+from . import sockets
+from .session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec
+
+ANSWER_DEADLINE_S: Final = 3.0
+REPEAT_S: Final = 0.1
+_MAX_REFUSALS: Final = 3  # one may be about a datagram of an earlier socket of this port
+_ACCEPTANCE_DEADLINE_S: Final = 10.0  # a worker may have to be started first
+# The route or the neighbour may return, the queue becomes shorter.
+_PASSING: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENOBUFS}
+_log = logging.getLogger(__name__)
+
+
+async def connect_datagrams(
+    sock: socket.socket, spec: SessionSpec, target: ConnectTarget, options: SocketOptions
+) -> None:
+    """Near end: connect a non-blocking UDP socket, prove its address, and wait until the far end accepts.
+
+    Args:
+        sock: The socket, which stays the caller's.
+        spec: The session.
+        target: The far end's address, and the run to name there.
+        options: The source address and the device to bind to.
+
+    Raises:
+        OSError: no answer, a refusal, or an address that cannot be used, with a remedy.
+    """
+    sockets.bind_source(sock, options)
+    await sockets.connect(sock, target.address)
+    await _Opening(sock, spec, target).complete()
+
+
+class _Opening:
+    """The near end's part of one handshake."""
+
+    def __init__(self, sock: socket.socket, spec: SessionSpec, target: ConnectTarget) -> None:
+        self._sock = sock
+        self._target = target
+        self._secret = bytes.fromhex(spec.secret_hex)
+        self._header = DataHello(
+            run_tag=bytes.fromhex(target.run_tag_hex),
+            token=spec.make_tickets().token(0),
+            direction=spec.direction,
+            session=spec.session,
+            generation=spec.generation,
+            window_bytes=spec.window_bytes,
+        )
+        self._hello = DatagramHello(self._header)
+        self._is_challenged = False
+        self._is_accepted = False
+        self._refusals = 0
+        self._failure: OSError | None = None
+
+    async def complete(self) -> None:
+        """Repeat the hello until the far end has accepted; raise OSError where it does not."""
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + ANSWER_DEADLINE_S
+        while not self._is_accepted:
+            if loop.time() >= deadline_s:
+                raise OSError(NOT_ACCEPTED if self._is_challenged else self._silence_text()) from self._failure
+            was_challenged = self._is_challenged
+            self._send()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(min(loop.time() + REPEAT_S, deadline_s)):
+                    while not self._is_accepted and was_challenged is self._is_challenged:
+                        await _wait_until_readable(self._sock)
+                        self._receive()
+            if self._is_challenged and not was_challenged:
+                deadline_s = loop.time() + _ACCEPTANCE_DEADLINE_S
+
+    def _silence_text(self) -> str:
+        host, port = self._target.host, self._target.port
+        return (
+            f"no UDP came back from {host} port {port} in {ANSWER_DEADLINE_S:g} s; a NAT or firewall on the way "
+            f"lets no UDP through: allow UDP port {port} there, in both directions"
+        )
+
+    def _send(self) -> None:
+        try:
+            self._sock.send(self._hello.pack())
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            self._take_error(error)
+
+    def _receive(self) -> None:
+        """Take in what has arrived."""
+        while True:
+            try:
+                data = self._sock.recv(HELLO_BYTES + 1)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                self._take_error(error)
+                return
+            answer = decode_handshake(data)
+            if isinstance(answer, DatagramChallenge) and constant_time_equal(self._header.token, answer.token):
+                self._hello = DatagramHello(self._header, answer.cookie)
+                self._is_challenged = True
+            elif isinstance(answer, DatagramAccepted) and answer.proves(self._secret):
+                self._is_accepted = True
+                return  # what follows is the session's
+
+    def _take_error(self, error: OSError) -> None:
+        """Raise the error unless it may pass before the deadline."""
+        _log.debug("datagrams to %s: %r", self._target.address, error)
+        self._failure = error
+        if error.errno in _PASSING:
+            return
+        if not isinstance(error, ConnectionRefusedError):
+            raise error
+        self._refusals += 1
+        if self._refusals >= _MAX_REFUSALS:
+            host, port = self._target.host, self._target.port
+            raise OSError(
+                f"{host} answers, but nothing takes UDP on its port {port}: its endpoint could not open that port "
+                "for UDP (its log says so), or another host answers TCP in its place"
+            ) from error
+
+
+async def _wait_until_readable(sock: socket.socket) -> None:
+    """Return once a datagram or an error waits. The loops' own calls for datagrams differ; this one does not."""
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        loop.remove_reader(sock)  # here: uvloop uses the descriptor until this turn of the loop ends
+        if not readable.done():
+            readable.set_result(None)
+
+    loop.add_reader(sock, ready)
+    try:
+        await readable
+    except asyncio.CancelledError:
+        loop.remove_reader(sock)
+        raise
+
+
+def accept_datagrams(sock: socket.socket, spec: SessionSpec) -> None:
+    """Far end: confirm to the near end that a worker has its session. What is lost is asked for again."""
+    with contextlib.suppress(OSError):
+        sock.send(DatagramAccepted.of_session(bytes.fromhex(spec.secret_hex)).pack())
+
+
+def answer_control_datagram(sock: socket.socket, data: bytes | memoryview, spec: SessionSpec) -> bool:
+    """Answer a repeated hello of a session that is open already; return whether the data were the handshake's.
+
+    Call it at both ends for what begins with `CONTROL_MAGIC`. Answers are shorter than what they answer.
+    """
+    datagram = decode_handshake(bytes(data[: HELLO_BYTES + 1]))
+    if isinstance(datagram, DatagramHello) and constant_time_equal(
+        spec.make_tickets().token(0), datagram.header.token
+    ):
+        accept_datagrams(sock, spec)
+    return datagram is not None
