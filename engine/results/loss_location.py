@@ -1,0 +1,126 @@
+"""Where the lost datagrams of a direction were lost: in the sender's host, in the receiver's host, or between them.
+
+Pure. Both kernels count what they drop. The sockets' own counts are exact; those of queues, interfaces and cores
+have other programs' packets in them, so a few are no evidence, and no more are attributed than were lost.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..model.plan import SECOND_NS, End
+from ..model.samples import HostDrops
+
+# Frames of unknown protocols count as drops at many interfaces: bridges and switches send some every second.
+_NOISE: Final = 10
+_NOISE_S: Final = 2
+_MAX_GROUP_BYTES: Final = 65_507
+_MAX_GROUP: Final = 64  # datagrams that one system call sends (UDP_MAX_SEGMENTS until Linux 6.9)
+
+
+@dataclass(frozen=True, slots=True)
+class LossCounts:
+    """The sums of one direction from which its losses are located; None is unknown.
+
+    `send_dropped` and `socket_dropped` are what the kernels counted for the session's own sockets. In mode `rate`
+    (`is_grouped`) a receiver's kernel counts a dropped group of datagrams once.
+    """
+
+    lost: int | None
+    gaps: int | None = None
+    send_dropped: int | None = None
+    socket_dropped: int | None = None
+    datagram_bytes: int | None = None
+    is_grouped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LossPlaces:
+    """The lost datagrams of a direction by their place, in the order of their way; None is unknown.
+
+    `send_queue`: no room in the sender's queue (ENOBUFS, or its queueing discipline), `send_nic`: dropped by its
+    interface. `network`: none of the hosts dropped them. `receive_nic`: dropped by the receiver's interface,
+    `backlog`: the queue of a core was full, `socket`: the socket's buffer was full.
+    """
+
+    send_queue: int | None = None
+    send_nic: int | None = None
+    network: int | None = None
+    receive_nic: int | None = None
+    backlog: int | None = None
+    socket: int | None = None
+
+    @property
+    def sender(self) -> int | None:
+        """The datagrams that the sender's host lost."""
+        return None if self.send_queue is None else self.send_queue + (self.send_nic or 0)
+
+    @property
+    def receiver(self) -> int | None:
+        """The datagrams that the receiver's host lost."""
+        if self.socket is None:
+            return None
+        return self.socket + (self.backlog or 0) + (self.receive_nic or 0)
+
+    def of_end(self, end: End, sender: End) -> int | None:
+        """Return the datagrams that an end's host lost, in a direction with this sender."""
+        return self.sender if end is sender else self.receiver
+
+
+def locate_losses(
+    counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, span_ns: int
+) -> LossPlaces:
+    """Return where datagrams were lost. The places add up to `counts.lost` where all of them are known.
+
+    Args:
+        counts: the sums of the direction.
+        sender: what the sender's kernel dropped meanwhile, of all programs.
+        receiver: what the receiver's kernel dropped meanwhile.
+        span_ns: the time of all sums.
+    """
+    if counts.lost is None:
+        return LossPlaces()
+    left = _Remainder(max(0, counts.lost), _NOISE + _NOISE_S * span_ns // SECOND_NS)
+    sender, receiver = sender or HostDrops(), receiver or HostDrops()
+    # Exact counts first: what they explain is nobody else's.
+    socket = left.take(counts.socket_dropped and counts.socket_dropped * _group_size(counts))
+    refused = left.take(counts.send_dropped)
+    queued = left.take_shared((sender.qdisc or 0) - (counts.send_dropped or 0))
+    send_nic = left.take_shared(sender.nic_sent)
+    backlog = left.take_shared(receiver.backlog)
+    receive_nic = left.take_shared((receiver.nic_received or 0) - (receiver.backlog or 0))
+    return LossPlaces(
+        send_queue=None if refused is None else refused + queued,
+        send_nic=None if refused is None else send_nic,
+        network=None if refused is None or socket is None else left.count,
+        receive_nic=None if socket is None else receive_nic,
+        backlog=None if socket is None else backlog,
+        socket=socket,
+    )
+
+
+def _group_size(counts: LossCounts) -> int:
+    """Return the datagrams in a dropped group: as many as in a usual burst of loss, and as a group can have."""
+    if not counts.is_grouped or not counts.gaps or not counts.datagram_bytes or counts.lost is None:
+        return 1
+    most = min(_MAX_GROUP, _MAX_GROUP_BYTES // counts.datagram_bytes)
+    return max(1, min(most, round(counts.lost / counts.gaps)))
+
+
+class _Remainder:
+    """The losses that no place has been found for yet."""
+
+    def __init__(self, count: int, noise: int) -> None:
+        self.count = count
+        self._noise = noise
+
+    def take(self, dropped: int | None) -> int | None:
+        """Attribute losses to an exact count."""
+        if dropped is None:
+            return None
+        taken = min(self.count, dropped)
+        self.count -= taken
+        return taken
+
+    def take_shared(self, dropped: int | None) -> int:
+        """Attribute losses to a count that other programs' packets are part of; not to a few."""
+        return (self.take(dropped) or 0) if dropped is not None and dropped > self._noise else 0
