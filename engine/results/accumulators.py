@@ -95,6 +95,11 @@ class Histogram:
         middle = [buckets[bisect_left(cumulative, rank)] for rank in ranks]
         return round(sum(self.sums[bucket] / self.counts[bucket] for bucket in middle) / 2)
 
+    @property
+    def mean(self) -> float | None:
+        """The mean of all values, exactly; None where nothing was counted."""
+        return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
+
 
 class SampleOrder:
     """Admits each end's samples in the order of their indexes.
@@ -253,6 +258,11 @@ class SenderSum:
         histogram = self.histograms.get(name)
         return None if histogram is None else histogram.median
 
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a gauge; None where no session reported it."""
+        histogram = self.histograms.get(name)
+        return None if histogram is None else histogram.mean
+
     def time_share(self, name: str) -> float | None:
         """Return the mean share of the sessions' time that a counter of microseconds covers."""
         whole_us = self.span_ns * len(self.sessions) / 1_000
@@ -272,8 +282,9 @@ class SenderSum:
     def retransmitted_share(self) -> float | None:
         """The share of the payload sent again; estimated from segments if the kernel does not report bytes."""
         again = self.counters.get("bytes_retrans")
-        if again is None and self.retransmits is not None:
-            again = self.retransmits * (self.median("mss_bytes") or 0)
+        mss_bytes = self.median("mss_bytes")
+        if again is None and self.retransmits is not None and (mss_bytes is not None or not self.retransmits):
+            again = self.retransmits * (mss_bytes or 0)
         whole = self.counters.get("bytes", 0) + (again or 0)
         return None if again is None or not whole else again / whole
 

@@ -45,18 +45,7 @@ def build_document(
             for period, word in zip_longest(summary.periods, period_verdicts)
         ],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
-        "tcp": {
-            "retransmits": summary.tcp.retransmits,
-            "rtt_us": summary.tcp.rtt_us,
-            "mss_bytes": summary.tcp.mss_bytes,
-            "congestion": summary.tcp.congestion,
-            "mode": None if summary.tcp.mode is None else summary.tcp.mode.value,
-            "mode_choice": "automatic" if plan.mode is None else "requested",
-            "window_granted_bytes": {
-                "near": summary.tcp.window_granted_near_bytes,
-                "far": summary.tcp.window_granted_far_bytes,
-            },
-        },
+        "tcp": _tcp(summary),
         "warnings": list(summary.warnings),
         "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
     }
@@ -200,6 +189,31 @@ def _probe_result(result: ProbeResult | None) -> dict[str, Any] | None:
         "seconds": result.span_ns / SECOND_NS,
         "tcp_rtt_us": result.rtt_us,
     }
+
+
+def _tcp(summary: Summary) -> dict[str, Any]:
+    """Return TCP's values, with the three metrics of RFC 6349."""
+    tcp, delay_us = summary.tcp, summary.buffer_delay_us
+    return {
+        "retransmits": tcp.retransmits,
+        "rtt_us": tcp.rtt_us,
+        "mss_bytes": tcp.mss_bytes,
+        "congestion": tcp.congestion,
+        "mode": None if tcp.mode is None else tcp.mode.value,
+        "mode_choice": "automatic" if summary.plan.mode is None else "requested",
+        "window_granted_bytes": {
+            "near": tcp.window_granted_near_bytes,
+            "far": tcp.window_granted_far_bytes,
+        },
+        "transfer_time_ratio": _figure(summary.transfer_time_ratio),
+        "efficiency_percent": _figure(summary.efficiency_percent),
+        "buffer_delay_percent": _figure(summary.buffer_delay_percent),
+        "buffer_delay_ms": None if delay_us is None else round_figure(delay_us / 1_000),
+    }
+
+
+def _figure(value: float | None) -> float | None:
+    return None if value is None else round_figure(value)
 
 
 def _latency(latency: LatencySummary | None) -> dict[str, float] | None:

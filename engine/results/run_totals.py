@@ -196,6 +196,7 @@ class OpenSockets:
         mss_bytes = sent.median("mss_bytes")
         if mss_bytes is None:
             mss_bytes = _least(facts.mss_bytes for facts in senders)
+        again = sent.retransmitted_share
         return TcpSummary(
             retransmits=sent.retransmits,
             rtt_us=sent.median("rtt_us"),
@@ -204,6 +205,9 @@ class OpenSockets:
             window_granted_near_bytes=self._granted(End.NEAR),
             window_granted_far_bytes=self._granted(End.FAR),
             mode=self.mode(workload),
+            mean_rtt_us=sent.mean("rtt_us"),
+            min_rtt_us=sent.min_rtt_us,
+            efficiency_percent=None if again is None else 100 * (1 - again),
         )
 
     def _senders(self, workload: Workload) -> list[SocketInfo]:

@@ -83,7 +83,9 @@ class CpuSummary:
 class TcpSummary:
     """TCP of a run: `rtt_us` is the median over senders and samples, the granted windows the smallest.
 
-    `mode` is how payload moved: what the senders did, or `discard` where a receiver dropped it.
+    `mode` is how payload moved: what the senders did, or `discard` where a receiver dropped it. `mean_rtt_us` is
+    the mean of the same round trips, `min_rtt_us` the shortest one that a kernel reported. `efficiency_percent` is
+    the share of the transmitted payload that was not a retransmission (TCP Efficiency of RFC 6349, section 4.3).
     """
 
     retransmits: int | None
@@ -93,6 +95,9 @@ class TcpSummary:
     window_granted_near_bytes: int | None
     window_granted_far_bytes: int | None
     mode: Mode | None = None
+    mean_rtt_us: float | None = None
+    min_rtt_us: int | None = None
+    efficiency_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +133,48 @@ class Summary:
     warnings: tuple[str, ...]
     end: RunEnd
     probe: ProbeSummary | None = None
+
+    @property
+    def transfer_time_ratio(self) -> float | None:
+        """How often the ideal time a transfer of these bytes takes (TCP Transfer Time Ratio of RFC 6349).
+
+        The ideal is the payload rate of the line by the wire model. None without a line, for several settings, and
+        for a rate that no such line carries.
+        """
+        total, directions = self.measured.total, {period.settings.direction for period in self.periods}
+        if not self._is_tcp_stream or total is None or not total.bytes or len(directions) != 1:
+            return None
+        expected = self.expectation[directions.pop()]
+        if expected is None or not expected.most_bit_s or expected.is_exceeded_by(total.bit_s):
+            return None
+        return expected.most_bit_s / total.bit_s
+
+    @property
+    def base_rtt_us(self) -> float | None:
+        """The round trip of the path without its queues: the shortest one, of the idle probe's or of TCP's."""
+        idle = None if self.probe is None or self.probe.idle is None else self.probe.idle.latency
+        shortest = (self.tcp.min_rtt_us, None if idle is None else idle.min_ns / 1_000)
+        return min((rtt_us for rtt_us in shortest if rtt_us), default=None)
+
+    @property
+    def buffer_delay_us(self) -> float | None:
+        """How much longer the mean round trip was than that of the path without its queues."""
+        base_us, mean_us = self.base_rtt_us, self.tcp.mean_rtt_us
+        if not self._is_tcp_stream or base_us is None or mean_us is None:
+            return None
+        return max(0.0, mean_us - base_us)
+
+    @property
+    def buffer_delay_percent(self) -> float | None:
+        """The buffer delay in percent of the path's own round trip (RFC 6349, section 4.3)."""
+        base_us, delay_us = self.base_rtt_us, self.buffer_delay_us
+        return None if not base_us or delay_us is None else 100 * delay_us / base_us
+
+    @property
+    def efficiency_percent(self) -> float | None:
+        """TCP Efficiency of RFC 6349 (see TcpSummary); None where payload is not a stream over TCP."""
+        return self.tcp.efficiency_percent if self._is_tcp_stream else None
+
+    @property
+    def _is_tcp_stream(self) -> bool:
+        return self.plan.workload.is_bulk and not self.plan.workload.is_datagram

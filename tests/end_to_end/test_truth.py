@@ -283,6 +283,7 @@ CHECKS = {
     "as it should be": ("100mb-fd",),
     "ten per cent slow": ("100mb-fd", "--slow", "10"),
     "wrong MTU": ("atm155-9180", "--wrong-mtu", "1500"),
+    "lossy": ("10mb-fd", "--loss", "2"),
 }
 
 
@@ -324,6 +325,31 @@ def test_a_link_that_is_ten_per_cent_slow_is_short(checks: dict[str, tuple[int, 
     status, document = checks[name]
     assert (status, document["verdict"]) == (1, "short")
     assert document["measured"]["out"]["mbit_s"] == carried
+
+
+def test_the_transfer_time_ratio_is_that_of_the_link(checks: dict[str, tuple[int, Any]]) -> None:
+    """The line as it should be, in what it carries for a preset without timestamps; a tenth less takes longer."""
+    for name, carried in (("as it should be", 1.0), ("ten per cent slow", 0.9)):
+        document = checks[name][1]
+        ideal = 100 * 1460 / 1538
+        assert document["tcp"]["transfer_time_ratio"] == pytest.approx(
+            ideal / document["measured"]["out"]["mbit_s"], rel=0.001
+        )
+        assert document["tcp"]["transfer_time_ratio"] == pytest.approx(1460 / 1448 / carried, rel=0.02)
+
+
+def test_the_efficiency_is_what_the_link_does_not_lose(checks: dict[str, tuple[int, Any]]) -> None:
+    """Of a lossy link that is 2 %, as far as a few hundred packets can show; of another one next to nothing."""
+    assert 90 < checks["lossy"][1]["tcp"]["efficiency_percent"] < 99.7
+    assert checks["as it should be"][1]["tcp"]["efficiency_percent"] > 98
+
+
+def test_the_buffer_delay_is_the_queue_of_the_link(light: dict[str, Future[Any]]) -> None:
+    """A stream waits in the queue before a slow line, as the probe does."""
+    document = light["measure_queue"].result()
+    tcp, idle_ms = document["tcp"], document["latency"]["idle_us"]["min"] / 1_000
+    assert tcp["buffer_delay_ms"] > 1.2
+    assert 0 < 100 * tcp["buffer_delay_ms"] / tcp["buffer_delay_percent"] <= 1.001 * idle_ms
 
 
 def test_a_link_with_a_wrong_mtu_is_named_as_such(checks: dict[str, tuple[int, Any]]) -> None:

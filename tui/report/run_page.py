@@ -34,6 +34,7 @@ from ..text.summary import (
     rate_rows,
     tcp_text,
     transaction_rows,
+    transfer_text,
     warmup_text,
 )
 from .html import render
@@ -89,6 +90,7 @@ class _RunView:
     sessions: _Rows
     hidden_sessions: int
     tcp: str
+    transfer: str
     warnings: Sequence[str]
     details: Sequence[tuple[str, str]]
     method: Sequence[str]
@@ -158,6 +160,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         sessions=sessions[:_MAX_SESSIONS],
         hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
         tcp=tcp_text(summary),
+        transfer=transfer_text(summary),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
         method=list(_method(summary)),

@@ -257,6 +257,20 @@ def tcp_text(summary: Summary) -> str:
     return ", ".join(filter(None, (*_tcp_words(tcp), congestion, mode_text(summary), windows)))
 
 
+def transfer_text(summary: Summary) -> str:
+    """Return the three metrics of RFC 6349 in one line, those that are known; empty where none is."""
+    ratio, efficiency = summary.transfer_time_ratio, summary.efficiency_percent
+    delay_us, delay_percent = summary.buffer_delay_us, summary.buffer_delay_percent
+    words: list[str] = []
+    if ratio is not None:
+        words.append(f"transfer time ratio {numbers.number(ratio, 2)}")
+    if efficiency is not None:
+        words.append(f"TCP efficiency {numbers.percent(efficiency, 2, mark=100)}")
+    if delay_us is not None:
+        words.append(f"buffer delay {numbers.round_trip(delay_us)} ({numbers.percent(delay_percent, 0)})")
+    return ", ".join(words)
+
+
 def mode_text(summary: Summary, *, is_short: bool = False) -> str:
     """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
     mode = summary.tcp.mode

@@ -40,6 +40,38 @@ def test_a_constant_value_is_reported_exactly() -> None:
     assert _median([123_457] * 9) == 123_457
 
 
+@given(st.lists(st.integers(0, 2**40), min_size=1), st.integers(0, 100))
+def test_a_mean_is_that_of_all_values_whatever_their_buckets(values: list[int], split: int) -> None:
+    """Buckets keep the sums of their values; two histograms have the mean of all values together."""
+    first, second = Histogram(), Histogram()
+    for value in values[:split]:
+        first.add(value)
+    for value in values[split:]:
+        second.add(value)
+    first.extend(second)
+    assert first.mean == pytest.approx(statistics.fmean(values))
+    assert Histogram().mean is None
+
+
+@pytest.mark.parametrize(
+    ("counters", "share"),
+    [
+        ({"bytes_retrans": 2_000}, 0.02),
+        ({"bytes_retrans": 0}, 0.0),
+        ({"retransmits": 2, "mss_bytes": 1_000}, 0.02),
+        ({"retransmits": 0}, 0.0),
+        ({"retransmits": 2}, None),  # of unknown size
+        ({}, None),
+    ],
+)
+def test_the_share_sent_again_is_unknown_where_its_size_is(counters: dict[str, int], share: float | None) -> None:
+    """98,000 bytes arrived of 100,000."""
+    sums = SenderSum()
+    part = SessionSample(Direction.OUT, 1, 98_000, **counters)
+    sums.add(Sample(End.NEAR, 0, SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
+    assert sums.retransmitted_share == share
+
+
 def _sender_sum(windows: list[int | None], session: int = 1) -> SenderSum:
     """Return the sum of a session's samples with these windows of the other end."""
     sums = SenderSum()

@@ -147,6 +147,29 @@ def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
     )
     tcp = meter.summary().tcp
     assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (3, 250, 1448)
+    assert tcp.mean_rtt_us == pytest.approx((100 + 250 + 9000) / 3)
+
+
+@pytest.mark.parametrize("flow", Direction.DUPLEX.flows)
+def test_the_efficiency_is_the_share_of_the_sent_payload_that_arrived_first(flow: Direction) -> None:
+    """The example of RFC 6349: 2,000 of 102,000 bytes were sent twice. The warm-up's do not count."""
+    meter, sender = Meter(), End.NEAR if flow is Direction.OUT else End.FAR
+    again = {"bytes_retrans": 1_000, "min_rtt_us": 80}
+    feed_all(
+        meter,
+        started(Settings(flow, 2)),
+        sampled(sender, 0, SessionSample(flow, 1, 9, bytes_retrans=10**6), settings=Settings(flow, 2), warmup=True),
+        sampled(
+            sender,
+            1,
+            SessionSample(flow, 1, 60_000, **again),
+            SessionSample(flow, 2, 40_000, **(again | {"min_rtt_us": 70})),
+            settings=Settings(flow, 2),
+        ),
+    )
+    tcp = meter.summary().tcp
+    assert tcp.efficiency_percent == pytest.approx(100 * 100_000 / 102_000)
+    assert tcp.min_rtt_us == 70
 
 
 def test_tcp_is_unknown_where_no_sender_reported() -> None:
@@ -155,6 +178,7 @@ def test_tcp_is_unknown_where_no_sender_reported() -> None:
     feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
     tcp = meter.summary().tcp
     assert (tcp.retransmits, tcp.rtt_us, tcp.mss_bytes) == (None, None, None)
+    assert tcp.mean_rtt_us is tcp.min_rtt_us is tcp.efficiency_percent is None
 
 
 def facts(end: End, number: int, granted: int | None, flow: Direction = Direction.OUT) -> Opened:

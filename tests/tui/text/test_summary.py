@@ -97,6 +97,19 @@ def test_unknown_values_of_tcp_are_left_out() -> None:
     )
 
 
+def test_the_metrics_of_rfc_6349_stand_in_one_line() -> None:
+    """Those that are known; an efficiency just short of all of it is not rounded to 100."""
+    tcp = replace(TCP, mean_rtt_us=32_000.0, min_rtt_us=25_000, efficiency_percent=99.9999)
+    assert (
+        plain(rows.transfer_text(summary(RATE, tcp=tcp))) == "TCP efficiency 99.99 %, buffer delay 7.00 ms (28 %)"
+    )
+    expected = Expectation(out=replace(EXPECTED, most_bit_s=1_411_500_000))
+    periods = (Period(Settings(), expected, PerDirection(RATE, None, RATE)),)
+    slow = replace(summary(RATE, periods=periods), expectation=expected)
+    assert plain(rows.transfer_text(slow)) == "transfer time ratio 1.50"
+    assert rows.transfer_text(summary(RATE)) == ""
+
+
 def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
     """Only a regular end has a verdict."""
     lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NO VERDICT: gone"))

@@ -29,6 +29,7 @@ from ...text.summary import (
     rate_rows,
     tcp_text,
     transaction_rows,
+    transfer_text,
     warmup_text,
 )
 
@@ -224,6 +225,8 @@ def _cpu(summary: Summary) -> Padding:
 def _notes(summary: Summary) -> Padding:
     grid = _grid()
     grid.add_row("tcp", tcp_text(summary))
+    if transfer := transfer_text(summary):
+        grid.add_row("RFC 6349", transfer)
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
     grid.add_row("ended", end_words(summary.end))

@@ -1,6 +1,7 @@
 """The summary of a run as text."""
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -130,8 +131,9 @@ def test_warnings_and_names_of_a_peer_cannot_drive_the_terminal() -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_the_summary_fits_the_terminal(width: int) -> None:
     """It wraps, and loses no number."""
-    tcp = TcpSummary(12, 210, 1_448, "cubic", 57_344, 28_672)
+    tcp = TcpSummary(12, 210, 1_448, "cubic", 57_344, 28_672, None, 320.0, 250, 98.04)
     text = text_of(summary(tcp=tcp, warnings=("the window is less than was asked for " * 5,)), width=width)
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
     assert "12 retransmits" in text
     assert "941.0" in text
+    assert re.search(r"RFC 6349\s+TCP efficiency\s98.04\s%", text)
