@@ -15,6 +15,7 @@ from ..model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
 from ..model.peer import client_network
 from ..model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ..model.workload import Workload
+from .datagram_limits import DatagramLimits
 from .memory import SessionWindows, count_connections, estimate_memory, merge_windows
 from .status import ClientStatus, RunStatus
 
@@ -126,9 +127,7 @@ class Admission:
                 check_cores(plan.far_cores, "far cores")
             except PlanError as error:
                 raise RequestDeclined(f"--{error.field.replace(' ', '-')} {error.problem}") from error
-        limit_s = self.limits.duration_s
-        if plan.duration_ns is not None and plan.duration_ns > limit_s * SECOND_NS:
-            raise LimitReached(f"a run of {plan.duration_ns / SECOND_NS:g} s is too long", "duration_s", limit_s)
+        DatagramLimits(self.limits, plan.workload).check_plan(plan)
         self._check_sizes(plan)
         if carried_bit_s > self.limits.rate_bit_s:
             text = "the endpoint is busy with other tests; try again later"

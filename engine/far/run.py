@@ -19,6 +19,7 @@ from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.sampler import Sampler
+from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import (
     AddressRefused,
     ConnectionClosed,
@@ -56,6 +57,7 @@ from ..workers.pool import WorkerPool
 from ..workloads.mode_trial import ModeChooser
 from ..workloads.session_handshake import SessionSpec
 from .admission import Admission, AdmittedClient, ConnectBackLimit
+from .datagram_limits import DatagramLimits, DatagramTraffic
 from .listener import format_host
 from .memory import SessionWindows, windows_of
 from .status import LogEntry, LogSink, RunStatus
@@ -68,6 +70,7 @@ _MAX_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
 _REPORT_DIVISOR: Final = 200
 _FREE_REPORT_BYTES: Final = 4_096
 _MAX_REPORT_PAUSE_NS: Final = SECOND_NS
+_ARRIVALS: Final = [DATAGRAM_COUNTER_NAMES.index(name) for name in ("received", "duplicates", "late")]
 _log = logging.getLogger(__name__)
 
 RunRegistry = dict[bytes, "FarRun"]
@@ -244,11 +247,13 @@ class FarRun:
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
         self._tickets = TicketCheck(control.derive_run_secret(self.nonce))
         self._connect_back = ConnectBackLimit(limits, plan.workload)
+        self._datagram_limits = DatagramLimits(limits, plan.workload)
         self._control = control
         self._plan = plan
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
+        own_plan = replace(plan, settings=self._datagram_limits.cap(plan.settings))
         self.pool = WorkerPool(
-            End.FAR, plan, self._handle_worker_event, self._handle_worker_loss, limits.workers, mode
+            End.FAR, own_plan, self._handle_worker_event, self._handle_worker_loss, limits.workers, mode
         )
         nic = ends.far.nic
         self._near_reads_waits = ends.near.reads_waits
@@ -379,10 +384,11 @@ class FarRun:
             text = f"{change.settings.sessions} sessions are too many"
             raise LimitReached(text, "sessions", self._limits.sessions)
         self._connect_back.check_settings(change.settings)
+        self._datagram_limits.check_settings(change.settings)
         self._reserve(windows_of(change.settings))
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
-        self.pool.apply_change(change)
+        self.pool.apply_change(replace(change, settings=self._datagram_limits.cap(change.settings)))
 
     def _is_report_due(self) -> bool:
         """Return whether a report leaves the link to the payload, or has not been sent for long."""
@@ -401,9 +407,23 @@ class FarRun:
         if self._control.unsent_bytes > _MAX_UNSENT_BYTES:
             self.end(Reason.PEER_LOST, EndText.NEAR_NOT_READING.value)
 
+    def _check_traffic(self, traffic: DatagramTraffic) -> None:
+        """End the run where more datagrams arrive than the limits allow."""
+        counters = self.pool.counters
+        packets = sum(
+            sum(filter(None, map(values.__getitem__, _ARRIVALS)))
+            for session in counters.used_sessions(Direction.OUT)
+            for values in [counters.read_datagrams(Direction.OUT, session)]
+        )
+        try:
+            traffic.check(time.monotonic_ns(), counters.flow_bytes(Direction.OUT), packets)
+        except LimitReached as error:
+            self.end(Reason.PEER_STOPPED, str(error))
+
     async def _watch(self) -> None:
         """Ping the near end; end the run when it has vanished, is overdue to stop, or exceeds a limit."""
         liveness = Liveness(time.monotonic_ns())
+        traffic = DatagramTraffic(self._limits, time.monotonic_ns()) if self.has_datagrams else None
         serial = total_bytes = 0
         while True:
             await asyncio.sleep(PING_INTERVAL_S)
@@ -418,9 +438,11 @@ class FarRun:
             started = self._sampling is not None
             if started and duration_ns is not None and self._sampler.elapsed_ns > duration_ns + _OVERTIME_NS:
                 self.end(Reason.FAILED, EndText.STOP_OVERDUE.value)
-            limit_s = self._limits.duration_s
-            if started and self._sampler.elapsed_ns > limit_s * SECOND_NS:
-                error = LimitReached("the test has reached the longest duration", "duration_s", limit_s)
+            if traffic is not None:
+                self._check_traffic(traffic)
+            longest_s, limit = self._datagram_limits.longest_s
+            if started and self._sampler.elapsed_ns > longest_s * SECOND_NS:
+                error = LimitReached("the test has reached the longest duration", limit, longest_s)
                 self.end(Reason.PEER_STOPPED, str(error))
 
     def _handle_worker_event(self, event: SessionEvent) -> None:

@@ -92,6 +92,13 @@ class Limits:
     rate_bit_s: int = _limit(
         400 * 10**9, "bit/s", 10**6, 10**15, "no new run while the current runs together carry more than this"
     )
+    udp_rate_bit_s: int = _limit(
+        400 * 10**9, "bit/s", 1_000, 10**15, "UDP payload of a run in one direction; senders here stay below it"
+    )
+    udp_packets_s: int = _limit(
+        100_000_000, "per second", 1, 10**9, "datagrams of a run in one direction, in the same way"
+    )
+    udp_duration_s: int = _limit(3_600, "s", 1, 86_400, "longest run of UDP, where duration_s allows it")
     handshake_s: int = _limit(5, "s", 1, 60, "time for a new connection to identify itself and to prove the key")
     idle_s: int = _limit(60, "s", 1, 3_600, "time for a connected client to start a run")
     message_bytes: int = _limit(16_384, "bytes", 4_096, 16_384, "longest message of a client")
