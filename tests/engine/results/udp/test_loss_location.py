@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.plan import SECOND_NS, End
 from linkgauge.engine.model.samples import HostDrops
-from linkgauge.engine.results.loss_location import LossCounts, LossPlaces, locate_losses
+from linkgauge.engine.results.udp.loss_location import LossCounts, LossPlaces, locate_losses
 
 COUNTS = LossCounts(1_000, gaps=900, send_dropped=0, socket_dropped=0, datagram_bytes=1_400)
 QUIET = HostDrops(0, 0, 0, 0, 0, 0, 0, 0)

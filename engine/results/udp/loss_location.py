@@ -7,8 +7,8 @@ have other programs' packets in them, so a few are no evidence, and no more are 
 from dataclasses import dataclass
 from typing import Final
 
-from ..model.plan import SECOND_NS, End
-from ..model.samples import HostDrops
+from ...model.plan import SECOND_NS, End
+from ...model.samples import HostDrops
 
 # Frames of unknown protocols count as drops at many interfaces: bridges and switches send some every second.
 _NOISE: Final = 10

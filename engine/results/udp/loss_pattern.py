@@ -1,0 +1,98 @@
+"""The pattern in which datagrams are lost: one by one at random, in bursts, or at regular distances.
+
+Pure. A receiver reports its bursts of loss for each interval: runs of missing numbers. Random losses vary from
+interval to interval as Poisson's do, whose variance is their mean; every hundredth datagram gives nearly the same
+number each time. What happens each second leaves intervals without a loss at the same distance.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean, pstdev
+from typing import Final, Literal
+
+LossPattern = Literal["random", "bursts", "periodic"]
+"""`random`: single losses; `bursts`: several in a row; `periodic`: at regular distances, in packets or in time."""
+
+_MAX_ONSETS: Final = 64
+_MIN_GAPS: Final = 10  # fewer losses have no pattern
+_MIN_INTERVALS: Final = 10
+_MIN_PER_INTERVAL: Final = 4
+_MAX_EVEN: Final = 0.15  # of variance / mean: ten intervals of random losses are as even once in 500 runs
+_MIN_ONSETS: Final = 5
+_MAX_SPREAD: Final = 0.15  # of the distances' deviation / mean
+_MAX_SHIFT: Final = 0.75  # intervals; an onset near the end of an interval is in the next one at times
+_MIN_DISTANCE: Final = 3  # intervals from one onset to the next, on average
+_BURST: Final = 1.6  # times the mean length of a burst if each datagram were lost by chance
+
+
+@dataclass(slots=True)
+class LossSeries:
+    """The bursts of loss of one direction, interval by interval, in bounded memory.
+
+    `onsets_ns` are the ends of the newest intervals with a loss of which the interval before had none.
+    """
+
+    intervals: int = 0
+    gaps: int = 0
+    squares: int = 0
+    longest_ns: int = 0
+    onsets_ns: deque[int] = field(default_factory=lambda: deque[int](maxlen=_MAX_ONSETS))
+    had_loss: bool = False
+
+    def add(self, gaps: int, end_ns: int, interval_ns: int) -> None:
+        """Add an interval. A much shorter one than the others says nothing of their evenness."""
+        self.longest_ns = max(self.longest_ns, interval_ns)
+        if gaps and not self.had_loss:
+            self.onsets_ns.append(end_ns)
+        self.had_loss = gaps > 0
+        if 2 * interval_ns >= self.longest_ns:
+            self.intervals += 1
+            self.gaps += gaps
+            self.squares += gaps * gaps
+
+    def extend(self, other: "LossSeries") -> None:
+        """Add another series, of a later time."""
+        self.intervals += other.intervals
+        self.gaps += other.gaps
+        self.squares += other.squares
+        self.longest_ns = max(self.longest_ns, other.longest_ns)
+        self.onsets_ns.extend(other.onsets_ns)
+        self.had_loss = other.had_loss
+
+    @property
+    def period_ns(self) -> int | None:
+        """The time from one onset of losses to the next, if it is always about the same; else None."""
+        distances = [after - before for before, after in pairwise(self.onsets_ns)]
+        if len(distances) < _MIN_ONSETS - 1:
+            return None
+        mean = fmean(distances)
+        is_even = pstdev(distances) <= max(_MAX_SPREAD * mean, _MAX_SHIFT * self.longest_ns)
+        return round(mean) if is_even and mean >= _MIN_DISTANCE * self.longest_ns else None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether each interval has nearly the same number of losses, which chance does not give."""
+        if self.intervals < _MIN_INTERVALS or self.gaps < _MIN_PER_INTERVAL * self.intervals:
+            return False
+        mean = self.gaps / self.intervals
+        return self.squares / self.intervals - mean * mean <= _MAX_EVEN * mean
+
+
+def find_loss_pattern(lost: int, gaps: int, loss_share: float, series: LossSeries) -> LossPattern | None:
+    """Return the pattern of the losses of a direction; None where they are too few to have one.
+
+    Args:
+        lost: the lost datagrams.
+        gaps: their bursts, which may be one datagram long.
+        loss_share: the share of the datagrams that was lost, 0 to 1.
+        series: the bursts by interval.
+    """
+    if series.period_ns is not None:
+        return "periodic"
+    burst = lost / gaps if gaps else 0.0
+    if lost >= _MIN_GAPS and burst >= _BURST / max(0.01, 1 - loss_share):
+        return "bursts"
+    if gaps < _MIN_GAPS:
+        return None
+    return "periodic" if series.is_even else "random"
