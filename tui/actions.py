@@ -94,6 +94,21 @@ ACTIONS: Final = (
         "Settings of the test", ("]",), in_footer=False,
     ),
     Action(
+        "slower", ("j",), "rate", "Lower rate of datagrams",
+        "Lower rate of datagrams (udp), at once during a test. Steps: 1 2 5 10 … Mb/s, the expected rate, max.",
+        "Settings of the test", in_footer=False,
+    ),
+    Action(
+        "faster", ("k",), "rate", "Higher rate of datagrams",
+        "Higher rate of datagrams, by the same steps; max is no limit.",
+        "Settings of the test", in_footer=False,
+    ),
+    Action(
+        "datagram", ("b",), "datagram size", "Next datagram size",
+        "Next datagram size, with udp: 64, 512, 1400 bytes of UDP payload, or auto: what the path's MTU holds.",
+        "Settings of the test", in_footer=False,
+    ),
+    Action(
         "direction", ("d",), "direction", "Next direction",
         "Next direction: out (local sends), in (remote sends), duplex (both send at once).",
         "Settings of the test", in_footer=False,
@@ -101,7 +116,7 @@ ACTIONS: Final = (
     Action(
         "workload", ("w",), "workload", "Next workload",
         "Next workload, from the next test on: stream, rr (request and response), crr (each on a new connection), "
-        "fetch (large responses).",
+        "fetch (large responses), udp (datagrams at a rate).",
         "Settings of the test", in_footer=False,
     ),
     Action(

@@ -18,6 +18,7 @@ from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan
 from ..presets.catalog import Catalog
 from ..presets.preset import Preset
+from ..presets.sending_rate import SendingRate
 from .actions import actions_of
 from .interfaces import AppServices
 from .rendering.charset import CharacterFilter, translation_table
@@ -145,6 +146,7 @@ class LinkgaugeApp(BaseApp):
         loaded: The preferences saved before, with the problems of their file.
         save: Saves changed preferences.
         is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
+        sending_rate: The requested rate of datagrams, if any.
     """
 
     def __init__(
@@ -160,6 +162,7 @@ class LinkgaugeApp(BaseApp):
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
         is_preset_auto: bool = False,
+        sending_rate: SendingRate | None = None,
     ) -> None:
         from .screens.run.cockpit_screen import CockpitScreen
 
@@ -175,6 +178,7 @@ class LinkgaugeApp(BaseApp):
             preferences=self.preferences,
             language=language,
             is_preset_auto=is_preset_auto,
+            sending_rate=sending_rate,
         )
 
     def on_mount(self) -> None:

@@ -18,6 +18,7 @@ from .typer_extension import option
 from .usage_errors import join_choices
 
 if TYPE_CHECKING:
+    from ...presets.sending_rate import SendingRate
     from ...presets.wire import Variant
 
 # Sections of the help.
@@ -72,7 +73,7 @@ class PlanOptions:
     sessions: str = option(
         TEST,
         str,
-        "TCP connections in each direction, 1 to 128.",
+        "TCP connections, or UDP flows, in each direction, 1 to 128.",
         "--sessions",
         "-P",
         default="1",
@@ -92,10 +93,19 @@ class PlanOptions:
     rate: str | None = option(
         TEST,
         str | None,
-        "Limit each direction to this TCP rate, over all sessions: 100M, 2.5G.",
+        "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
         "--rate",
         "-b",
         metavar="RATE",
+        default_text="no limit; with udp the expected rate, else 10M",
+    )
+    datagram: str | None = option(
+        TEST,
+        str | None,
+        "UDP payload of a datagram, with udp: auto for what the path's MTU holds, or bytes: 64, 1400.",
+        "--datagram",
+        metavar="SIZE",
+        default_text="auto",
     )
     bytes_: str | None = option(
         TEST,
@@ -125,7 +135,8 @@ class PlanOptions:
     workload: Workload = option(
         TEST,
         Workload,
-        "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses.",
+        "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses; "
+        "udp: datagrams at a rate, with loss and jitter.",
         default=Workload.STREAM,
         metavar="|".join(all_workloads()),
         default_text=True,
@@ -146,7 +157,8 @@ class PlanOptions:
     mode: Mode | None = option(
         _SOCKETS,
         Mode | None,
-        "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread.",
+        "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread. With udp: "
+        "rate, datagrams in groups, or quality, each on its own with a time stamp of the kernel.",
     )
     request: str | None = option(
         _SOCKETS, str | None, "Size of a request.", metavar="SIZE", default_text="rr 200, crr 64, fetch 20 bytes"
@@ -183,9 +195,7 @@ class PlanOptions:
         """Return the plan; `default_seconds` applies without --seconds. Raise PlanError for the first bad value."""
         warmup_auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         plan = Plan(
-            settings=Settings(
-                self._direction(), parsing.sessions(self.sessions), parsing.window_bytes(self.window)
-            ),
+            settings=self._settings(),
             workload=self.workload,
             duration_ns=self.duration_ns(default_seconds),
             warmup_ns=None
@@ -203,12 +213,29 @@ class PlanOptions:
             workers=_optional_integer(self.workers, "workers", "give 1 to 64"),
             near_cores=None if self.cores is None else parsing.cores(self.cores),
             far_cores=None if self.far_cores is None else parsing.cores(self.far_cores),
-            rate_bit_s=None if self.rate is None else parsing.rate_bit_s(self.rate),
+            rate_bit_s=None if self.rate is None or self.workload.is_datagram else parsing.rate_bit_s(self.rate),
             bytes_limit=None if self.bytes_ is None else parsing.bytes_limit(self.bytes_),
             client_port=_optional_integer(self.cport, "client port", "give a port number, 1 to 65535"),
         )
         _check_samples(plan)
         return plan
+
+    def sending_rate(self) -> "SendingRate | None":
+        """Return the requested rate of datagrams; None for the default and for TCP. Raise PlanError."""
+        if self.rate is None or not self.workload.is_datagram:
+            return None
+        return parsing.sending_rate(self.rate)
+
+    def _settings(self) -> Settings:
+        """Return the settings; a rate of datagrams that depends on the preset is not in them yet."""
+        rate = self.sending_rate()
+        return Settings(
+            self._direction(),
+            parsing.sessions(self.sessions),
+            parsing.window_bytes(self.window),
+            rate if isinstance(rate, int) else None,
+            None if self.datagram is None else parsing.datagram_bytes(self.datagram),
+        )
 
     def _direction(self) -> Direction:
         """Return the direction of --direction, -R and --bidir; raise UsageError where they differ."""

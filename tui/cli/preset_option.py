@@ -4,10 +4,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...engine.model.errors import UsageError
+from ...engine.model.events import Expectation
+from ...engine.model.plan import Plan, Settings
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
-from ...presets.expectation import check_variant
+from ...presets.expectation import check_variant, find_expectation
 from ...presets.preset import Preset
+from ...presets.sending_rate import SendingRate, choose_rate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.preferences import FILE_NAME, read_preferences
@@ -82,3 +85,22 @@ async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: 
     if unused:
         notices.append(f"{unused}: not used, {selection.preset.id} has no line")
     return PresetChoice(selection.preset, selection.variant, tuple(notices))
+
+
+def with_sending_rate(plan: Plan, rate: SendingRate | None, choice: PresetChoice) -> tuple[Plan, PresetChoice]:
+    """Return a plan of datagrams with its rate, and the choice with a notice about one that nobody typed.
+
+    Raises PlanError for `expected` where no rate is expected.
+    """
+    if not plan.workload.is_datagram:
+        return plan, choice
+    preset = choice.preset
+
+    def find(settings: Settings) -> Expectation:
+        if preset is None:
+            return Expectation()
+        return find_expectation(preset, settings, plan.workload, variant=choice.variant)
+
+    settings, notice = choose_rate(plan.settings, rate, find, None if preset is None else preset.id)
+    notices = (*choice.notices, notice) if notice else choice.notices
+    return replace(plan, settings=settings), replace(choice, notices=notices)

@@ -19,6 +19,7 @@ from ...engine.results.run_log import RunLog
 from ...engine.workers.fork_client import ForkServerLease
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
+from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.pruning import thin_old_runs
@@ -26,7 +27,7 @@ from ..services.run_session import Outcome, RunSession, SessionOptions, open_run
 from ..services.storage import open_run_log
 from .live_line import LiveLine
 from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
-from .preset_option import check_link_options, choose_preset
+from .preset_option import check_link_options, choose_preset, with_sending_rate
 from .render.summary import summary_parts
 from .termination import (
     INCOMPLETE,
@@ -43,7 +44,7 @@ class TestJob:
     """A test and its outputs, with checked options.
 
     With a catalog as preset, the one that fits the link is chosen once the far end is known. `why` asks for the
-    diagnosis of a run without an expected rate, too.
+    diagnosis of a run without an expected rate, too. `sending_rate` is the requested rate of datagrams.
     """
 
     plan: Plan
@@ -57,6 +58,7 @@ class TestJob:
     label: str | None = None
     target_ci_percent: float | None = None
     why: bool = False
+    sending_rate: SendingRate | None = None
 
     def __post_init__(self) -> None:
         """Raise PlanError for link options that do not go with the preset, UsageError for two kinds of JSON."""
@@ -127,8 +129,9 @@ async def _run_session(
                     far = await stack.enter_async_context(open_far_end(test.peer))
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
                 choice = await choose_preset(test.preset, test.variant, far or test.peer)
+                plan, choice = with_sending_rate(test.plan, test.sending_rate, choice)
                 async with open_run_session(
-                    test.plan,
+                    plan,
                     choice.preset,
                     test.peer,
                     log=log,

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from ...engine.workers.fork_client import ForkServerLease
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
+from ...presets.sending_rate import SendingRate
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..app import LinkgaugeApp
 from ..interfaces import AppServices, ExportFormat
@@ -177,30 +179,45 @@ class StoredSweeps:
         return path
 
 
-def run_app(peer: Peer, preset_id: str | None, language: str, plan: Plan) -> int:
+@dataclass(frozen=True, slots=True)
+class AppStart:
+    """What the app opens with; `sending_rate` is the requested rate of datagrams."""
+
+    plan: Plan
+    selection: PresetSelection
+    language: str
+    is_preset_auto: bool
+    sending_rate: SendingRate | None
+
+
+def run_app(
+    peer: Peer, preset_id: str | None, language: str, plan: Plan, sending_rate: SendingRate | None = None
+) -> int:
     """Run the app until the person quits; return the exit status.
 
-    `plan` is the plan of the first run, which keys change; `language` is the one of the presets' names.
+    Args:
+        peer: the far end of the first run.
+        preset_id: the preset to compare with; None for the one that fits the link.
+        language: the language of the presets' names.
+        plan: the plan of the first run, which keys change.
+        sending_rate: the requested rate of datagrams, if any.
     """
     catalog = load_presets()
     try:
         selection = find_initial_preset(catalog, preset_id, peer)
         is_auto = preset_id in {None, AUTO}
-        return _run_with_log(catalog, peer, selection, language, plan, is_preset_auto=is_auto)
+        start = AppStart(plan, selection, language, is_auto, sending_rate)
+        return _run_with_log(catalog, peer, start)
     finally:
         for line in problem_lines(catalog):  # the app shows them too, but its screen is gone now
             print_stderr(line)
 
 
-def _run_with_log(
-    catalog: Catalog, peer: Peer, selection: PresetSelection, language: str, plan: Plan, *, is_preset_auto: bool
-) -> int:
+def _run_with_log(catalog: Catalog, peer: Peer, start: AppStart) -> int:
     notices: list[str] = []
     log = open_run_log(notices.append)
     try:
-        status, outcome = run(
-            _run_app(catalog, peer, selection, language, plan, log, notices, is_preset_auto=is_preset_auto)
-        )
+        status, outcome = run(_run_app(catalog, peer, start, log, notices))
     finally:
         write_in_background()  # the terminal may have stopped
         if log is not None:
@@ -211,15 +228,7 @@ def _run_with_log(
 
 
 async def _run_app(
-    catalog: Catalog,
-    peer: Peer,
-    selection: PresetSelection,
-    language: str,
-    plan: Plan,
-    log: RunLog | None,
-    notices: list[str],
-    *,
-    is_preset_auto: bool,
+    catalog: Catalog, peer: Peer, start: AppStart, log: RunLog | None, notices: list[str]
 ) -> tuple[int, Outcome | None]:
     """Run the app; return its exit status, and the last outcome if there is a terminal to print it on."""
 
@@ -228,7 +237,7 @@ async def _run_app(
 
     # The fork server and the endpoint of loopback start while the app draws its first frame.
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
-        backend = AppBackend(log, far_ends, notices, selection, catalog)
+        backend = AppBackend(log, far_ends, notices, start.selection, catalog)
         app = LinkgaugeApp(
             catalog,
             peer,
@@ -241,12 +250,13 @@ async def _run_app(
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
             ),
-            plan=plan,
-            preset=selection.preset,
-            language=language,
+            plan=start.plan,
+            preset=start.selection.preset,
+            language=start.language,
             loaded=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),
-            is_preset_auto=is_preset_auto,
+            is_preset_auto=start.is_preset_auto,
+            sending_rate=start.sending_rate,
         )
         with _leave_on_signal(app, backend):
             await app.run_async()

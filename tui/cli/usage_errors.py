@@ -40,7 +40,19 @@ _OPTIONS: Final = {
     **{
         name: f"--{name.lower()}"
         for name in (
-            *("burst", "cores", "delay", "device", "direction", "DSCP", "figure", "interval", "label", "loss"),
+            *(
+                "burst",
+                "cores",
+                "datagram",
+                "delay",
+                "device",
+                "direction",
+                "DSCP",
+                "figure",
+                "interval",
+                "label",
+                "loss",
+            ),
             *("MSS", "MTU", "probe", "rate", "report", "request", "response", "sessions", "slow", "source"),
             *("tunnel", "window", "workers"),
         )
@@ -57,6 +69,7 @@ _IPERF3_NAMES: Final = {
     ("--no-delay", "-N"): ("--nodelay",),
     ("--tos", "-S"): ("--dscp",),
     ("--zerocopy", "-Z"): ("--mode sendfile",),
+    ("--udp", "-u"): ("--workload udp",),
     ("--skip-rx-copy",): ("--mode discard",),
     ("--omit", "-O"): ("--warmup",),
     ("-B",): ("--source", "--bind"),
@@ -73,7 +86,6 @@ _IPERF3_REMEDIES: Final = {
     ("--client", "-c"): "give the host alone: linkgauge run HOST",
     ("--server", "-s"): "start the remote end with linkgauge endpoint",
     ("--port", "-p"): "write the port behind the host: HOST:PORT",
-    ("--udp", "-u"): "linkgauge tests TCP only",
     ("--version4", "-4"): "give the IPv4 address of the host",
     ("--version6", "-6"): "give the IPv6 address of the host",
     ("--verbose", "-V"): "the summary has all details; linkgauge -v prints a log",

@@ -3,85 +3,45 @@
 Pure. The screen's handlers report events and changes; `snapshot()` returns the values for the instruments.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.events import Event
+from ...engine.model.errors import PlanError
+from ...engine.model.events import Event, Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
-from ...engine.model.workload import Workload, all_workloads
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
+from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
 from ...presets.verdict import Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..interfaces import RunHandle
-from ..text.numbers import KIB
 from ..text.parsing import DEFAULT_REFRESH_HZ
 from .instrument_values import Phase, RunProblem
 from .live_readings import CockpitSnapshot, LiveReadings
+from .setting_steps import next_rate, next_window
 
-SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
-WINDOW_STEPS: Final = (None, *(k * KIB for k in (16, 32, 56, 64, 128, 256, 512, 1_024, 2_048, 4_096)))
-DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
-_FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
-
-
-def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
-    """Return the next step above (`by` 1) or below (`by` -1) a value; the value itself at the end.
-
-    None sorts below every number.
-    """
-    at = -1 if value is None else value
-    order = sorted(-1 if step is None else step for step in steps)
-    beyond = [step for step in order if step > at] if by > 0 else [step for step in order[::-1] if step < at]
-    step_value = beyond[0] if beyond else at
-    return None if step_value == -1 else step_value
-
-
-def next_window(window_bytes: int | None, by: int, used_bytes: int | None) -> int | None:
-    """Return the next larger (`by` 1) or smaller (`by` -1) window.
-
-    From `auto` it goes up from the window in use, which is what the kernel grants at first on Linux or more: a
-    step to the smallest window would throttle the test.
-    """
-    if window_bytes is None and by > 0:
-        start_bytes = max(used_bytes or 0, _FIRST_GRANTED_BYTES)
-        return next((step for step in WINDOW_STEPS if step is not None and step > start_bytes), WINDOW_STEPS[-1])
-    return next_step(WINDOW_STEPS, window_bytes, by)
-
-
-def next_duration(value: int | None) -> int | None:
-    """Return the next longer duration; after `until stopped` the shortest."""
-    if value is None:
-        return DURATION_STEPS[0]
-    longer = next_step(DURATION_STEPS[:-1], value, 1)
-    return None if longer == value else longer
-
-
-def next_direction(value: Direction) -> Direction:
-    """Return the next direction; after the last, the first."""
-    order = list(Direction)
-    return order[(order.index(value) + 1) % len(order)]
-
-
-def next_workload(value: Workload) -> Workload:
-    """Return the next workload; after the last, the first."""
-    order = all_workloads()
-    return order[(order.index(value) + 1) % len(order)]
 
 
 class CockpitState:
     """The peer, the preset and the plan of the next run, and the current or the last run."""
 
-    def __init__(self, peer: Peer, plan: Plan, preset: Preset, pass_percent: float) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        plan: Plan,
+        preset: Preset,
+        pass_percent: float,
+        sending_rate: SendingRate | None = None,
+    ) -> None:
         self.peer, self.plan, self.preset = peer, plan, preset
         self.variant = DEFAULT_VARIANT
         self.is_preset_auto = False
@@ -99,6 +59,9 @@ class CockpitState:
         self._far: HostInfo | None = None
         self._run_link = preset, DEFAULT_VARIANT
         self._notices: tuple[str, ...] = ()
+        typed = plan.settings.rate_bit_s if sending_rate is None else sending_rate
+        self._sending_rate: SendingRate | None = typed
+        self._apply_sending_rate()
 
     @property
     def is_busy(self) -> bool:
@@ -127,7 +90,7 @@ class CockpitState:
             readings=self.readings,
             summary=self.summary,
             verdict=self.verdict,
-            expectation=find_expectation(self.preset, self.plan.settings, self.plan.workload, variant=self.variant),
+            expectation=self._find_expectation(self.plan.settings),
             interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
             peak=find_expectation(preset, settings.with_changes(sessions=MAX_SESSIONS), workload, variant=variant),
             problem=self.problem,
@@ -137,6 +100,7 @@ class CockpitState:
             is_paused=self.is_paused,
             pass_percent=self.pass_percent,
             is_preset_auto=self.is_preset_auto,
+            expected_sending_bit_s=self.expected_sending_bit_s if self.plan.workload.is_datagram else None,
         )
 
     def _findings(self) -> tuple[Finding, ...]:
@@ -209,6 +173,13 @@ class CockpitState:
     def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:
         """Select the preset of the next run, with the options of its link; `is_auto`: by both ends' interfaces."""
         self.preset, self.variant, self.is_preset_auto = preset, variant, is_auto
+        if not self.is_busy:  # a run in progress keeps its rate, and the next plan has the same
+            self._apply_sending_rate()
+
+    def set_plan(self, plan: Plan) -> None:
+        """Set the plan of the next run; datagrams get the rate that was requested, else the expected one."""
+        self.plan = plan
+        self._apply_sending_rate()
 
     def set_peer(self, peer: Peer) -> None:
         """Select another far end, whose host information is not yet known."""
@@ -225,32 +196,81 @@ class CockpitState:
         granted = None if self.readings is None else self.readings.window_in_use
         return self.change_settings(window=(next_window(self.plan.settings.window_bytes, by, granted),))
 
+    @property
+    def expected_sending_bit_s(self) -> int | None:
+        """The expected UDP payload rate of one direction under the plan's settings; None without one."""
+        return expected_rate_bit_s(self.plan.settings, self._find_expectation)
+
+    def step_rate(self, by: int) -> bool:
+        """Go to the next higher (1) or lower (-1) rate of datagrams; return whether it changed."""
+        before, expected = self._sending_rate, self.expected_sending_bit_s
+        bit_s = next_rate(self.plan.settings.rate_bit_s, expected, by)
+        self._sending_rate = "max" if bit_s is None else "expected" if bit_s == expected else bit_s
+        return self.change_settings() or before != self._sending_rate
+
     def change_settings(
         self,
         *,
         direction: Direction | None = None,
         sessions: int | None = None,
         window: tuple[int | None] | None = None,
+        datagram: tuple[int | None] | None = None,
     ) -> bool:
         """Change settings of the current run and of the next one; return whether anything changed.
+
+        The rate of datagrams follows the settings if it is the expected one.
 
         Args:
             direction: The direction; None leaves it.
             sessions: The number of sessions; None leaves it.
             window: The window in bytes as a tuple, `(None,)` for the kernel's choice; None leaves it.
+            datagram: The datagram's size in bytes as a tuple, `(None,)` for the path's MTU; None leaves it.
         """
         before = self.plan.settings
-        settings = Settings(
-            before.direction if direction is None else direction,
-            before.sessions if sessions is None else sessions,
-            before.window_bytes if window is None else window[0],
+        if sessions is not None and sessions > 1 and before.searches_rate:  # several sessions end a search
+            self._sending_rate = before.rate_bit_s
+            before = replace(before, searches_rate=False)
+        settings = replace(
+            before,
+            direction=before.direction if direction is None else direction,
+            sessions=before.sessions if sessions is None else sessions,
+            window_bytes=before.window_bytes if window is None else window[0],
+            datagram_bytes=before.datagram_bytes if datagram is None else datagram[0],
         )
-        if settings == before:
+        settings = self._with_rate(settings)
+        if settings == self.plan.settings:
             return False
         self.plan = replace(self.plan, settings=settings)
         if self.run is not None and self.phase is Phase.RUNNING:
-            self.run.change_settings(settings)
+            self.run.change_settings(self._settings_of_run(settings))
         return True
+
+    def _settings_of_run(self, settings: Settings) -> Settings:
+        """Return the settings for the current run; one of another workload takes sessions and direction only."""
+        running = self.readings
+        if running is None or running.plan.workload is self.plan.workload:
+            return settings
+        return replace(
+            running.settings,
+            direction=settings.direction,
+            sessions=settings.sessions,
+            searches_rate=running.settings.searches_rate and settings.sessions == 1,
+        )
+
+    def _apply_sending_rate(self) -> None:
+        self.plan = replace(self.plan, settings=self._with_rate(self.plan.settings))
+
+    def _with_rate(self, settings: Settings) -> Settings:
+        """Return settings of datagrams with the rate in force; those of TCP as they are."""
+        if not self.plan.workload.is_datagram:
+            return settings
+        try:
+            return choose_rate(settings, self._sending_rate, self._find_expectation)[0]
+        except PlanError:  # nothing is expected of this link, or several sessions cannot search
+            return choose_rate(replace(settings, searches_rate=False), None, self._find_expectation)[0]
+
+    def _find_expectation(self, settings: Settings) -> Expectation:
+        return find_expectation(self.preset, settings, self.plan.workload, variant=self.variant)
 
 
 class RefreshPacer:

@@ -326,6 +326,7 @@ class CockpitSnapshot:
     units: RateUnit = RateUnit.MBIT
     pass_percent: float = DEFAULT_PASS_PERCENT
     is_preset_auto: bool = False
+    expected_sending_bit_s: int | None = None
 
     @property
     def latest_summary(self) -> Summary | None:

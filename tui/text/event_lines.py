@@ -64,7 +64,7 @@ class EventLines:
         system = f"{numbers.sanitize(far.system)}, {numbers.quantity(far.cores, 'core')}"
         self._add("connection", f"connected to {numbers.sanitize(far.hostname)}: {system}")
         duration = numbers.duration(event.plan.duration_ns)
-        self._add("start", f"started: {numbers.settings(event.plan.settings)}, {duration}")
+        self._add("start", f"started: {numbers.settings(event.plan.settings, event.plan.workload)}, {duration}")
 
     def _add_connections(self) -> None:
         """Add a line for each end with sessions opened since the last one: up to 128 are opened at once."""

@@ -15,6 +15,7 @@ from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
+from ...engine.model.workload import Workload
 from ...presets.number_text import NBSP, format_rate, group_digits, scale_time, significant_decimals
 
 UNKNOWN: Final = "–"
@@ -282,9 +283,31 @@ def sessions(value: int) -> str:
     return f"{value}{NBSP}session{'' if value == 1 else 's'}"
 
 
-def settings(value: Settings) -> str:
-    """Return settings in words: `out, 5 sessions, window 56K`."""
-    return f"{value.direction}, {sessions(value.sessions)}, window{NBSP}{window(value.window_bytes)}"
+def sending_rate(value: Settings) -> str:
+    """Return the rate of a direction's datagrams: `100 Mb/s`, `no rate limit`, `search from 20 Mb/s`."""
+    if value.rate_bit_s is None:
+        return "no rate limit"
+    return f"search from {rate(value.rate_bit_s)}" if value.searches_rate else rate(value.rate_bit_s)
+
+
+def datagram_size(datagram_bytes: int | None) -> str:
+    """Return the UDP payload of a datagram as a person would type it: `auto`, `1472`."""
+    return "auto" if datagram_bytes is None else str(datagram_bytes)
+
+
+def datagrams(datagram_bytes: int | None) -> str:
+    """Return the datagrams of a test in words: `1 472-byte datagrams`, `datagram size auto`."""
+    return f"datagram size{NBSP}auto" if datagram_bytes is None else f"{count(datagram_bytes)}-byte{NBSP}datagrams"
+
+
+def settings(value: Settings, workload: Workload = Workload.STREAM) -> str:
+    """Return a workload's settings in words: `out, 5 sessions, window 56K`, `out, 1 session, 100 Mb/s, …`."""
+    own = (
+        f"{sending_rate(value)}, {datagrams(value.datagram_bytes)}"
+        if workload.is_datagram
+        else f"window{NBSP}{window(value.window_bytes)}"
+    )
+    return f"{value.direction}, {sessions(value.sessions)}, {own}"
 
 
 def settings_change(before: Settings, after: Settings) -> str:
@@ -296,6 +319,10 @@ def settings_change(before: Settings, after: Settings) -> str:
         words.append(sessions(after.sessions))
     if before.window_bytes != after.window_bytes:
         words.append(f"window{NBSP}{window(after.window_bytes)}")
+    if (before.rate_bit_s, before.searches_rate) != (after.rate_bit_s, after.searches_rate):
+        words.append(sending_rate(after))
+    if before.datagram_bytes != after.datagram_bytes:
+        words.append(datagrams(after.datagram_bytes))
     return ", ".join(words)
 
 
@@ -306,18 +333,20 @@ def changed_settings(values: Iterable[Settings]) -> str:
     """
     turns = [value for value, _ in groupby(values)]
     kinds = len(dict.fromkeys(turns))
-    parts = (
-        [str(value.direction) for value in turns],
-        [str(value.sessions) for value in turns],
-        [window(value.window_bytes) for value in turns],
+    parts: tuple[tuple[list[str], str], ...] = (
+        ([str(value.direction) for value in turns], "{}"),
+        ([str(value.sessions) for value in turns], f"{{}}{NBSP}sessions"),
+        ([window(value.window_bytes) for value in turns], f"window{NBSP}{{}}"),
+        ([sending_rate(value) for value in turns], "{}"),
+        ([datagram_size(value.datagram_bytes) for value in turns], f"datagram size{NBSP}{{}}"),
     )
-    varied = [number for number, texts in enumerate(parts) if len(set(texts)) > 1]
+    varied = [(texts, words) for texts, words in parts if len(set(texts)) > 1]
     if not varied:
         return ""
     if len(varied) > 1 or len(turns) > _MAX_TURNS:
         return quantity(kinds, "setting")
-    text = f"{NBSP}→{NBSP}".join(parts[varied[0]])
-    return (text, f"{text}{NBSP}sessions", f"window{NBSP}{text}")[varied[0]]
+    texts, words = varied[0]
+    return words.format(f"{NBSP}→{NBSP}".join(texts))
 
 
 def gain(before: float | None, after: float | None) -> str:

@@ -13,9 +13,18 @@ from typing import Final, TypeVar
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, is_ssh_address
-from ...engine.model.plan import MAX_CORES, MAX_PORT, MAX_SESSIONS, SECOND_NS, Direction
+from ...engine.model.plan import (
+    MAX_CORES,
+    MAX_DATAGRAM_BYTES,
+    MAX_PORT,
+    MAX_SESSIONS,
+    MIN_DATAGRAM_BYTES,
+    SECOND_NS,
+    Direction,
+)
 from ...engine.results.sweep import MAX_POINTS
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
+from ...presets.sending_rate import RATE_WORDS, SendingRate
 
 T = TypeVar("T")
 
@@ -23,6 +32,7 @@ DEFAULT_REFRESH_HZ: Final = 4.0
 MIN_REFRESH_HZ: Final = 0.5
 MAX_REFRESH_HZ: Final = 30.0
 LANGUAGES: Final = ("en", "ja")  # of the presets' names
+_DATAGRAM_REMEDY: Final = f"give auto, or {MIN_DATAGRAM_BYTES} to {MAX_DATAGRAM_BYTES} bytes"
 UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
 # The number of digits is bounded, so that no text makes us compute with huge numbers.
 _SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmg])i?)?b?", re.ASCII | re.IGNORECASE)
@@ -32,6 +42,7 @@ _AGE: Final = re.compile(r"(\d{1,6})\s*([hdw])", re.ASCII | re.IGNORECASE)
 _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24}
 _NUMBER: Final = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%?", re.ASCII)
 _HERTZ: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:Hz)?", re.ASCII | re.IGNORECASE)
+_RATE_REMEDY: Final = "give bits a second such as 100M, 2.5G or 10Gb (1K to 10T)"
 _RATE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([KMGTkmgt])(?:b(?:it)?(?:/s|ps)?)?", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -84,9 +95,8 @@ def rate_bit_s(text: str) -> int:
     return _bit_s(text, "rate")
 
 
-def _bit_s(text: str, field: str) -> int:
+def _bit_s(text: str, field: str, allowed: str = _RATE_REMEDY) -> int:
     """Parse bits a second. A number without a letter is refused, since nobody means it; so is a B for bytes."""
-    allowed = "give bits a second such as 100M, 2.5G or 10Gb (1K to 10T)"
     match = _RATE.fullmatch(text.strip())
     if match is None:
         raise PlanError(field, repr(text), allowed)
@@ -94,6 +104,22 @@ def _bit_s(text: str, field: str) -> int:
     if value != int(value) or not _BIT_S["k"] <= value <= 10 * _BIT_S["t"]:
         raise PlanError(field, repr(text), allowed)
     return int(value)
+
+
+def sending_rate(text: str) -> SendingRate:
+    """Parse the rate that datagrams are sent at: `100M`, `expected`, `search`, or `max` for no limit."""
+    word = text.strip().lower()
+    for name in RATE_WORDS:
+        if word == name:
+            return name
+    return _bit_s(text, "rate", f"give {', '.join(RATE_WORDS)}, or bits a second such as 100M or 2.5G (1K to 10T)")
+
+
+def datagram_bytes(text: str) -> int | None:
+    """Parse the UDP payload of a datagram: `1400`, `8K`, or `auto` (None) for what the path's MTU holds."""
+    if text.strip().lower() == "auto":
+        return None
+    return _size(text, "datagram", _DATAGRAM_REMEDY)
 
 
 def bytes_limit(text: str) -> int:

@@ -120,7 +120,7 @@ def verdict_sentence(verdict: Verdict) -> str:
 def plan_text(summary: Summary) -> str:
     """Return the requested test in one phrase: `stream, out, 1 session, window auto, 10 s`."""
     plan = summary.plan
-    words = [numbers.workload(plan), numbers.settings(plan.settings)]
+    words = [numbers.workload(plan), numbers.settings(plan.settings, plan.workload)]
     if plan.rate_bit_s is not None:
         words.append(f"at most {numbers.rate(plan.rate_bit_s)} each way")
     if plan.bytes_limit is not None:
@@ -185,7 +185,7 @@ def period_rows(summary: Summary, pass_percent: float) -> list[PeriodRow]:
         rows.append(
             PeriodRow(
                 bit_s is not None,
-                numbers.settings(period.settings),
+                numbers.settings(period.settings, summary.plan.workload),
                 numbers.rate_number(bit_s, response_bits),
                 "Mb/s" if response_bits is None else "trans/s",
                 *_rate_and_margin(period.measured.out),

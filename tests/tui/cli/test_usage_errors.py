@@ -23,8 +23,11 @@ LIBRARY_WORDS = (
     ("arguments", "text"),
     [
         (["run", "loopback", "--direction", "both"], "--direction 'both' is invalid; give out, in or duplex"),
-        (["run", "loopback", "--mode", "fast"], "--mode 'fast' is invalid; give copy, sendfile or discard"),
-        (["run", "loopback", "--workload", "x"], "--workload 'x' is invalid; give stream, rr, crr or fetch"),
+        (
+            ["run", "loopback", "--mode", "fast"],
+            "--mode 'fast' is invalid; give copy, sendfile, discard, rate or quality",
+        ),
+        (["run", "loopback", "--workload", "x"], "--workload 'x' is invalid; give stream, rr, crr, fetch or udp"),
         (["runs", "list", "--verdict", "no"], "--verdict 'no' is invalid; give pass, short, fail or none"),
         (["lab", "gbe-fd-1500", "--slow", "x"], "--slow 'x' is invalid; give a number"),
         (["lab", "gbe-fd-1500", "--seed", "1.5"], "--seed '1.5' is invalid; give a whole number"),
@@ -95,7 +98,7 @@ LIBRARY_WORDS = (
         ),
         (["run", "loopback", "-Z"], "there is no option -Z; iperf3's -Z is --mode sendfile here"),
         (["run", "loopback", "-6"], "there is no option -6; give the IPv6 address of the host"),
-        (["run", "loopback", "-u"], "there is no option -u; linkgauge tests TCP only"),
+        (["run", "loopback", "-u"], "there is no option -u; iperf3's -u is --workload udp here"),
         (["runs", "list", "-c"], "there is no option -c\n"),
         (["check", "loopback", "--preset", "auto"], "there is no option --preset; give the preset before the host"),
         (["run", "gbe-fd-1500", "db-02"], "unexpected argument: db-02; with a preset: linkgauge check PRESET HOST"),

@@ -5,18 +5,11 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
-from linkgauge.tui.state.cockpit import (
-    DURATION_STEPS,
-    SESSION_STEPS,
-    WINDOW_STEPS,
-    CockpitState,
-    RefreshPacer,
-    next_duration,
-    next_step,
-    next_window,
-)
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.tui.state.cockpit import CockpitState, RefreshPacer
 from linkgauge.tui.state.instrument_values import Phase, RunProblem
+from linkgauge.tui.state.setting_steps import plan_with_workload
 
 from ..scripted_run import NEAR, ScriptedRun
 
@@ -98,33 +91,6 @@ def test_another_peer_is_unknown_until_it_has_answered(state: CockpitState) -> N
     assert (snapshot.far, snapshot.problem, snapshot.phase) == (None, None, Phase.IDLE)
 
 
-@pytest.mark.parametrize(
-    ("steps", "value", "up", "down"),
-    [
-        (SESSION_STEPS, 1, 2, 1),
-        (SESSION_STEPS, 7, 8, 5),
-        (SESSION_STEPS, 128, 128, 64),
-        (WINDOW_STEPS, None, 16_384, None),
-        (WINDOW_STEPS, 16_384, 32_768, None),
-        (WINDOW_STEPS, 100_000, 131_072, 65_536),
-        (WINDOW_STEPS, 1 << 30, 1 << 30, 4_194_304),
-    ],
-)
-def test_steps_go_to_the_next_value_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
-    """Also from a value that is no step."""
-    assert next_step(steps, value, 1) == up
-    assert next_step(steps, value, -1) == down
-
-
-def test_durations_go_around() -> None:
-    """From any value every duration can be reached."""
-    seen = [DURATION_STEPS[0]]
-    for _ in range(len(DURATION_STEPS) - 1):
-        seen.append(next_duration(seen[-1]))
-    assert tuple(seen) == DURATION_STEPS
-    assert next_duration(None) == DURATION_STEPS[0]
-
-
 def test_frames_are_four_times_as_far_apart_where_the_host_has_no_time_for_them() -> None:
     """And near again once it has; where nobody knows how busy it is, they are as asked for."""
     pace = RefreshPacer(lambda: 5 * SECOND_NS, refresh_hz=4)
@@ -134,19 +100,44 @@ def test_frames_are_four_times_as_far_apart_where_the_host_has_no_time_for_them(
         assert pace.seconds_until_due() == due_s
 
 
-@pytest.mark.parametrize(
-    ("window", "by", "used", "expected"),
-    [
-        (None, 1, None, 256 * 1024),
-        (None, 1, 425_984, 512 * 1024),
-        (None, 1, 6_291_456, 4_096 * 1024),
-        (None, -1, 425_984, None),
-        (16 * 1024, -1, 425_984, None),
-        (16 * 1024, 1, 425_984, 32 * 1024),
-    ],
-)
-def test_the_window_goes_up_from_the_one_in_use(
-    window: int | None, by: int, used: int | None, expected: int | None
-) -> None:
-    """A step from auto to 16K would throttle the test; the small windows are reached by going down."""
-    assert next_window(window, by, used) == expected
+def udp_state(world: Any, preset: str = "loopback", **settings: Any) -> CockpitState:
+    """Return the state before a run of datagrams."""
+    return CockpitState(LOOPBACK, Plan(Settings(**settings), Workload.UDP), world.catalog.find(preset), 95.0)
+
+
+def test_datagrams_without_an_expected_rate_start_slowly_and_step_up(world: Any) -> None:
+    """Nobody wants a flood by default: it is asked for with the last step."""
+    state = udp_state(world)
+    assert state.plan.settings.rate_bit_s == 10_000_000
+    assert state.step_rate(1)
+    assert state.plan.settings.rate_bit_s == 20_000_000
+    for _ in range(30):
+        state.step_rate(1)
+    assert state.plan.settings.rate_bit_s is None
+    assert not state.step_rate(1)
+    assert state.step_rate(-1)
+    assert state.plan.settings.rate_bit_s == 100_000_000_000
+
+
+def test_a_new_size_of_datagrams_keeps_their_rate_and_reaches_the_run(world: Any) -> None:
+    """A workload of TCP has neither, and a search ends with a second session."""
+    state = udp_state(world, rate_bit_s=50_000_000)
+    assert state.change_settings(datagram=(64,))
+    assert state.plan.settings == Settings(rate_bit_s=50_000_000, datagram_bytes=64)
+    state.set_plan(plan_with_workload(state.plan, Workload.STREAM))
+    assert state.plan.settings == Settings()
+    search = CockpitState(LOOPBACK, Plan(workload=Workload.UDP), state.preset, 95.0, "search")
+    assert search.plan.settings.searches_rate
+    assert search.change_settings(sessions=2)
+    assert search.plan.settings == Settings(sessions=2, rate_bit_s=10_000_000)
+
+
+def test_a_run_of_datagrams_keeps_its_rate_when_the_next_test_is_a_stream(state: CockpitState, world: Any) -> None:
+    """Settings of a stream have no rate, which would mean no limit to the datagrams that are being sent."""
+    state = udp_state(world, rate_bit_s=50_000_000)
+    script = world.script_of(state.preset, state.plan)
+    state.begin_run()
+    state.run_opened(script)
+    state.set_plan(plan_with_workload(state.plan, Workload.STREAM))
+    assert state.change_settings(sessions=2)
+    assert script.changes == [Settings(sessions=2, rate_bit_s=50_000_000)]

@@ -154,6 +154,22 @@ def test_a_change_names_what_changed_and_nothing_else() -> None:
     assert spaced(numbers.settings(after)) == "duplex, 2 sessions, window 56K"
 
 
+def test_settings_of_datagrams_have_a_rate_and_a_size_in_place_of_a_window() -> None:
+    """No rate is no limit, and no size is what the path holds."""
+    settings = Settings(rate_bit_s=100_000_000, datagram_bytes=1_472)
+    assert spaced(numbers.settings(settings, Workload.UDP)) == "out, 1 session, 100 Mb/s, 1 472-byte datagrams"
+    plain = "out, 1 session, no rate limit, datagram size auto"
+    assert spaced(numbers.settings(Settings(), Workload.UDP)) == plain
+    assert spaced(numbers.settings_change(Settings(), settings)) == "100 Mb/s, 1 472-byte datagrams"
+    search = Settings(rate_bit_s=20_000_000, searches_rate=True)
+    assert spaced(numbers.settings_change(search, settings)) == "100 Mb/s, 1 472-byte datagrams"
+    assert spaced(numbers.settings_change(settings, search)) == "search from 20 Mb/s, datagram size auto"
+    doubled = settings.with_changes(rate_bit_s=200_000_000)
+    assert spaced(numbers.changed_settings([settings, doubled])) == "100 Mb/s → 200 Mb/s"
+    small = settings.with_changes(datagram_bytes=64)
+    assert spaced(numbers.changed_settings([settings, small])) == "datagram size 1472 → 64"
+
+
 def test_an_expected_rate_says_where_it_comes_from() -> None:
     """Documented or computed, and by whom."""
     assert numbers.expected_rate(None) == "no expected rate"
@@ -198,6 +214,7 @@ def test_a_workload_is_shown_with_its_sizes() -> None:
         "rr 200/1 000 bytes",
         "crr 64/8 192 bytes, closed by the answering end",
         "fetch 20/20 000 000 bytes",
+        "udp",
     ]
     assert "4 in flight" in numbers.workload(Plan(workload=Workload.RR, burst=4))
 

@@ -222,3 +222,33 @@ def test_a_language_without_names_is_refused(language: str) -> None:
     """With those that there are."""
     with pytest.raises(PlanError, match="en or ja"):
         resolve_language(language, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("100M", 10**8), ("2.5G", 25 * 10**8), ("expected", "expected"), (" Search ", "search"), ("MAX", "max")],
+)
+def test_rates_of_datagrams_are_numbers_or_words(text: str, expected: int | str) -> None:
+    """Words in upper or lower case; numbers as for a line rate."""
+    assert parsing.sending_rate(text) == expected
+
+
+@pytest.mark.parametrize("text", [*ABSURD, "100", "100MB", "fast", "0.5K"])
+def test_an_invalid_rate_of_datagrams_names_the_words(text: str) -> None:
+    """A number without a letter could be anything."""
+    with pytest.raises(PlanError, match="give expected, search, max, or bits a second") as caught:
+        parsing.sending_rate(text)
+    assert caught.value.field == "rate"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("auto", None), ("AUTO", None), ("1400", 1_400), ("8K", 8_192)])
+def test_datagram_sizes_are_bytes_or_auto(text: str, expected: int | None) -> None:
+    """Auto is what the path's MTU holds."""
+    assert parsing.datagram_bytes(text) == expected
+
+
+@pytest.mark.parametrize("text", [*ABSURD, "1T"])
+def test_an_invalid_datagram_size_names_the_range(text: str) -> None:
+    """From the header of a datagram to the largest of IPv4."""
+    with pytest.raises(PlanError, match="give auto, or 24 to 65507 bytes"):
+        parsing.datagram_bytes(text)

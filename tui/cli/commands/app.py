@@ -45,7 +45,7 @@ def open_app(
         from ..terminal_app import run_app
 
         keep_log_off_screen()
-        return run_app(far_peer, preset, language, plan)
+        return run_app(far_peer, preset, language, plan, plan_options.sending_rate())
     if peer is not None:
         from ....engine.model.shell_commands import shell_command
 
@@ -54,4 +54,12 @@ def open_app(
     from ..preset_option import find_preset
     from ..run_test import TestJob, run_test
 
-    return run_test(TestJob(plan, find_preset(preset or "loopback"), far_peer, as_json=as_json))
+    return run_test(
+        TestJob(
+            plan,
+            find_preset(preset or "loopback"),
+            far_peer,
+            as_json=as_json,
+            sending_rate=plan_options.sending_rate(),
+        )
+    )

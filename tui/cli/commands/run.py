@@ -116,5 +116,6 @@ def _test(
             label=validate_label(output.label),
             target_ci_percent=test_options.target_ci_percent(),
             why=output.why,
+            sending_rate=test_options.sending_rate(),
         )
     )

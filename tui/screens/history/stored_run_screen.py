@@ -94,9 +94,8 @@ class StoredRunScreen(InstrumentScreen):
         line = run_line(self._row)
         preset = Content.assemble((line.preset or "no preset", "bold"))
         plan = snapshot.plan
-        plan_words = (
-            f"{numbers.workload(plan)}, {numbers.settings(plan.settings)}, {numbers.duration(plan.duration_ns)}"
-        )
+        settings = numbers.settings(plan.settings, plan.workload)
+        plan_words = f"{numbers.workload(plan)}, {settings}, {numbers.duration(plan.duration_ns)}"
         texts = (
             Content.assemble(preset, (f"   {when}{plan_words}", MUTED)) for when in (f"{line.when} UTC   ", "")
         )

@@ -23,22 +23,27 @@ from ....engine.model.plan import Plan
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
+from ....presets.sending_rate import SendingRate
 from ...actions import ScreenKind, bindings
 from ...interfaces import AppServices, RememberAccess
 from ...services.credentials import parse_pasted_key
 from ...services.preferences import Preferences
 from ...services.preset_choice import find_initial_preset
 from ...state.cockpit import (
-    SESSION_STEPS,
     CockpitState,
     RefreshPacer,
+)
+from ...state.instrument_values import Phase
+from ...state.live_readings import LiveReadings
+from ...state.setting_steps import (
+    SESSION_STEPS,
+    next_datagram,
     next_direction,
     next_duration,
     next_step,
     next_workload,
+    plan_with_workload,
 )
-from ...state.instrument_values import Phase
-from ...state.live_readings import LiveReadings
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
@@ -73,6 +78,7 @@ class CockpitScreen(InstrumentScreen):
         preferences: Units, refresh rate and pass mark.
         language: The language of preset names.
         is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
+        sending_rate: The requested rate of datagrams, if any.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COCKPIT
@@ -90,10 +96,11 @@ class CockpitScreen(InstrumentScreen):
         preferences: Preferences,
         language: str = "en",
         is_preset_auto: bool = False,
+        sending_rate: SendingRate | None = None,
     ) -> None:
         super().__init__()
         self.catalog = catalog
-        self.state = CockpitState(peer, plan, preset, preferences.pass_mark)
+        self.state = CockpitState(peer, plan, preset, preferences.pass_mark, sending_rate)
         self.state.is_preset_auto = is_preset_auto
         self.pacer = RefreshPacer(clock, preferences.refresh_hz)
         self._units = preferences.units
@@ -306,6 +313,22 @@ class CockpitScreen(InstrumentScreen):
         """Go one step down in the window."""
         self._step_window(-1)
 
+    def action_faster(self) -> None:
+        """Go one step up in the rate of datagrams; the last step is no limit."""
+        self._step_rate(1)
+
+    def action_slower(self) -> None:
+        """Go one step down in the rate of datagrams."""
+        self._step_rate(-1)
+
+    def action_datagram(self) -> None:
+        """Go to the next datagram size."""
+        if self._refuse_without_datagrams():
+            return
+        size = next_datagram(self.state.plan.settings.datagram_bytes)
+        if self.state.change_settings(datagram=(size,)):
+            self.paint()
+
     def action_direction(self) -> None:
         """Go to the next direction."""
         if self.state.change_settings(direction=next_direction(self.state.plan.settings.direction)):
@@ -314,10 +337,7 @@ class CockpitScreen(InstrumentScreen):
     def action_workload(self) -> None:
         """Go to the next workload, with its default sizes, for the next run."""
         workload = next_workload(self.state.plan.workload)
-        probe = self.state.plan.probe and not workload.is_transactional
-        self.state.plan = replace(
-            self.state.plan, workload=workload, request_bytes=None, response_bytes=None, burst=1, probe=probe
-        )
+        self.state.set_plan(plan_with_workload(self.state.plan, workload))
         if self.state.phase is Phase.RUNNING:
             self.notify("It applies to the next test.", title=str(workload), markup=False)
         self.paint()
@@ -455,6 +475,19 @@ class CockpitScreen(InstrumentScreen):
         if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
             self.paint()
 
+    def _step_rate(self, by: int) -> None:
+        if not self._refuse_without_datagrams() and self.state.step_rate(by):
+            self.paint()
+
+    def _refuse_without_datagrams(self) -> bool:
+        """Return whether the next test has no datagrams, and say so."""
+        has_datagrams = self.state.plan.workload.is_datagram
+        if not has_datagrams:
+            self.notify("Rate and datagram size are for the workload udp: press w.", markup=False)
+        return not has_datagrams
+
     def _step_window(self, by: int) -> None:
-        if self.state.step_window(by):
+        if self.state.plan.workload.is_datagram:
+            self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.", markup=False)
+        elif self.state.step_window(by):
             self.paint()

@@ -13,9 +13,9 @@ from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
-from ...state.cockpit import SESSION_STEPS, next_step, next_window
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
+from ...state.setting_steps import SESSION_STEPS, next_step, next_window
 from ...text import numbers
 
 _ROOMY, _WIDE = 100, 140
@@ -187,19 +187,17 @@ def _settings_line(view: CockpitSnapshot, width: int) -> Content:
 
 def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: bool) -> list[Content]:
     """Return each setting with its key; in full detail also its neighbouring steps."""
-    settings = view.plan.settings
+    settings, is_datagram = view.plan.settings, view.plan.workload.is_datagram
     roomy, has_names = detail is _Detail.ALL, detail is not _Detail.VALUES
     directions = list(Direction) if detail in {_Detail.ALL, _Detail.NAMES} else [settings.direction]
-    sessions, window = _in_brackets(str(settings.sessions)), _in_brackets(numbers.window(settings.window_bytes))
+    sessions = _in_brackets(str(settings.sessions))
     if roomy:
         sessions = _neighbours(partial(next_step, SESSION_STEPS, settings.sessions), settings.sessions, str)
-        used = view.readings.window_in_use if view.readings else None
-        step = partial(next_window, settings.window_bytes, used_bytes=used)
-        window = _neighbours(step, settings.window_bytes, numbers.window)
+    own = _datagram_parts(view, detail) if is_datagram else _window_parts(view, detail)
     parts = (
         ("d", "direction " if roomy else "", _choices([str(d) for d in directions], str(settings.direction))),
         ("+-", "sessions " if has_names else "", sessions),
-        ("[]", "window " if has_names else "", window + _granted_window(view, settings)),
+        *own,
         (
             "t",
             "time " if detail in {_Detail.ALL, _Detail.NAMES} else "",
@@ -209,6 +207,37 @@ def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: 
     )
     lines = [Content.assemble(_key(key), (name, MUTED), value) for key, name, value in parts]
     return [*lines, *_options(view, with_workload=with_workload, has_name=roomy)]
+
+
+def _window_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, str, Content]]:
+    """Return the key, the name and the value of the window."""
+    settings = view.plan.settings
+    window = _in_brackets(numbers.window(settings.window_bytes))
+    if detail is _Detail.ALL:
+        used = view.readings.window_in_use if view.readings else None
+        step = partial(next_window, settings.window_bytes, used_bytes=used)
+        window = _neighbours(step, settings.window_bytes, numbers.window)
+    name = "window " if detail is not _Detail.VALUES else ""
+    return [("[]", name, window + _granted_window(view, settings))]
+
+
+def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, str, Content]]:
+    """Return the keys, the names and the values of the rate and the size of datagrams."""
+    settings, has_names = view.plan.settings, detail is not _Detail.VALUES
+    if settings.searches_rate:
+        rate = "search" if detail is not _Detail.ALL else numbers.sending_rate(settings)
+    elif settings.rate_bit_s is None:
+        rate = "max"
+    else:
+        rate = numbers.rate(settings.rate_bit_s)
+    is_expected = settings.rate_bit_s is not None and settings.rate_bit_s == view.expected_sending_bit_s
+    mark = " expected" if detail is _Detail.ALL and is_expected and not settings.searches_rate else ""
+    size = numbers.datagram_size(settings.datagram_bytes)
+    size_name = "datagram " if detail is _Detail.ALL else "size " if has_names else ""
+    return [
+        ("jk", "rate " if has_names else "", Content.assemble(_in_brackets(rate), (mark, MUTED))),
+        ("b", size_name, _in_brackets(size)),
+    ]
 
 
 def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> list[Content]:

@@ -119,7 +119,7 @@ def test_the_encryption_of_ssh_is_the_limit_of_a_run_through_ssh() -> None:
 
 @pytest.mark.parametrize("is_sender", [True, False])
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.FETCH, Workload.RR])
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", [mode for mode in Mode if not mode.is_for_datagrams])
 def test_a_full_core_suggests_only_a_mode_that_the_run_takes_and_does_not_have(
     mode: Mode, workload: Workload, *, is_sender: bool
 ) -> None:

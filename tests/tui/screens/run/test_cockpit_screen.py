@@ -13,11 +13,13 @@ from linkgauge.engine.model.errors import (
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
 from ...app_driver import BOTH_SIZES
+from ...stored_runs import notifications
 
 FAR = Peer("db-02")
 
@@ -299,15 +301,34 @@ async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int,
     """The current run keeps its own; the settings bar names every other workload than stream."""
     async with world.cockpit(size) as cockpit:
         seen: list[str] = []
-        for _ in range(4):
+        for _ in range(5):
             await cockpit.press("w")
             seen.append(str(cockpit.app.cockpit.plan.workload))
-        assert seen == ["rr", "crr", "fetch", "stream"]
+        assert seen == ["rr", "crr", "fetch", "udp", "stream"]
         await cockpit.press("w")
         await cockpit.press("space")
         await cockpit.press("w")
         assert world.script.plan.workload == "rr"
         assert cockpit.app.cockpit.plan.workload == "crr"
+
+
+@BOTH_SIZES
+async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_sent(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """With another workload they say what they are for; a window is for TCP."""
+    async with world.cockpit(size, preset="loopback", plan=Plan(workload=Workload.UDP)) as cockpit:
+        assert "[10 Mb/s]" in cockpit.line(2)
+        assert "[auto]" in cockpit.line(2)
+        await cockpit.press("space", "k", "b")
+        assert world.script.changes[-1] == Settings(rate_bit_s=20_000_000, datagram_bytes=64)
+        assert "[20 Mb/s]" in cockpit.line(2)
+        assert "[64]" in cockpit.line(2)
+        await cockpit.press("]", "j", "j")
+        assert world.script.changes[-1] == Settings(rate_bit_s=5_000_000, datagram_bytes=64)
+        await cockpit.press("space", "w", "k")
+        assert cockpit.app.cockpit.plan.settings == Settings()
+        assert any("for the workload udp" in text for text in notifications(cockpit))
 
 
 async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: Any) -> None:

@@ -1,0 +1,68 @@
+"""The rate that a UDP test sends at: a number, the preset's expected rate, no limit, or the start of a search.
+
+Pure. A stream takes what the path has; datagrams need a rate, and too high a one drowns the link that it measures.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Literal
+
+from ..engine.model.errors import PlanError
+from ..engine.model.events import Expectation
+from ..engine.model.plan import Settings
+from .number_text import format_rate
+
+RateWord = Literal["expected", "search", "max"]
+SendingRate = int | RateWord
+RATE_WORDS: Final[tuple[RateWord, ...]] = ("expected", "search", "max")
+DEFAULT_RATE_BIT_S: Final = 10_000_000
+_SEARCH_SHARE: Final = 5  # of the expected rate, where a search starts; obudpst advises 10 to 20 %
+
+FindExpectation = Callable[[Settings], Expectation]
+"""Function that returns the expected rates of UDP payload under these settings."""
+
+
+def expected_rate_bit_s(settings: Settings, find: FindExpectation) -> int | None:
+    """Return the expected UDP payload rate of one direction of these settings; None without one.
+
+    Two directions send at one rate: the lower of theirs, or half of the total where only that is known.
+    """
+    expectation = find(replace(settings, searches_rate=False))
+    flows = [expectation[flow] for flow in settings.direction.flows]
+    known = [rate.bit_s for rate in flows if rate is not None]
+    if len(known) == len(flows):
+        return round(min(known))
+    total = expectation[settings.direction]
+    return None if total is None else round(total.bit_s / len(flows))
+
+
+def choose_rate(
+    settings: Settings, rate: SendingRate | None, find: FindExpectation, preset_id: str | None = None
+) -> tuple[Settings, str]:
+    """Return the settings with a rate, and a notice about a rate that nobody typed; it is empty otherwise.
+
+    Args:
+        settings: The settings of the test.
+        rate: The requested rate; None is the expected one, or 10 Mb/s where none is expected.
+        find: Returns the expected rates under given settings.
+        preset_id: The preset that the rates are from.
+
+    Raises:
+        PlanError: for `expected` without an expected rate, and for a search in several sessions.
+    """
+    if isinstance(rate, int):
+        return replace(settings, rate_bit_s=rate, searches_rate=False), ""
+    if rate == "max":
+        return replace(settings, rate_bit_s=None, searches_rate=False), ""
+    expected = expected_rate_bit_s(settings, find)
+    if rate == "search":
+        start = DEFAULT_RATE_BIT_S if expected is None else max(expected // _SEARCH_SHARE, 1_000)
+        return replace(settings, rate_bit_s=start, searches_rate=True), ""
+    if expected is not None:
+        notice = f"sending {format_rate(expected)}, the expected UDP payload of {preset_id or 'the link'}"
+        return replace(settings, rate_bit_s=expected, searches_rate=False), notice
+    if rate == "expected":
+        allowed = "no UDP rate is known for this link: give a rate such as 100M, or a preset that has one"
+        raise PlanError("rate", "expected", allowed)
+    notice = f"sending {format_rate(DEFAULT_RATE_BIT_S)}, since no UDP rate is expected; --rate gives another"
+    return replace(settings, rate_bit_s=DEFAULT_RATE_BIT_S, searches_rate=False), notice

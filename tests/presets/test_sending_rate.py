@@ -1,0 +1,55 @@
+"""The rate of datagrams: as typed, as expected of the link, and where neither is known."""
+
+import pytest
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.events import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.presets.sending_rate import choose_rate, expected_rate_bit_s
+
+GBE = ExpectedRate(957_087_000, "computed", "the wire model")
+BOTH = ExpectedRate(1_914_174_000, "computed", "the wire model")
+
+
+def find_gbe(settings: Settings) -> Expectation:
+    """Return what Gigabit Ethernet carries in each direction."""
+    match settings.direction:
+        case Direction.OUT:
+            return Expectation(out=GBE)
+        case Direction.IN:
+            return Expectation(in_=GBE)
+        case Direction.DUPLEX:
+            return Expectation(total=BOTH)
+
+
+def find_nothing(_settings: Settings) -> Expectation:
+    """Return no expectation."""
+    return Expectation()
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_each_direction_is_sent_at_what_is_expected_of_it(direction: Direction) -> None:
+    """A total of both directions is shared."""
+    settings, notice = choose_rate(Settings(direction), None, find_gbe, "gbe-fd-1500")
+    assert settings.rate_bit_s == 957_087_000
+    assert notice == "sending 957.1 Mb/s, the expected UDP payload of gbe-fd-1500"
+    assert expected_rate_bit_s(settings, find_gbe) == 957_087_000
+
+
+def test_without_an_expected_rate_ten_megabits_are_sent_and_reported() -> None:
+    """Unless a rate was typed; `expected` is refused then."""
+    settings, notice = choose_rate(Settings(), None, find_nothing)
+    assert settings.rate_bit_s == 10_000_000
+    assert "--rate gives another" in notice
+    assert choose_rate(Settings(), 5_000, find_nothing) == (Settings(rate_bit_s=5_000), "")
+    with pytest.raises(PlanError, match="rate expected is invalid; no UDP rate is known"):
+        choose_rate(Settings(), "expected", find_nothing)
+
+
+def test_no_limit_and_a_search_are_for_those_who_ask_for_them() -> None:
+    """A search starts at a fifth of the expected rate, in one session."""
+    assert choose_rate(Settings(rate_bit_s=5_000), "max", find_gbe) == (Settings(), "")
+    search, notice = choose_rate(Settings(), "search", find_gbe)
+    assert (search, notice) == (Settings(rate_bit_s=191_417_400, searches_rate=True), "")
+    assert choose_rate(Settings(), "search", find_nothing)[0].rate_bit_s == 10_000_000
+    with pytest.raises(PlanError, match="give --sessions 1"):
+        choose_rate(Settings(sessions=2), "search", find_gbe)
