@@ -1,4 +1,4 @@
-"""A relay between a near end and an endpoint that breaks one connection towards one of them, at a chosen moment."""
+"""A relay between a near end and an endpoint that breaks one connection of a run, at a chosen moment."""
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
@@ -14,13 +14,18 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from linkgauge.engine.control.connection import ControlConnection
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.messages import Message
 from linkgauge.engine.protocol.preamble import DATA_KIND, PREAMBLE_BYTES, decode_preamble
 
+ACCESS = {"keyed": (True, False), "open": (False, False), "tls": (True, True)}
+"""The kinds of endpoints: whether each has a key, and whether it has TLS."""
+
+_RATE_BIT_S = 20_000_000
 _CHUNK_BYTES = 65_536
 _UNREAD_DEADLINE_S = 0.5
 _GARBAGE = b"\xff"
@@ -75,6 +80,40 @@ class State:
     message: str = ""
     number: int = 1
     share: float | None = None
+
+
+@dataclass(frozen=True)
+class BrokenRun:
+    """A run at an endpoint of a kind of ACCESS, and how one of its connections breaks."""
+
+    sessions: ClassVar[int] = 1
+
+    access: str
+    loop: str
+    state: State
+    damage: Damage
+    workload: Workload
+    direction: Direction
+
+    def __str__(self) -> str:
+        return f"{self.access} {self.loop} {self.state.name} {self.damage} {self.workload} {self.direction}"
+
+    @property
+    def seconds(self) -> float:
+        """The length of the run."""
+        return 0.5
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run. It is slow: many run at once."""
+        return Plan(
+            Settings(self.direction, self.sessions),
+            self.workload,
+            duration_ns=int(self.seconds * SECOND_NS),
+            interval_ns=SECOND_NS // 10,
+            rate_bit_s=_RATE_BIT_S if self.workload.is_bulk else None,
+            workers=1,
+        )
 
 
 before_send: ContextVar[Callable[[str], None]] = ContextVar("before_send")

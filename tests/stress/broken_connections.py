@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from breaking_relay import (
+    ACCESS,
     Break,
     BreakingRelay,
+    BrokenRun,
     Damage,
     Kind,
     State,
@@ -50,7 +51,6 @@ CASE_S = 30.0
 GROUP = 24
 _DATA_S = 3.0
 _MARGIN_KIB = 65_536
-_RATE_BIT_S = 20_000_000
 _TLS_HELLO_BYTES = 100
 
 STATES = (
@@ -78,34 +78,12 @@ STATES = (
 _PLAIN_ONLY = {"half a greeting", "greeting"}
 _TLS_ONLY = {"half of TLS's hello"}
 _KEYED_ONLY = {"before Proof", "half of Proof"}
-ACCESS = {"keyed": (True, False), "open": (False, False), "tls": (True, True)}
 
 
-@dataclass(frozen=True)
-class Case:
-    """One broken connection."""
+class Case(BrokenRun):
+    """A run whose client breaks a connection. Its other session may go on."""
 
-    access: str
-    loop: str
-    state: State
-    damage: Damage
-    workload: Workload
-    direction: Direction
-
-    def __str__(self) -> str:
-        return f"{self.access} {self.loop} {self.state.name} {self.damage} {self.workload!s} {self.direction!s}"
-
-    @property
-    def plan(self) -> Plan:
-        """The run whose connection breaks."""
-        return Plan(
-            Settings(self.direction, 2),
-            self.workload,
-            duration_ns=SECOND_NS // 2,
-            interval_ns=SECOND_NS // 10,
-            rate_bit_s=_RATE_BIT_S if self.workload.is_bulk else None,
-            workers=1,
-        )
+    sessions = 2
 
 
 def all_cases() -> Iterator[Case]:

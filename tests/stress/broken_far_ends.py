@@ -30,7 +30,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from breaking_relay import (
+    ACCESS,
     Break,
+    BrokenRun,
     Damage,
     Kind,
     State,
@@ -45,7 +47,7 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import LinkgaugeError, PeerError
 from linkgauge.engine.model.events import Ended, Reason, Warned
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import PREAMBLE_BYTES
@@ -57,7 +59,6 @@ COMMAND_S = 150.0  # on a busy machine, starting an interpreter takes seconds
 AT_ONCE = 12
 COMMANDS_AT_ONCE = 3
 _RELEASE_S = 10.0
-_RATE_BIT_S = 20_000_000
 _NOT_RUN = 3  # exit status
 _BEFORE, _DURING, _AFTER = "before the test", "during the test", "at its end"
 
@@ -80,25 +81,17 @@ STATES = (
 )
 _DURING_STATES = {"in a run", "half of a Report", "data: its first byte", "data: in a run"}
 _AFTER_STATES = {"before Finish", "half of Finish"}
-ACCESS = {"keyed": (True, False), "open": (False, False), "tls": (True, True)}
 _COMMAND_STATES = {"accepts", "before Welcome", "before Ready", "in a run", "before Finish", "data: accepts"}
 
 
 @dataclass(frozen=True)
-class Case:
-    """One broken connection. With `is_command` the near end is the command line."""
+class Case(BrokenRun):
+    """A run whose far end breaks a connection. With `is_command` the near end is the command line."""
 
-    access: str
-    loop: str
-    state: State
-    damage: Damage
-    workload: Workload
-    direction: Direction
     is_command: bool = False
 
     def __str__(self) -> str:
-        end = "command" if self.is_command else "engine"
-        return f"{self.access} {self.loop} {self.state.name} {self.damage} {self.workload} {self.direction} {end}"
+        return f"{super().__str__()} {'command' if self.is_command else 'engine'}"
 
     @property
     def moment(self) -> str:
@@ -118,19 +111,6 @@ class Case:
         if self.moment is not _DURING:
             return 0.5
         return 15.0 if self.state.kind is Kind.CONTROL else 3.0
-
-    @property
-    def plan(self) -> Plan:
-        """The run whose connection breaks."""
-        return Plan(
-            Settings(self.direction),
-            self.workload,
-            duration_ns=int(self.seconds * SECOND_NS),
-            interval_ns=SECOND_NS // 10,
-            rate_bit_s=_RATE_BIT_S if self.workload.is_bulk else None,
-            workers=1,
-            probe=False,
-        )
 
 
 @dataclass
