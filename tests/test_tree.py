@@ -12,6 +12,8 @@ PACKAGES = ("engine", "presets", "tui")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "tui/interfaces": "protocols without code",
+    "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
+    "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
     "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
     "tui/cli/run_test": "a whole run: tests/end_to_end/test_command_line.py",

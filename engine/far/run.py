@@ -18,6 +18,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
+from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
 from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import (
@@ -68,6 +69,7 @@ _MAX_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
 # Reports take their part of a link that this end fills. At 1 Mb/s, ten a second of 32 sessions took 2 % of it, and
 # the measured rate depended on the interval. Beyond this share of the payload they come once a second.
 _REPORT_DIVISOR: Final = 200
+_ENDS_IN_ORDER: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
 _FREE_REPORT_BYTES: Final = 4_096
 _MAX_REPORT_PAUSE_NS: Final = SECOND_NS
 _ARRIVALS: Final = [DATAGRAM_COUNTER_NAMES.index(name) for name in ("received", "duplicates", "late")]
@@ -303,9 +305,19 @@ class FarRun:
             last = self._sampler.take_sample()
             if last is not None:
                 self._report(last)
+            if self._plan.workload.is_datagram and end.reason in _ENDS_IN_ORDER:
+                await self._drain()
         self.rate_bit_s = 0  # before the near end learns of the end and asks for its next run
         self._control.try_send(Finish(end))
         return end
+
+    async def _drain(self) -> None:
+        """Report the datagrams that were on their way when the senders stopped."""
+        self.pool.stop_payload()
+        await await_drain(self.pool.counters)
+        sample = self._sampler.take_sample(is_drain=True)
+        if sample is not None:
+            self._report(sample)
 
     def release(self) -> None:
         """Drop the sampling, whose frames lead back here. Otherwise the control connection waits for a search."""

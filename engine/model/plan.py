@@ -202,6 +202,9 @@ class Settings:
         )
 
 
+DEFAULT_SETTINGS: Final = Settings()
+
+
 @dataclass(frozen=True, slots=True)
 class SocketOptions:
     """The socket options of every data connection, at both ends; None leaves an option to the kernel.

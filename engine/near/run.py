@@ -24,6 +24,7 @@ from ..control.keepalive import (
     LivenessProblem,
 )
 from ..host.cpu import are_same_host, assign_core_affinity, check_cores
+from ..metering.drain import MAX_DRAIN_S, await_drain
 from ..metering.sampler import Sampler
 from ..model.errors import (
     ConnectionClosed,
@@ -54,6 +55,7 @@ from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
+_FINISH_AND_DRAIN_DEADLINE_S: Final = FINISH_DEADLINE_S + MAX_DRAIN_S
 _CHECKS_PER_PING: Final = 4  # a far end that has gone must be reported within 5 s
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 
@@ -281,17 +283,31 @@ class Run:
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the near end's last sample now, and wait for the far end's."""
         self._stop_sampling()
+        has_datagrams = self.plan.workload.is_datagram
+        if has_datagrams:
+            self.pool.stop_payload()
         if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED} or not self._control.try_send(Stop(end)):
             return end
+        drain = asyncio.create_task(self._drain()) if has_datagrams and not self._failure else None
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FINISH_DEADLINE_S):
+            async with asyncio.timeout(FINISH_DEADLINE_S if drain is None else _FINISH_AND_DRAIN_DEADLINE_S):
                 await self._finished.wait()
+        if drain is not None:
+            await drain
         if self._is_confirmed:
             for text in self._validator.find_discrepancies(self._ended_ns):
                 self._warn(text)
         elif self._failed_end is None:
             self._warn(WarningText.END_UNCONFIRMED.value)
         return self._failed_end or end
+
+    async def _drain(self) -> None:
+        """Take a sample of the datagrams that were on their way when the senders stopped."""
+        await await_drain(self.pool.counters)
+        self._ended_ns = self._sampler.elapsed_ns
+        sample = self._sampler.take_sample(is_drain=True)
+        if sample is not None:
+            self._handle_near_sample(sample)
 
     def _stop_sampling(self) -> None:
         """Take the last sample, once."""

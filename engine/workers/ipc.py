@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from ..model.plan import Direction, End, Mode, Settings, SocketOptions
+from ..model.plan import DEFAULT_SETTINGS, Direction, End, Mode, Settings, SocketOptions
 from ..model.serialization import decode_tagged, encode_tagged
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -30,8 +30,9 @@ class Configure:
     """All that a worker needs of a plan.
 
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
-    same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `rate_bit_s` is the limit of a
-    direction, which its `sessions` share. `bytes_limit` is all that they carry together.
+    same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are those that the run begins
+    with. `rate_bit_s` is the limit of a direction, which their sessions share, over TCP; `bytes_limit` is all that
+    they carry together.
     """
 
     end: End
@@ -46,8 +47,8 @@ class Configure:
     pace_ns: int
     cores: tuple[int, ...]
     shares_core: bool
+    settings: Settings = DEFAULT_SETTINGS
     rate_bit_s: int | None = None
-    sessions: int = 1
     bytes_limit: int | None = None
 
 
@@ -72,6 +73,11 @@ class StartPayload:
 
 
 @dataclass(frozen=True, slots=True)
+class StopPayload:
+    """Send no further datagrams; what is on its way is still received."""
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyChange:
     """Close the connections older than `oldest`, and those up to `generation` that `settings` do not have.
 
@@ -83,8 +89,8 @@ class ApplyChange:
     oldest: int
 
 
-Command = Configure | OpenSession | AdoptSession | StartPayload | ApplyChange
-COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, ApplyChange)
+Command = Configure | OpenSession | AdoptSession | StartPayload | StopPayload | ApplyChange
+COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPayload, ApplyChange)
 
 
 @dataclass(frozen=True, slots=True)

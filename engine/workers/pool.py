@@ -13,7 +13,7 @@ from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
-from ..model.plan import MAX_WORKERS, PROBE_SESSION, Direction, End, Mode, Plan
+from ..model.plan import DEFAULT_SETTINGS, MAX_WORKERS, PROBE_SESSION, Direction, End, Mode, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.latency_probe import PROBE_BYTES, PROBE_PACE_NS
@@ -26,6 +26,7 @@ from .ipc import (
     OpenSession,
     SessionEvent,
     StartPayload,
+    StopPayload,
     WorkerChannel,
     WorkerEvent,
     WorkerReady,
@@ -141,6 +142,11 @@ class WorkerPool:
             if number != _PROBE_WORKER:
                 member.channel.send(StartPayload())
 
+    def stop_payload(self) -> None:
+        """Let the senders of datagrams stop, while the receivers take in what is on its way."""
+        for member in self._members.values():
+            member.channel.send(StopPayload())
+
     def apply_change(self, change: Change) -> None:
         """Close the connections that the new settings do not want, in every worker."""
         self._change = ApplyChange(change.settings, change.generation, change.oldest)
@@ -225,7 +231,7 @@ class WorkerPool:
             cores=(plan.near_cores if self._end is End.NEAR else plan.far_cores) or (),
             shares_core=shares_cores(plan),
             rate_bit_s=plan.rate_bit_s,
-            sessions=plan.settings.sessions,
+            settings=plan.settings,
             bytes_limit=plan.bytes_limit,
         )
         if not is_probe:
@@ -239,6 +245,7 @@ class WorkerPool:
             pace_ns=PROBE_PACE_NS,
             block_bytes=PROBE_BYTES,
             mode=None,
+            settings=DEFAULT_SETTINGS,
             cores=(),  # on none of the streams' cores
             rate_bit_s=None,
             bytes_limit=None,

@@ -17,10 +17,10 @@ from ..host.cpu_waits import RunQueueWait
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, SocketOptions
+from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Settings, SocketOptions
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
-from ..workloads import session_handshake, sockets
+from ..workloads import datagram_handshake, session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget
 from ..workloads.session import (
     RECEIVE_BYTES,
@@ -33,6 +33,7 @@ from ..workloads.session import (
 )
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
 from ..workloads.socket_io import create_poller
+from ..workloads.udp import socket_options
 from .ipc import (
     COMMANDS,
     AdoptSession,
@@ -44,6 +45,7 @@ from .ipc import (
     ConnectionOpened,
     OpenSession,
     StartPayload,
+    StopPayload,
     WorkerChannel,
     WorkerReady,
 )
@@ -72,7 +74,7 @@ class Worker:
         self._initial_sessions = 0
         self._change: ApplyChange | None = None
         self._rate_bit_s: int | None = None
-        self._sessions_sharing_rate = 1
+        self._settings = Settings()
         self._bytes_limit: int | None = None
         self._refresh_s = 0.1
         self._run_queue_wait = RunQueueWait()
@@ -114,6 +116,9 @@ class Worker:
                 self._channel.send(WorkerReady())
             case StartPayload():
                 self._start_payload()
+            case StopPayload():
+                for session in self._sessions.values():
+                    session.stop_sending()
             case ApplyChange():
                 self._apply_change(command)
             case OpenSession() | AdoptSession():
@@ -123,7 +128,7 @@ class Worker:
         self._config = SessionConfig(command.end, command.workload, command.socket)
         self._cores = set(command.cores)
         self._shares_core = command.shares_core
-        self._rate_bit_s, self._sessions_sharing_rate = command.rate_bit_s, command.sessions
+        self._rate_bit_s, self._settings = command.rate_bit_s, command.settings
         self._bytes_limit = command.bytes_limit
         if command.cores:
             _pin_to({command.cores[self._number % len(command.cores)]})
@@ -154,14 +159,15 @@ class Worker:
             if self._is_obsolete(direction, number, session.generation):
                 session.close()
                 del self._sessions[direction, number]
-        self._sessions_sharing_rate = change.settings.sessions
+        self._settings = change.settings
         for session in self._sessions.values():
             self._limit_rate(session)
+            session.apply_settings(change.settings)
 
     def _limit_rate(self, session: Session) -> None:
         """Give a session its share of its direction's rate."""
         if self._rate_bit_s is not None and isinstance(session, SendingSession):
-            session.limit_rate(self._rate_bit_s // self._sessions_sharing_rate)
+            session.limit_rate(self._rate_bit_s // self._settings.sessions)
 
     def _is_obsolete(self, direction: Direction, number: int, generation: int) -> bool:
         """Return whether the settings no longer want a connection, which may still be opening.
@@ -183,7 +189,7 @@ class Worker:
         """
         spec = command.spec
         try:
-            sock = _create_socket(command, fd)
+            sock = _create_socket(command, fd, self._config.workload)
         except OSError as error:
             self._report_failure(spec, error)
             return
@@ -213,12 +219,10 @@ class Worker:
         endpoint: CrrEndpoint = None
         try:
             async with asyncio.timeout(OPEN_DEADLINE_S):
-                sockets.prepare(sock, spec.window_bytes, self._config.session_options)
-                if isinstance(command, OpenSession):
-                    await session_handshake.connect(sock, spec, command.target, self._config.options)
+                if self._config.workload.is_datagram:
+                    await self._open_datagrams(command, sock)
                 else:
-                    await session_handshake.send_accepted(sock)
-                endpoint = await session_handshake.negotiate_listener(sock, self._config, spec)
+                    endpoint = await self._open_connection(command, sock)
             info = self._read_info(sock, spec)
             is_hosted = self._host(sock, spec, endpoint)
         except (OSError, MemoryError, LinkgaugeError) as error:
@@ -231,14 +235,33 @@ class Worker:
         if is_hosted:
             self._channel.send(ConnectionOpened(info))
 
+    async def _open_connection(self, command: OpenSession | AdoptSession, sock: socket.socket) -> CrrEndpoint:
+        spec = command.spec
+        sockets.prepare(sock, spec.window_bytes, self._config.session_options)
+        if isinstance(command, OpenSession):
+            await session_handshake.connect(sock, spec, command.target, self._config.options)
+        else:
+            await session_handshake.send_accepted(sock)
+        return await session_handshake.negotiate_listener(sock, self._config, spec)
+
+    async def _open_datagrams(self, command: OpenSession | AdoptSession, sock: socket.socket) -> None:
+        socket_options.set_up(sock, self._config.options)
+        if isinstance(command, OpenSession):
+            await datagram_handshake.connect_datagrams(sock, command.spec, command.target, self._config.options)
+        else:
+            datagram_handshake.accept_datagrams(sock, command.spec)
+
     def _read_info(self, sock: socket.socket, spec: SessionSpec) -> SocketInfo:
+        mode = self._mode
+        if self._config.workload.is_datagram:
+            mode = socket_options.mode_under(self._settings, sock, mode)
         return sockets.read_socket_info(
             sock,
             self._config.end,
             spec.direction,
             spec.session,
             spec.window_bytes,
-            self._mode,
+            mode,
             is_sender=self._config.is_sender(spec.direction),
         )
 
@@ -263,7 +286,16 @@ class Worker:
             raise WorkerError("a session came before the configuration of its worker")
         limit, claims = self._bytes_limit, self._claims[direction]
         budget = None if limit is None else ByteBudget(claims, number - 1, limit)
-        context = SessionContext(self._counters, slot_index(direction, number), spec.generation, on_lost, budget)
+        context = SessionContext(
+            self._counters,
+            slot_index(direction, number),
+            spec.generation,
+            on_lost,
+            budget,
+            bytes.fromhex(spec.secret_hex),
+            self._settings,
+            lambda sock, data: datagram_handshake.answer_control_datagram(sock, data, spec),
+        )
         session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)
         self._limit_rate(session)
         self._sessions[key] = session
@@ -297,9 +329,10 @@ class Worker:
             await asyncio.sleep(self._refresh_s)
 
 
-def _create_socket(command: OpenSession | AdoptSession, fd: int | None) -> socket.socket:
+def _create_socket(command: OpenSession | AdoptSession, fd: int | None, workload: Workload) -> socket.socket:
     if isinstance(command, OpenSession):
-        return socket.socket(command.target.family)
+        kind = socket.SOCK_DGRAM if workload.is_datagram else socket.SOCK_STREAM
+        return socket.socket(command.target.family, kind)
     if fd is None:
         raise OSError("too many open files; raise the limit with ulimit -n")
     return socket.socket(fileno=fd)

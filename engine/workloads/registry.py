@@ -12,6 +12,8 @@ from ..model.workload import Workload
 from .request_response import FetchRequester, FetchResponder, RrRequester, RrResponder
 from .session import Session, SessionContext, WorkerResources
 from .stream import StreamReceiver, StreamSender
+from .udp.receiver import DatagramReceiver
+from .udp.sender import DatagramSender
 
 SessionFactory = Callable[[socket.socket, SessionContext, WorkerResources], Session]
 
@@ -43,5 +45,6 @@ def sessions_of(workload: Workload) -> SessionTypes:
 
 
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
+register_sessions(Workload.UDP, sender=DatagramSender, receiver=DatagramReceiver)
 register_sessions(Workload.RR, sender=RrResponder, receiver=RrRequester)
 register_sessions(Workload.FETCH, sender=FetchResponder, receiver=FetchRequester)

@@ -27,7 +27,7 @@ from ..metering.shared_counters import (
 )
 from ..model.errors import explain_os_error, explain_resource_error
 from ..model.latency_histogram import bucket_of
-from ..model.plan import Mode
+from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
 from ..model.socket_info import TCP_COUNTERS
 from .byte_budget import ByteBudget
 from .socket_io import Poller, SocketThread
@@ -124,11 +124,18 @@ class WorkerResources:
     unidentified: dict[Any, None] = field(default_factory=dict[Any, None])
 
 
+def ignore_control(_sock: socket.socket, _data: bytes) -> None:
+    """Leave a datagram that is no payload without an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionContext:
     """A session's slot in the counters. `on_lost(why)` is called once if the session ends unexpectedly.
 
     `budget` limits what the session starts: the bytes of a stream's sender, the responses of a requester.
+
+    The others are for UDP: the session's secret, the settings, and `answer_control(sock, data)`, which answers a
+    repeated datagram of the handshake.
     """
 
     counters: SharedCounters
@@ -136,6 +143,9 @@ class SessionContext:
     generation: int
     on_lost: Callable[[str], None]
     budget: ByteBudget | None = None
+    secret: bytes = b""
+    settings: Settings = DEFAULT_SETTINGS
+    answer_control: Callable[[socket.socket, bytes], object] = ignore_control
 
 
 _Role = Literal["sender", "receiver"]
@@ -186,6 +196,12 @@ class Session(ABC):
             self._start_io()
         except (OSError, MemoryError) as error:
             self._end(explain_resource_error(error))
+
+    def apply_settings(self, settings: Settings) -> None:  # noqa: B027 - most sessions have nothing to change
+        """Take over what new settings change in an open session; nothing in one of TCP."""
+
+    def stop_sending(self) -> None:  # noqa: B027 - TCP's payload ends with its connection
+        """Send no further payload, and stay open for what is on its way; datagrams only."""
 
     def share_worker(self) -> None:
         """Move from a thread to the event loop: the worker has another session now."""

@@ -79,7 +79,7 @@ def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptio
     if options.nodelay:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if options.dscp is not None:
-        _set_dscp(sock, options.dscp)
+        set_dscp(sock, options.dscp)
     if options.congestion is not None:
         _set_congestion(sock, options.congestion)
 
@@ -134,7 +134,8 @@ def local_address(text: str, port: int) -> tuple[Any, ...]:
 _cached_address = lru_cache(local_address)  # crr binds each connection
 
 
-def _set_dscp(sock: SocketType, dscp: int) -> None:
+def set_dscp(sock: SocketType, dscp: int) -> None:
+    """Set the DSCP of what a socket sends (RFC 2474), without ECN marks."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << 2)
         # Packets to an IPv4 peer on a socket of both families take the other option.

@@ -54,7 +54,8 @@ class SequenceTracker:
     )
 
     def __init__(self) -> None:
-        self.advanced = self.received = self.duplicates = self.late = self.invalid = 0
+        self.advanced: int = 0
+        self.received = self.duplicates = self.late = self.invalid = 0
         self.reordered = self.reordered_3 = self.extent_max = 0
         self._extent_peak = 0
         # Missing numbers: first, one behind the last, and the position of arrival of what jumped over them.

@@ -1,0 +1,219 @@
+"""The receiver of a UDP session: a thread that counts datagrams, and feedback to the sender from the event loop."""
+
+import errno
+import socket
+import struct
+import time
+from typing import Final
+
+from ...model.latency_histogram import bucket_of
+from ...model.plan import SECOND_NS, Settings
+from ...protocol.datagrams import FEEDBACK_INTERVAL_S, MAX_NUMBER, PAYLOAD_HEADER, Feedback, is_control_datagram
+from ..session import SessionContext, WorkerResources
+from ..socket_io import SocketThread
+from . import socket_options
+from .delay_variation import DelayVariation, Jitter
+from .sequence_tracker import SequenceTracker
+from .session import NO_WAIT, RECEIVE_BYTES, DatagramSession
+from .socket_options import IP_TOS, IPV6_TCLASS, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
+
+_HEADER_BYTES: Final = PAYLOAD_HEADER.size
+_RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
+_TIMESPEC: Final = struct.Struct("@qq")
+_INT: Final = struct.Struct("@i")
+_CONGESTED: Final = 3  # the ECN field of a packet that met congestion, RFC 3168
+_ECN_MASK: Final = 3
+_TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IPV6_TCLASS)}
+
+
+class DatagramReceiver(DatagramSession):
+    """Counts the datagrams of one sender, and reports to it every 50 ms."""
+
+    _role = "receiver"
+
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context, resources)
+        self._tracker = SequenceTracker()
+        self._jitter = Jitter()
+        self._delay = DelayVariation()
+        self._clock_offset_ns = 0
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES))
+        self._received_bytes = 0
+        self._invalid = 0
+        self._marks = 0
+        self._tos: int | None = None
+        self._packets = 0  # as the kernel counts them: a group is one
+        self._newest_stamp_ns = self._newest_received_ns = 0
+        self._delay_sum_ns = self._delay_count = 0
+        self._serial = 0
+        # A refresh comes twice in an interval: each stores the peak of two, so that none is missed between samples.
+        self._last_extent = self._last_jitter_ns = 0
+        self._drops_at_start = socket_options.read_socket_drops(sock)
+        self._receive_buffer_bytes = 0
+        self._measure_clocks()
+        self._adopt_settings()
+
+    def apply_settings(self, settings: Settings) -> None:
+        """Take over the rate of new settings."""
+        super().apply_settings(settings)
+        self._adopt_settings()
+
+    def _adopt_settings(self) -> None:
+        mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
+        self._receive_buffer_bytes = socket_options.set_up_receiver(self._sock, mode, self._rate_bit_s)
+
+    def _measure_clocks(self) -> None:
+        """Note how far the clock of the kernel's stamps is from the monotonic one, which no adjustment steps."""
+        before_ns = time.monotonic_ns()
+        wall_ns = time.time_ns()
+        self._clock_offset_ns = wall_ns - (before_ns + time.monotonic_ns()) // 2
+
+    def refresh(self) -> None:
+        """Store every counter."""
+        tracker, jitter = self._tracker, self._jitter
+        self._measure_clocks()
+        if self._newest_received_ns:
+            self.last_received_ns = self._newest_received_ns
+        self._put("received", tracker.received)
+        self._put("advanced", tracker.advanced)
+        self._put("duplicates", tracker.duplicates)
+        self._put("late", tracker.late)
+        self._put("reordered", tracker.reordered)
+        self._put("reordered_3", tracker.reordered_3)
+        extent, jitter_ns = tracker.take_extent_peak(), jitter.take_max_ns()
+        self._put("extent", max(extent, self._last_extent))
+        self._put("jitter_max_ns", max(jitter_ns, self._last_jitter_ns))
+        self._last_extent, self._last_jitter_ns = extent, jitter_ns
+        self._put("gaps", tracker.gaps)
+        self._put("gap_longest", tracker.gap_longest)
+        self._put("socket_dropped", self._socket_dropped())
+        self._put("invalid", self._invalid + tracker.invalid)
+        self._put("jitter_sum_ns", jitter.sum_ns)
+        self._put("jitter_count", jitter.count)
+        self._put("ce_marks", self._marks)
+        self._put("received_tos", self._tos)
+        self._put("receive_buffer_bytes", self._receive_buffer_bytes)
+
+    def _socket_dropped(self) -> int | None:
+        """Return the datagrams for which the socket had no room, never more than are missing.
+
+        The kernel counts a dropped group once: its datagrams are as many as those of the groups that arrived.
+        """
+        drops = socket_options.read_socket_drops(self._sock) if not self._closed else None
+        if drops is None or self._drops_at_start is None:
+            return None
+        packets = drops - self._drops_at_start
+        mean = (self._tracker.received + self._tracker.duplicates) / self._packets if self._packets else 1.0
+        return min(self._tracker.lost, round(packets * max(1.0, mean)))
+
+    def _start_io(self) -> None:
+        socket_options.set_receive_timeout(self._sock, _RECEIVE_TIMEOUT_S)
+        self._socket_thread = SocketThread(self._sock, self._receive_in_thread, self._rest, self._lose)
+        self._loop.call_later(FEEDBACK_INTERVAL_S, self._send_feedback)
+
+    def _rest(self) -> None:
+        """Do nothing: the session is ending."""
+
+    def _receive_in_thread(self) -> bool:
+        receive, buffers = self._sock.recvmsg_into, [self._buffer]
+        while not self._is_stopping:
+            try:
+                size, ancillary, _flags, _address = receive(buffers, socket_options.ANCILLARY_BYTES)
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError as error:
+                if error.errno in {errno.EMSGSIZE, errno.ENOBUFS}:  # of feedback that did not leave
+                    continue
+                raise
+            segment, received_ns = size, 0
+            for level, kind, data in ancillary:
+                if kind == SO_TIMESTAMPNS and level == socket.SOL_SOCKET:
+                    seconds, nanoseconds = _TIMESPEC.unpack(data)
+                    received_ns = seconds * SECOND_NS + nanoseconds - self._clock_offset_ns
+                elif kind == UDP_GRO and level == SOL_UDP:
+                    segment = _INT.unpack_from(data)[0]
+                else:
+                    self._take_traffic_class(level, kind, data, size, segment)
+            if size < _HEADER_BYTES:
+                self._invalid += bool(size)
+            else:
+                self._count_group(size, segment, received_ns or time.monotonic_ns())
+        return True
+
+    def _count_group(self, size: int, segment: int, received_ns: int) -> None:
+        """Count the datagrams that the kernel handed over together, all of one size but for the last one."""
+        first, stamp_ns, cookie = PAYLOAD_HEADER.unpack_from(self._buffer)
+        if cookie != self._keys.cookie or first > MAX_NUMBER:
+            self._take_other(size, segment)
+            return
+        count = -(-size // segment)
+        self._packets += 1
+        new = self._tracker.add(first) if count == 1 else self._count_numbers(first, count, size, segment)
+        delay_ns = self._delay.add(stamp_ns, received_ns)
+        self._words[self._latency_at + bucket_of(delay_ns)] += count
+        self._jitter.add(stamp_ns, received_ns)
+        self._delay_sum_ns += delay_ns
+        self._delay_count += 1
+        self._newest_stamp_ns, self._newest_received_ns = stamp_ns, received_ns
+        if new:
+            self._received_bytes += new * segment
+            self._words[self._bytes_at] = self._earlier_bytes + self._received_bytes
+
+    def _count_numbers(self, first: int, count: int, size: int, segment: int) -> int:
+        """Count the numbers of a group; return how many of them are new."""
+        cookie, tracker = self._keys.cookie, self._tracker
+        if size - (count - 1) * segment < _HEADER_BYTES:
+            count -= 1
+            self._invalid += 1
+        last, _, last_cookie = PAYLOAD_HEADER.unpack_from(self._buffer, (count - 1) * segment)
+        if last - first == count - 1 and last_cookie == cookie:
+            return tracker.add_run(first, count)
+        new = 0
+        for index in range(count):
+            number, _, shown = PAYLOAD_HEADER.unpack_from(self._buffer, index * segment)
+            if shown == cookie and number <= MAX_NUMBER:
+                new += tracker.add(number)
+            else:
+                self._invalid += 1
+        return new
+
+    def _take_other(self, size: int, segment: int) -> None:
+        """Handle what is no payload of this session: a repeated datagram of the handshake, or somebody else's."""
+        data = bytes(self._buffer[: min(size, segment)])
+        if is_control_datagram(data):
+            self._loop.call_soon_threadsafe(self._answer_control, self._sock, data)
+        else:
+            self._invalid += -(-size // segment)
+
+    def _take_traffic_class(self, level: int, kind: int, data: bytes, size: int, segment: int) -> None:
+        if (level, kind) in _TRAFFIC_CLASSES:
+            tos = data[0] if len(data) < _INT.size else _INT.unpack_from(data)[0]
+            self._tos = tos
+            if tos & _ECN_MASK == _CONGESTED:
+                self._marks += -(-size // segment)
+
+    def _send_feedback(self) -> None:
+        if self._closed:
+            return
+        self._loop.call_later(FEEDBACK_INTERVAL_S, self._send_feedback)
+        now_ns = time.monotonic_ns()
+        self._serial += 1
+        delays, count = self._delay_sum_ns, self._delay_count
+        self._delay_sum_ns = self._delay_count = 0
+        tracker = self._tracker
+        feedback = Feedback(
+            serial=self._serial,
+            echo_ns=self._newest_stamp_ns,
+            hold_ns=max(0, now_ns - self._newest_received_ns) if self._newest_stamp_ns else 0,
+            sent_ns=now_ns,
+            advanced=tracker.advanced,
+            received=tracker.received,
+            received_bytes=self._received_bytes,
+            socket_dropped=self._socket_dropped() or 0,
+            delay_ns=delays // count if count else 0,
+        )
+        try:
+            self._sock.send(self._keys.encode_feedback(feedback), NO_WAIT)
+        except OSError as error:
+            if error.errno == errno.ECONNREFUSED:
+                self._lose(error)

@@ -1,0 +1,177 @@
+"""The sender of a UDP session: paced datagrams from a thread, and the receiver's feedback on the event loop."""
+
+import errno
+import socket
+import time
+from typing import Final
+
+from ...metering.shared_counters import CounterField
+from ...model.errors import RemoteProtocolError
+from ...model.plan import SECOND_NS, Mode, Settings
+from ...protocol.datagrams import Feedback, is_control_datagram
+from ..session import SessionContext, WorkerResources
+from ..socket_io import SocketThread
+from . import socket_options
+from .delay_variation import DelayVariation
+from .group import DatagramGroup, segments_in_group
+from .pacing import Pacer
+from .session import NO_WAIT, DatagramSession
+
+_FEEDBACK_BYTES: Final = 2_048
+_SILENCE_NS: Final = 800_000_000  # without feedback the sender stops: no host is flooded that does not listen
+_LOSS_NS: Final = 5 * SECOND_NS
+_SHORTEST_SLEEP_NS: Final = 20_000
+_LONGEST_SLEEP_NS: Final = 50_000_000
+_PAUSE_S: Final = 0.02
+_TOO_LARGE: Final = {errno.EMSGSIZE, errno.EINVAL}  # EINVAL: a group whose segments do not fit the path's MTU
+REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from it for 5 s"
+
+
+class DatagramSender(DatagramSession):
+    """Sends numbered datagrams at the rate of the settings, or as fast as the kernel takes them.
+
+    It stops within a second where the receiver's feedback stops, and goes on when it comes again.
+    """
+
+    _role = "sender"
+
+    def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
+        super().__init__(sock, context, resources)
+        self._number = 0
+        self._sent_bytes = 0
+        self._dropped = 0
+        self._rtt_us: int | None = None
+        self._last_serial = 0
+        self._feedback_ns = time.monotonic_ns()
+        self._return_delay = DelayVariation()
+        self._return_delay_ns: int | None = None
+        self._is_grouped = False
+        self._adopt_settings()
+        self._pacer = Pacer(self._rate_bit_s, self._group.datagram_bytes, time.monotonic_ns())
+
+    def apply_settings(self, settings: Settings) -> None:
+        """Take over the rate and the datagram size of new settings, from the next group on."""
+        super().apply_settings(settings)
+        self._adopt_settings()
+
+    def _adopt_settings(self) -> None:
+        """Make the group and the pacer of the settings in force; the thread takes both at its next turn."""
+        size = socket_options.datagram_size(self._settings, self._sock)
+        rate = self._rate_bit_s
+        mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
+        can_group = socket_options.set_segment(self._sock, size if mode is Mode.RATE else 0)
+        self._is_grouped = can_group and mode is Mode.RATE
+        socket_options.set_up_sender(self._sock, rate)
+        count = segments_in_group(size) if self._is_grouped else 1
+        self._group = DatagramGroup(size, count, self._keys.cookie)
+
+    def refresh(self) -> None:
+        """Store what the sender knows besides its counts; end a session whose receiver has gone."""
+        self._put("datagram_bytes", self._group.datagram_bytes)
+        self._put("rate_bit_s", self._rate_bit_s or 0)
+        self._put("is_grouped", int(self._is_grouped))
+        self._put("sent_tos", socket_options.read_tos(self._sock))
+        self._put("rtt_us", self._rtt_us)
+        self._put("return_delay_us", None if self._return_delay_ns is None else self._return_delay_ns // 1_000)
+        self._put("send_dropped", self._dropped)
+        self._put("skipped", self._pacer.skipped)
+        if not self._closed and not self._is_stopping and time.monotonic_ns() - self._feedback_ns > _LOSS_NS:
+            self._end(REPORTS_STOPPED)
+
+    def stop_sending(self) -> None:
+        """Send no further payload; feedback still comes in."""
+        self._is_stopping = True
+
+    def _start_io(self) -> None:
+        self._feedback_ns = time.monotonic_ns()
+        self._socket_thread = SocketThread(self._sock, self._send_in_thread, self._rest, self._lose)
+        self._loop.add_reader(self._sock, self._read_feedback)
+
+    def _rest(self) -> None:
+        """Do nothing: the thread has sent all that it is to send."""
+
+    def _send_in_thread(self) -> bool:
+        send, clock, words = self._sock.send, time.monotonic_ns, self._words
+        sent_at, bytes_at = self._datagram_words["sent"], self._bytes_at
+        earlier, earlier_bytes = self._earlier["sent"], self._earlier_counts[CounterField.BYTES]
+        group, pacer = self._group, self._pacer
+        pacer.change(clock(), self._rate_bit_s, group.datagram_bytes)
+        while not self._is_stopping:
+            now_ns = clock()
+            if group is not self._group:
+                group = self._group
+                pacer.change(now_ns, self._rate_bit_s, group.datagram_bytes)
+            if now_ns - self._feedback_ns > _SILENCE_NS:
+                time.sleep(_PAUSE_S)
+                continue
+            count = pacer.take(now_ns, group.count)
+            if not count:
+                wait_ns = min(max(pacer.wait_ns(now_ns), _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS)
+                time.sleep(wait_ns / SECOND_NS)
+                continue
+            datagrams = group.stamp(self._number, count, now_ns)
+            try:
+                send(datagrams)
+            except OSError as error:
+                if not self._survives(error, count):
+                    raise
+                continue
+            self._number += count
+            self._sent_bytes += count * group.datagram_bytes
+            words[sent_at] = earlier + self._number
+            words[bytes_at] = earlier_bytes + self._sent_bytes
+        return True
+
+    def _survives(self, error: OSError, count: int) -> bool:
+        """Handle a failed send; return whether the session goes on."""
+        if self._is_stopping or isinstance(error, BlockingIOError | InterruptedError):
+            return True
+        if error.errno in {errno.ENOBUFS, errno.ENOMEM}:  # a queue of this host dropped them: they count as sent
+            self._number += count
+            self._dropped += count
+            self._words[self._datagram_words["sent"]] = self._earlier["sent"] + self._number
+            return True
+        if error.errno in _TOO_LARGE:
+            size = self._group.datagram_bytes
+            if self._settings.datagram_bytes is None and socket_options.largest_datagram(self._sock) < size:
+                self._adopt_settings()  # a router has told of a smaller MTU
+                return True
+            raise OSError(self._explain_size(size)) from error
+        return False
+
+    def _read_feedback(self) -> None:
+        try:
+            data = self._sock.recv(_FEEDBACK_BYTES, NO_WAIT)
+        except BlockingIOError:
+            error = self._drain_errors()
+            if error is not None and error.errno not in {errno.EMSGSIZE, errno.ENOBUFS}:
+                self._lose(error)
+            return
+        except OSError as error:
+            if error.errno not in {errno.EMSGSIZE, errno.ENOBUFS}:
+                self._handle_error(error)
+            return
+        if not is_control_datagram(data):
+            return
+        try:
+            feedback = self._keys.decode_feedback(data)
+        except RemoteProtocolError:
+            self._answer_control(self._sock, data)
+            return
+        if feedback.serial > self._last_serial:
+            self._take_feedback(feedback)
+
+    def _take_feedback(self, feedback: Feedback) -> None:
+        now_ns = time.monotonic_ns()
+        self._last_serial, self._feedback_ns, self.last_received_ns = feedback.serial, now_ns, now_ns
+        self._return_delay_ns = self._return_delay.add(feedback.sent_ns, now_ns)
+        if feedback.echo_ns:
+            rtt_ns = now_ns - feedback.echo_ns - feedback.hold_ns
+            if rtt_ns > 0:
+                self._rtt_us = max(1, rtt_ns // 1_000)
+
+    def _lose(self, error: OSError | None) -> None:
+        if error is not None and error.errno is None:  # a text of this module
+            self._end(str(error))
+        else:
+            super()._lose(error)

@@ -1,0 +1,171 @@
+"""The options of a UDP session's socket: groups, time stamps, drops, marks and the path's MTU (udp(7), ip(7)).
+
+Every option that a system lacks is left out: datagrams then go one by one, or their counts are unknown.
+"""
+
+import contextlib
+import socket
+import struct
+import sys
+from typing import Final
+
+from ...model.plan import MIB, Mode, Settings, SocketOptions
+from ..sockets import set_dscp
+
+IS_LINUX: Final = sys.platform == "linux"
+SOL_UDP: Final = 17
+UDP_SEGMENT: Final = 103
+UDP_GRO: Final = 104
+SO_TIMESTAMPNS: Final = 35
+_SO_MEMINFO: Final = 55
+_SO_RCVBUFFORCE: Final = 33
+_SO_SNDBUFFORCE: Final = 32
+_MEMINFO: Final = struct.Struct("=9I")
+_MEMINFO_DROPS: Final = 8  # SK_MEMINFO_DROPS, linux/sock_diag.h
+_TIMEVAL: Final = struct.Struct("@ll")
+IP_TOS: Final = 1
+IPV6_TCLASS: Final = 67
+_IP_MTU_DISCOVER: Final = 10
+_IP_MTU: Final = 14
+_IP_RECVERR: Final = 11
+_IP_RECVTOS: Final = 13
+_IPV6_MTU_DISCOVER: Final = 23
+_IPV6_MTU: Final = 24
+_IPV6_RECVERR: Final = 25
+_IPV6_RECVTCLASS: Final = 66
+_PMTUDISC_DO: Final = 2
+_HEADER_BYTES: Final = {socket.AF_INET: 20 + 8, socket.AF_INET6: 40 + 8}
+_MIN_BUFFER_BYTES: Final = 4 * MIB
+_FAST_BIT_S: Final = 5_000_000_000
+_BUFFER_DIVISOR: Final = 8 * 20  # 50 ms of a rate in bit/s, in bytes
+_LARGEST_PACKET_BYTES: Final = 9_000  # of datagrams whose size is chosen here; a loopback would hold 65,536
+ANCILLARY_BYTES: Final = 256
+QUALITY_DATAGRAMS_S: Final = 50_000  # of a session
+
+
+def set_up(sock: socket.socket, options: SocketOptions) -> None:
+    """Set a session's socket up before its handshake; raise OSError where the kernel declines.
+
+    Its packets are never fragmented: IP_MTU_DISCOVER sets the bit that forbids it, and the kernel refuses what is
+    larger than the path's MTU. With IP_RECVERR it reports the drops of its own queues (ENOBUFS).
+    """
+    sock.setblocking(False)
+    if IS_LINUX:
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_DO)
+            sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
+        else:
+            sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_DO)
+            sock.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
+    if options.dscp is not None:
+        set_dscp(sock, options.dscp)
+
+
+def datagram_size(settings: Settings, sock: socket.socket) -> int:
+    """Return the UDP payload of each datagram: as the settings say, or as the path's MTU holds."""
+    return settings.datagram_bytes or largest_datagram(sock)
+
+
+def mode_under(settings: Settings, sock: socket.socket, requested: Mode) -> Mode:
+    """Return the mode of a session: datagrams go one by one at rates of which that takes a small part of a core."""
+    if requested.is_for_datagrams:
+        return requested
+    rate = settings.rate_bit_s
+    if rate is None or settings.searches_rate:
+        return Mode.RATE
+    is_slow = rate <= QUALITY_DATAGRAMS_S * settings.sessions * datagram_size(settings, sock) * 8
+    return Mode.QUALITY if is_slow else Mode.RATE
+
+
+def set_up_sender(sock: socket.socket, rate_bit_s: int | None) -> None:
+    """Give a sender's socket room for 5 ms of its rate: what waits there is already stamped."""
+    wanted = MIB if rate_bit_s is None else min(_MIN_BUFFER_BYTES, max(MIB // 4, rate_bit_s // (8 * 200)))
+    _set_buffer(sock, socket.SO_SNDBUF, _SO_SNDBUFFORCE, wanted)
+
+
+def set_up_receiver(sock: socket.socket, mode: Mode, rate_bit_s: int | None) -> int:
+    """Set a receiver's socket up, and return the bytes that its buffer was granted.
+
+    The buffer is to hold 50 ms of the rate, and 4 MiB at least. Without a limit it is what 5 Gb/s need.
+    """
+    wanted = max(_MIN_BUFFER_BYTES, (rate_bit_s or _FAST_BIT_S) // _BUFFER_DIVISOR)
+    _set_buffer(sock, socket.SO_RCVBUF, _SO_RCVBUFFORCE, wanted)
+    if IS_LINUX:
+        with contextlib.suppress(OSError):  # Linux before 5.0 has no UDP_GRO
+            sock.setsockopt(SOL_UDP, UDP_GRO, mode is Mode.RATE)
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVTCLASS, 1)
+        else:
+            sock.setsockopt(socket.IPPROTO_IP, _IP_RECVTOS, 1)
+    granted = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+    return granted // 2 if IS_LINUX else granted  # socket(7): Linux doubles the value
+
+
+def _set_buffer(sock: socket.socket, option: int, force_option: int, size_bytes: int) -> None:
+    """Ask for a buffer, beyond the system's limit where this process may (CAP_NET_ADMIN)."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+    if IS_LINUX and sock.getsockopt(socket.SOL_SOCKET, option) < 2 * size_bytes:
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, force_option, size_bytes)
+
+
+def set_receive_timeout(sock: socket.socket, seconds: float) -> None:
+    """Let a blocking receive end after a time, with BlockingIOError (SO_RCVTIMEO, socket(7))."""
+    whole = int(seconds)
+    timeout = _TIMEVAL.pack(whole, int((seconds - whole) * 1_000_000))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
+
+
+def set_segment(sock: socket.socket, datagram_bytes: int) -> bool:
+    """Have the kernel cut what is sent into datagrams of this size; return whether it can (UDP_SEGMENT)."""
+    if not IS_LINUX:
+        return False
+    try:
+        sock.setsockopt(SOL_UDP, UDP_SEGMENT, datagram_bytes)
+    except OSError:  # Linux before 4.18
+        return False
+    return True
+
+
+def read_socket_drops(sock: socket.socket) -> int | None:
+    """Return how many packets found no room in the socket; None where the system does not tell.
+
+    The kernel counts a group (UDP_GRO) once.
+    """
+    if not IS_LINUX:
+        return None
+    try:
+        data = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+    except OSError:
+        return None
+    return int(_MEMINFO.unpack(data)[_MEMINFO_DROPS]) if len(data) == _MEMINFO.size else None
+
+
+def read_path_mtu(sock: socket.socket) -> int | None:
+    """Return the MTU of a connected socket's path, as far as the kernel knows it; None where it does not tell."""
+    if not IS_LINUX:
+        return None
+    try:
+        if sock.family == socket.AF_INET6:
+            return sock.getsockopt(socket.IPPROTO_IPV6, _IPV6_MTU)
+        return sock.getsockopt(socket.IPPROTO_IP, _IP_MTU)
+    except OSError:
+        return None
+
+
+def largest_datagram(sock: socket.socket) -> int:
+    """Return the UDP payload of the largest packet that the path carries whole, of at most 9,000 bytes.
+
+    Where the MTU is unknown, that of Ethernet is assumed.
+    """
+    mtu = min(read_path_mtu(sock) or 1_500, _LARGEST_PACKET_BYTES)
+    return mtu - _HEADER_BYTES[socket.AddressFamily(sock.family)]
+
+
+def read_tos(sock: socket.socket) -> int:
+    """Return the traffic class that a socket sends: DSCP and ECN."""
+    if sock.family == socket.AF_INET6:
+        return sock.getsockopt(socket.IPPROTO_IPV6, IPV6_TCLASS)
+    return sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS)

@@ -1,0 +1,127 @@
+"""The receiver of a UDP session: loss, copies, order, forged payload, marks, and losses of its own socket."""
+
+import asyncio
+import random
+import socket
+import time
+
+import pytest
+from linkgauge.engine.model.plan import Direction, Mode, Settings
+from linkgauge.engine.protocol.datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
+from linkgauge.engine.workloads.udp import socket_options
+
+from ...tcp_pair import only_linux
+from .datagram_pair import KEYS, DatagramPair
+
+pytestmark = only_linux
+SETTINGS = Settings(rate_bit_s=8_000_000, datagram_bytes=100)
+
+
+def payload(number: int, *, cookie: int = KEYS.cookie, size: int = 100) -> bytes:
+    """Return a datagram with a number."""
+    return PAYLOAD_HEADER.pack(number, time.monotonic_ns(), cookie).ljust(size, b"x")
+
+
+@pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
+async def test_loss_copies_and_order_are_counted_exactly(mode: Mode) -> None:
+    """For five seeds."""
+    for seed in range(5):
+        draw = random.Random(seed)  # noqa: S311 - repeatable
+        kept = [number for number in range(1_000) if draw.random() > 0.1]
+        copies = draw.sample(kept, 50)
+        order = sorted(kept + copies, key=lambda number: number + draw.uniform(0, 6))
+        pair = DatagramPair(SETTINGS, mode, has_sender=False)
+        pair.start()
+        for number in order:
+            pair.sending_socket.send(payload(number))
+            if not number % 50:
+                await asyncio.sleep(0.001)
+        await pair.until(
+            lambda pair=pair, kept=kept: (
+                pair.known("receiver", "received") == len(kept) and pair.known("receiver", "duplicates") == 50
+            )
+        )
+        assert pair.count("receiver", "advanced") == max(kept) + 1
+        highest, seen, reordered = -1, set[int](), 0
+        for number in order:
+            reordered += number < highest and number not in seen
+            highest = max(highest, number)
+            seen.add(number)
+        assert pair.count("receiver", "reordered") == reordered
+        slot = pair.counters.read(Direction.IN, 1)
+        assert slot is not None
+        assert slot.bytes == len(kept) * 100
+        pair.close()
+
+
+async def test_payload_of_another_cookie_counts_as_invalid_only() -> None:
+    """Who sends from the peer's address, and does not see its datagrams, changes no result."""
+    pair = DatagramPair(SETTINGS, has_sender=False)
+    pair.start()
+    pair.sending_socket.send(payload(0))
+    pair.sending_socket.send(payload(2**40, cookie=1))
+    pair.sending_socket.send(payload(2**63))
+    pair.sending_socket.send(b"short")
+    pair.sending_socket.send(payload(2**61))
+    await pair.until(lambda: pair.known("receiver", "invalid") == 4)
+    assert pair.count("receiver", "received") == pair.count("receiver", "advanced") == 1
+    pair.close()
+
+
+async def test_what_the_socket_had_no_room_for_is_counted_as_its_own_loss() -> None:
+    """The kernel counts it, and no loss of the network is in it."""
+    pair = DatagramPair(SETTINGS, Mode.QUALITY, has_sender=False)
+    pair.receiving_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    for number in range(500):
+        pair.sending_socket.send(payload(number))
+    pair.start()
+    await pair.until(lambda: pair.known("receiver", "received") > 0)
+    pair.sending_socket.send(payload(500))
+    await pair.until(lambda: pair.known("receiver", "advanced") == 501)
+    lost = pair.known("receiver", "advanced") - pair.known("receiver", "received")
+    assert lost > 0
+    assert pair.count("receiver", "socket_dropped") == lost
+    pair.close()
+
+
+async def test_the_traffic_class_that_arrives_is_counted() -> None:
+    """DSCP 46 with a mark for congestion."""
+    pair = DatagramPair(SETTINGS, has_sender=False)
+    pair.start()
+    pair.sending_socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 46 << 2 | 3)
+    for number in range(10):
+        pair.sending_socket.send(payload(number))
+    await pair.until(lambda: pair.known("receiver", "received") == 10)
+    assert pair.count("receiver", "received_tos") == 46 << 2 | 3
+    assert pair.count("receiver", "ce_marks") == 10
+    pair.close()
+
+
+async def test_feedback_comes_every_50_ms_with_the_counts() -> None:
+    """The sender learns of losses from it."""
+    pair = DatagramPair(SETTINGS, has_sender=False)
+    pair.start()
+    for number in (0, 1, 3):
+        pair.sending_socket.send(payload(number))
+    pair.sending_socket.settimeout(0)
+    serials: list[int] = []
+    for _ in range(60):
+        await asyncio.sleep(0.01)
+        try:
+            feedback = KEYS.decode_feedback(pair.sending_socket.recv(FEEDBACK_BYTES + 1))
+        except BlockingIOError:
+            continue
+        serials.append(feedback.serial)
+        assert (feedback.advanced, feedback.received, feedback.received_bytes) == (4, 3, 300)
+    assert len(serials) >= 5
+    assert serials == list(range(1, len(serials) + 1))
+    pair.close()
+
+
+async def test_the_buffer_holds_50_ms_of_the_rate() -> None:
+    """And 4 MiB at least, where this process may have it."""
+    pair = DatagramPair(Settings(rate_bit_s=10**9, datagram_bytes=1_000), has_sender=False)
+    granted = pair.receiver and socket_options.set_up_receiver(pair.receiving_socket, Mode.RATE, 10**9)
+    assert granted
+    assert pair.known("receiver", "receive_buffer_bytes") == granted
+    pair.close()

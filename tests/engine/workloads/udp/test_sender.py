@@ -1,0 +1,142 @@
+"""The sender of a UDP session: its rate, its sizes, its stop without feedback, and forged feedback."""
+
+import asyncio
+import socket
+import time
+from dataclasses import replace
+
+import pytest
+from linkgauge.engine.model.plan import Mode, Settings
+from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
+from linkgauge.engine.workloads.udp import sender as sender_module
+
+from ...tcp_pair import only_linux
+from .datagram_pair import KEYS, DatagramPair
+
+pytestmark = only_linux
+SLOW = Settings(rate_bit_s=8_000_000, datagram_bytes=1_000)
+FEEDBACK = Feedback(1, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+@pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
+@pytest.mark.parametrize("size", [24, 100, 1_400, 1_452, 1_471, 8_000])
+async def test_every_datagram_arrives_once_at_its_size(size: int, mode: Mode, family: socket.AddressFamily) -> None:
+    """In both modes, at sizes with and without whole words, over IPv4 and IPv6."""
+    pair = DatagramPair(Settings(rate_bit_s=size * 8 * 2_000, datagram_bytes=size), mode, family=family)
+    pair.start()
+    await pair.until(lambda: pair.known("receiver", "received") >= 200)
+    await pair.stop()
+    sent = pair.known("sender", "sent")
+    assert pair.known("receiver", "received") == pair.known("receiver", "advanced") == sent
+    assert pair.count("receiver", "duplicates") == pair.count("receiver", "invalid") == 0
+    assert pair.count("sender", "datagram_bytes") == size
+    assert pair.count("sender", "is_grouped") == int(mode is Mode.RATE)
+    assert pair.lost == []
+    pair.close()
+
+
+async def test_new_settings_change_size_and_rate_of_an_open_session() -> None:
+    """No socket is opened again, and the numbers go on."""
+    pair = DatagramPair(SLOW)
+    pair.start()
+    await pair.until(lambda: pair.known("receiver", "received") >= 50)
+    pair.apply(Settings(rate_bit_s=80_000_000, datagram_bytes=200))
+    await pair.until(lambda: pair.known("receiver", "received") >= 5_000)
+    await pair.stop()
+    assert pair.count("sender", "datagram_bytes") == 200
+    assert pair.count("sender", "rate_bit_s") == 80_000_000
+    assert pair.count("receiver", "received") == pair.count("sender", "sent")
+    pair.close()
+
+
+async def test_a_sender_without_feedback_stops_within_a_second_and_is_lost_after_five(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever does not listen any more is not flooded."""
+    monkeypatch.setattr(sender_module, "_LOSS_NS", 1_500_000_000)
+    pair = DatagramPair(SLOW, has_receiver=False)
+    began = time.monotonic()
+    pair.start()
+    pair.receiving_socket.settimeout(0.4)
+    last = began
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            await loop.run_in_executor(None, pair.receiving_socket.recv, 2_000)
+        except TimeoutError:
+            break
+        last = time.monotonic()
+    assert last - began < 1.0
+    assert pair.lost == []
+    await pair.until(lambda: pair.count("sender", "sent") and pair.lost)
+    assert pair.lost == [sender_module.REPORTS_STOPPED]
+    pair.close()
+
+
+async def test_a_sender_goes_on_when_feedback_comes_again() -> None:
+    """A receiver that was stopped for a moment is no lost receiver."""
+    pair = DatagramPair(SLOW, has_receiver=False)
+    pair.start()
+    await asyncio.sleep(1.0)
+    stopped_at = pair.known("sender", "sent")
+    await asyncio.sleep(0.2)
+    assert pair.count("sender", "sent") == stopped_at
+    pair.receiving_socket.send(KEYS.encode_feedback(replace(FEEDBACK, serial=7)))
+    await pair.until(lambda: pair.known("sender", "sent") > stopped_at + 20)
+    pair.close()
+
+
+async def test_forged_and_repeated_feedback_keeps_no_sender_going() -> None:
+    """Neither another secret's code nor a datagram that was sent before counts as a sign of life."""
+    pair = DatagramPair(SLOW, has_receiver=False)
+    pair.start()
+    genuine = KEYS.encode_feedback(FEEDBACK)
+    pair.receiving_socket.send(genuine)
+    until = time.monotonic() + 1.2
+    forged = DatagramKeys(b"another").encode_feedback(replace(FEEDBACK, serial=2**40))
+    while time.monotonic() < until:
+        pair.receiving_socket.send(genuine)
+        pair.receiving_socket.send(forged)
+        pair.receiving_socket.send(b"\xff" * 100)
+        await asyncio.sleep(0.02)
+    stopped_at = pair.count("sender", "sent")
+    await asyncio.sleep(0.2)
+    assert pair.count("sender", "sent") == stopped_at
+    pair.close()
+
+
+async def test_a_datagram_that_does_not_fit_the_path_ends_the_session_with_the_remedy() -> None:
+    """Nothing is fragmented."""
+    pair = DatagramPair(
+        Settings(rate_bit_s=10_000_000, datagram_bytes=65_507), Mode.QUALITY, family=socket.AF_INET6
+    )
+    pair.sending_socket.setsockopt(socket.IPPROTO_IPV6, 24, 1_400)  # IPV6_MTU, ipv6(7)
+    pair.start()
+    await pair.until(lambda: pair.lost)
+    assert "does not fit the path's MTU" in pair.lost[0]
+    assert "--datagram auto" in pair.lost[0]
+    pair.close()
+
+
+async def test_a_receiver_that_has_gone_ends_the_session() -> None:
+    """Its host answers that nothing takes the datagrams any more."""
+    pair = DatagramPair(SLOW, has_receiver=False)
+    pair.receiving_socket.close()
+    pair.start()
+    await pair.until(lambda: pair.lost)
+    assert "refused" in pair.lost[0].lower()
+    pair.close()
+
+
+async def test_payload_begins_with_number_stamp_and_cookie() -> None:
+    """The far end's reader depends on it."""
+    pair = DatagramPair(SLOW, has_receiver=False)
+    pair.start()
+    await asyncio.sleep(0.3)
+    headers = [PAYLOAD_HEADER.unpack_from(pair.receiving_socket.recv(2_000)) for _ in range(20)]
+    assert [number for number, _, _ in headers] == list(range(20))
+    assert all(cookie == KEYS.cookie for _, _, cookie in headers)
+    stamps = [stamp for _, stamp, _ in headers]
+    assert stamps == sorted(stamps)
+    pair.close()
