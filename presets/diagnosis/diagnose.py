@@ -9,7 +9,8 @@ from ..number_text import format_bytes, format_percent, format_quantity, format_
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
-from .rules.link import find_link_limits
+from .rules.datagrams import find_datagram_losses, find_sending_limits
+from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_host_pacing, find_path_limits
 from .rules.processor import (
@@ -55,6 +56,8 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     """
     if evidence.beyond_bit_s is not None:
         return (_another_link(evidence, evidence.beyond_bit_s),)
+    if evidence.workload.is_datagram and evidence.bit_s > 0:
+        return _diagnose_datagrams(evidence)
     if evidence.is_as_expected:
         return (_as_expected(evidence),)
     if evidence.bit_s <= 0:
@@ -68,6 +71,41 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     merged = list(_merge(findings))
     merged = list(_join_ends(merged, evidence)) if evidence.shares_cores else merged
     return rank_findings(merged) or (_unexplained(evidence),)
+
+
+def _diagnose_datagrams(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return the findings of a UDP run: its losses, and what else keeps its rate from the expected one.
+
+    A loss is a result of its own. It is named at any rate, however little of the missing rate it explains.
+    """
+    views = flow_views(evidence)
+    gap, lost = sum(view.gap_bit_s for view in views), sum(_lost(view) for view in views)
+    losses: list[Finding] = []
+    others: list[Finding] = []
+    for view in views:
+        part = view.gap_bit_s / gap if gap else 1 / len(views)
+        for finding in find_datagram_losses(view):
+            share = None if evidence.is_as_expected else _scale(finding, part, evidence).share
+            losses.append(replace(finding, share=share, weight=finding.weight * _lost(view) / max(1, lost)))
+        if part > 0 and not evidence.is_as_expected:
+            others += [_scale(finding, part, evidence) for finding in _apply_datagram_rules(view)]
+    merged = list(_merge(others))
+    merged = list(_join_ends(merged, evidence)) if evidence.shares_cores else merged
+    findings = (*_merge(losses), *rank_findings(merged))
+    usual = _as_expected(evidence) if evidence.is_as_expected else _unexplained(evidence)
+    return tuple(sorted(findings, key=lambda finding: -finding.rank)) or (usual,)
+
+
+def _lost(view: FlowView) -> int:
+    return 0 if view.flow.datagrams is None else view.flow.datagrams.lost
+
+
+def _apply_datagram_rules(view: FlowView) -> Iterator[Finding]:
+    """Yield what keeps a sender of datagrams from the expected rate, or the link from carrying it."""
+    yield from find_nic_limits(view)
+    yield from find_sending_limits(view)
+    yield from _tester(view)
+    yield from find_core_limits(view)
 
 
 def _apply_rules(view: FlowView) -> Iterator[Finding]:
@@ -102,7 +140,8 @@ def _merge(findings: list[Finding]) -> Iterator[Finding]:
         same = [finding for finding in findings if (finding.code, finding.end) == key]
         strongest = max(same, key=lambda finding: finding.rank)
         weight = min(1.0, sum(finding.weight for finding in same))
-        yield replace(strongest, share=None if strongest.share is None else weight, weight=weight)
+        share = min(1.0, sum(finding.share or 0.0 for finding in same))
+        yield replace(strongest, share=None if strongest.share is None else share, weight=weight)
 
 
 def _join_ends(findings: list[Finding], evidence: Evidence) -> Iterator[Finding]:

@@ -16,6 +16,8 @@ from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Mode, sender_of
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
+from ...engine.results.udp.loss_location import LossCauses
+from ...engine.results.udp.loss_pattern import LossPattern
 from ..preset import Framing, Preset
 from ..wire import Variant, derive
 
@@ -84,6 +86,34 @@ class EndEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class DatagramEvidence:
+    """The datagrams of a single direction, of all its sessions; None is unknown.
+
+    `causes` says what dropped the lost ones, `bursts` is the number of runs of them and `longest_burst` the length
+    of the longest. `pattern` is that of the losses, and `period_ns` the time between losses that come regularly.
+    `skipped` are those that the sender did not send in time, `asked_bit_s` is the rate that it was to send.
+    `buffer_bytes` is the smallest buffer of the receiver's sockets.
+    """
+
+    sent: int
+    lost: int
+    causes: LossCauses
+    bursts: int | None = None
+    longest_burst: int | None = None
+    pattern: LossPattern | None = None
+    period_ns: int | None = None
+    datagram_bytes: int | None = None
+    skipped: int | None = None
+    asked_bit_s: int | None = None
+    buffer_bytes: int | None = None
+
+    @property
+    def loss(self) -> float:
+        """The share of the datagrams that was lost."""
+        return self.lost / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class FlowEvidence:
     """A single direction: the receiver's rate, and the values of the sender's TCP.
 
@@ -91,6 +121,7 @@ class FlowEvidence:
     `sndbuf_limited` the share limited by the send buffer: means over the sessions. Bytes, rates and times of a
     session are medians; `min_rtt_us` is the minimum. Windows are None if the kernel chose them. `low_window` is the
     share of samples in which the receiver's window was clearly smaller than before, as with data that nobody reads.
+    Of UDP there are `datagrams` instead.
     """
 
     direction: Direction
@@ -115,6 +146,7 @@ class FlowEvidence:
     window_scaling: bool | None = None
     send_window_bytes: int | None = None
     receive_window_bytes: int | None = None
+    datagrams: DatagramEvidence | None = None
 
     @property
     def is_read_late(self) -> bool:
@@ -307,6 +339,8 @@ def flow_views(evidence: Evidence) -> list[FlowView]:
 
 def _budget(flow: FlowEvidence) -> GapBudget:
     """Return the full budget. Without the kernel's account, all of it is the network's."""
+    if flow.datagrams is not None:
+        return _budget_of_datagrams(flow, flow.datagrams)
     if flow.busy is None:
         return GapBudget(0.0, 0.0, 0.0, 1.0)
     starved = 1.0 - flow.busy
@@ -317,6 +351,16 @@ def _budget(flow: FlowEvidence) -> GapBudget:
     if total <= 0:
         return GapBudget(0.0, 0.0, 0.0, 1.0)
     return GapBudget(starved / total, receiver / total, buffer / total, network / total)
+
+
+def _budget_of_datagrams(flow: FlowEvidence, datagrams: DatagramEvidence) -> GapBudget:
+    """Return the budget of UDP: what was not sent is starved, what was lost is the network's."""
+    sent_bit_s = flow.bit_s / (1 - datagrams.loss) if datagrams.loss < 1 else 0.0
+    missing = max(0.0, (flow.expected_bit_s or 0.0) - sent_bit_s)
+    lost = max(0.0, sent_bit_s - flow.bit_s)
+    if missing + lost <= 0:
+        return GapBudget(0.0, 0.0, 0.0, 1.0)
+    return GapBudget(missing / (missing + lost), 0.0, 0.0, lost / (missing + lost))
 
 
 def end_name(end: End) -> str:

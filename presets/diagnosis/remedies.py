@@ -82,6 +82,34 @@ def other_congestion_control(flow: FlowEvidence) -> str:
     return f"--congestion {'cubic' if (flow.congestion or '').startswith('bbr') else 'bbr'}"
 
 
+def lower_rate(bit_s: float) -> str:
+    """Return a rate a little below one, as an option: 5 % less, to two or more digits."""
+    target = 0.95 * bit_s
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
+        if target >= 10 * size:
+            return f"--rate {math.floor(target / size)}{unit}"
+    return f"--rate {max(1, math.floor(target))}"
+
+
+def show_drops(end: EndEvidence) -> str:
+    """Return the commands that show what the kernel drops of UDP, and where."""
+    if not is_linux(end):
+        return _at(end, "netstat -s -p udp")
+    return _at(end, "nstat -az 'Udp*'; ss -uanpm")
+
+
+def lengthen_backlog(end: EndEvidence) -> str:
+    """Return the command that lets more packets wait for a core."""
+    return _at(end, set_sysctl_command("net.core.netdev_max_backlog", 10_000))
+
+
+def lengthen_send_queue(end: EndEvidence) -> str:
+    """Return the command that lets more packets wait for the interface."""
+    if not is_linux(end):
+        return show_nic(end)
+    return _at(end, shell_command("ip", "link", "set", "dev", _nic_name(end), "txqueuelen", 10_000))
+
+
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
     """Return the command that raises the limit for buffers that a program sets."""
     if is_linux(end):

@@ -34,8 +34,8 @@ class LossCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class LossPlaces:
-    """The lost datagrams of a direction by their place, in the order of their way; None is unknown.
+class LossCauses:
+    """The lost datagrams of a direction by what dropped them, in the order of their way; None is unknown.
 
     `send_queue`: no room in the sender's queue (ENOBUFS, or its queueing discipline), `send_nic`: dropped by its
     interface. `network`: none of the hosts dropped them. `receive_nic`: dropped by the receiver's interface,
@@ -68,8 +68,8 @@ class LossPlaces:
 
 def locate_losses(
     counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, span_ns: int
-) -> LossPlaces:
-    """Return where datagrams were lost. The places add up to `counts.lost` where all of them are known.
+) -> LossCauses:
+    """Return what dropped the lost datagrams. The causes add up to `counts.lost` where all of them are known.
 
     Args:
         counts: the sums of the direction.
@@ -78,7 +78,7 @@ def locate_losses(
         span_ns: the time of all sums.
     """
     if counts.lost is None:
-        return LossPlaces()
+        return LossCauses()
     left = _Remainder(max(0, counts.lost), _NOISE + _NOISE_S * span_ns // SECOND_NS)
     sender, receiver = sender or HostDrops(), receiver or HostDrops()
     # Exact counts first: what they explain is nobody else's.
@@ -88,7 +88,7 @@ def locate_losses(
     send_nic = left.take_shared(sender.nic_sent)
     backlog = left.take_shared(receiver.backlog)
     receive_nic = left.take_shared((receiver.nic_received or 0) - (receiver.backlog or 0))
-    return LossPlaces(
+    return LossCauses(
         send_queue=None if refused is None else refused + queued,
         send_nic=None if refused is None else send_nic,
         network=None if refused is None or socket is None else left.count,

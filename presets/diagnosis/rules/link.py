@@ -32,7 +32,7 @@ def find_link_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the findings about the link, which apply before any packet is late or lost."""
     yield from _segments(view)
     yield from _timestamps(view)
-    yield from _nics(view)
+    yield from find_nic_limits(view)
     yield from _other_traffic(view)
 
 
@@ -128,7 +128,7 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
         )
 
 
-def _nics(view: FlowView) -> Iterator[Finding]:
+def find_nic_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the interfaces whose speed or duplex is not the preset's."""
     link = view.evidence.link
     for end in (view.sender, view.receiver):

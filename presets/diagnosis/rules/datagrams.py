@@ -1,0 +1,221 @@
+"""Lost datagrams of a UDP run, where they were lost, and the pattern of those that the network lost.
+
+Measured: the numbers that never arrived; what the kernels dropped at the session's own sockets (ENOBUFS at the
+sender, SO_MEMINFO at the receiver); and the drops of the interface's queueing discipline, of the interface
+(/proc/net/dev), and of the queue of a core (/proc/net/softnet_stat). No host dropped the rest: the network did.
+
+Meaning: a full socket buffer is a receiver that reads too late, or a buffer too small for its pauses. A full queue
+of the sender is a rate above the line's. In the network, single losses at random are noise, as of a bad cable or
+radio; bursts are a queue or a policer that is full for a moment; regular losses have one regular cause.
+
+Findings: `send-queue-full`, `nic-drops`, `backlog-full`, `socket-buffer-full` for losses within a host; `loss`,
+`loss-bursts` and `loss-periodic` for those of the network.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ....engine.model.plan import MIB, SECOND_NS
+from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
+from .. import remedies
+from ..evidence import DatagramEvidence, EndEvidence, FlowView, end_name, nic_name
+from ..finding import Finding, FindingCode
+
+_MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most
+_MIN_LOST: Final = 10
+_MIN_PART: Final = 0.05  # of the losses
+_CONFIDENCE: Final = 0.9
+_AS_EXPECTED: Final = 0.99
+_AS_ASKED: Final = 0.95
+_BUFFER_NS: Final = SECOND_NS // 20  # of the rate: what a session requests for its socket, and 4 MiB at least
+_MIN_BUFFER_BYTES: Final = 4 * MIB
+_FULL_WORKER: Final = 0.85
+_MIN_WAIT: Final = 0.1
+
+
+def find_datagram_losses(view: FlowView) -> Iterator[Finding]:
+    """Yield the findings about lost datagrams, each with the share of the losses that it explains as its weight."""
+    datagrams = view.flow.datagrams
+    if datagrams is None or datagrams.lost < _MIN_LOST or datagrams.loss < _MIN_LOSS:
+        return
+    causes = datagrams.causes
+    for count, make in (
+        (causes.socket, _socket_buffer),
+        (causes.backlog, _backlog),
+        (causes.receive_nic, _receive_nic),
+        (causes.network, _network),
+        (causes.send_nic, _send_nic),
+        (causes.send_queue, _send_queue),
+    ):
+        part = (count or 0) / datagrams.lost
+        if count is not None and part >= _MIN_PART:
+            yield make(view, datagrams, count, view.budget.take("network", limit=_share_of_gap(view, count)))
+
+
+def find_sending_limits(view: FlowView) -> Iterator[Finding]:
+    """Yield the rate that the person chose, if it is below the expected one and the sender reached it."""
+    datagrams, expected_bit_s = view.flow.datagrams, view.flow.expected_bit_s
+    asked_bit_s = None if datagrams is None else datagrams.asked_bit_s
+    if datagrams is None or asked_bit_s is None or expected_bit_s is None or datagrams.loss >= 1:
+        return
+    sent_bit_s = view.flow.bit_s / (1 - datagrams.loss)
+    if asked_bit_s >= _AS_EXPECTED * expected_bit_s or sent_bit_s < _AS_ASKED * asked_bit_s:
+        return
+    yield Finding(
+        "rate-limited",
+        view.budget.take("starved"),
+        _CONFIDENCE,
+        f"--rate {view.evidence.tense('limits', 'limited')} the test to less than the expected rate.",
+        f"{format_rate(sent_bit_s)} of the requested {format_rate(asked_bit_s)} in this direction",
+        "linkgauge … --rate expected",
+    )
+
+
+def _share_of_gap(view: FlowView, count: int) -> float:
+    """Return the share of the missing rate that lost datagrams are."""
+    datagrams, seconds = view.flow.datagrams, view.evidence.span_ns / SECOND_NS
+    if datagrams is None or not datagrams.datagram_bytes or not view.gap_bit_s or not seconds:
+        return 0.0
+    return min(1.0, count * datagrams.datagram_bytes * 8 / seconds / view.gap_bit_s)
+
+
+def _finding(
+    view: FlowView,
+    code: FindingCode,
+    count: int,
+    share: float,
+    words: tuple[str, str, str],
+    end: EndEvidence | None,
+) -> Finding:
+    """Return a finding of text, evidence and remedy, whose weight is its share of the losses."""
+    datagrams = view.flow.datagrams
+    part = count / datagrams.lost if datagrams is not None and datagrams.lost else 0.0
+    text, evidence, remedy = words
+    return Finding(code, share, _CONFIDENCE, text, evidence, remedy, None if end is None else end.end, weight=part)
+
+
+def _describe(datagrams: DatagramEvidence, count: int) -> str:
+    whole = f"{format_percent(datagrams.loss)} of the datagrams {'was' if datagrams.lost == 1 else 'were'} lost"
+    return f"{format_quantity(count, 'datagram')} of {format_quantity(datagrams.lost, 'lost one')}; {whole}"
+
+
+def _describe_bursts(datagrams: DatagramEvidence) -> str:
+    if not datagrams.bursts or datagrams.longest_burst is None:
+        return ""
+    mean = datagrams.lost / datagrams.bursts
+    return f" in runs of {mean:.1f} on average, {datagrams.longest_burst} at most"
+
+
+def _socket_buffer(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+    """Return the finding about a receiver that reads too late for its buffer, by what kept it from reading."""
+    end, evidence = view.receiver, view.evidence
+    numbers = _describe(datagrams, count)
+    if datagrams.buffer_bytes is not None:
+        numbers += f"; the socket's buffer {evidence.tense('holds', 'held')} {format_bytes(datagrams.buffer_bytes)}"
+    if end.busiest_worker is not None:
+        numbers += f", the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
+    if end.waiting is not None:
+        numbers += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
+    was_full = f"The buffer of the {end.end.label} receiver's socket {evidence.tense('is', 'was')} full"
+    words = (f"{was_full}.", numbers, _mend_receiver(view, datagrams))
+    return _finding(view, "socket-buffer-full", count, share, words, end)
+
+
+def _mend_receiver(view: FlowView, datagrams: DatagramEvidence) -> str:
+    """Return the remedy for a receiver that reads too late: a larger buffer only where the kernel cut it."""
+    end = view.receiver
+    needed = _needed_buffer_bytes(view)
+    allowed = None if end.tcp is None else end.tcp.rmem_max_bytes
+    is_cut = allowed is not None and allowed < needed
+    if is_cut and (datagrams.buffer_bytes is None or datagrams.buffer_bytes < needed):
+        return remedies.raise_buffer_limit(end, needed, is_sender=False)
+    slower = f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}"
+    if (end.busiest_worker or 0.0) >= _FULL_WORKER:
+        larger = ", or larger datagrams (--datagram auto)" if (datagrams.datagram_bytes or 0) < 1_000 else ""
+        return f"{slower}{larger}: one session can use one core"
+    if (end.waiting or 0.0) >= _MIN_WAIT:
+        return f"{remedies.show_processes(end)}; end them, or {slower}"
+    return f"{remedies.show_states(end)}; or {slower}"
+
+
+def _needed_buffer_bytes(view: FlowView) -> int:
+    """Return the buffer that each session requests: 50 ms of its rate, and 4 MiB at least."""
+    rate_bit_s = max(view.target_bit_s, view.flow.bit_s) / view.evidence.sessions
+    return remedies.round_window(max(_MIN_BUFFER_BYTES, rate_bit_s / 8 * _BUFFER_NS / SECOND_NS) / 1.5)
+
+
+def _backlog(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+    end = view.receiver
+    is_or_was = view.evidence.tense("is", "was")
+    words = (
+        f"A core of {end_name(end.end)} {is_or_was} too slow for packets: the queue before it {is_or_was} full.",
+        _describe(datagrams, count),
+        remedies.lengthen_backlog(end),
+    )
+    return _finding(view, "backlog-full", count, share, words, end)
+
+
+def _receive_nic(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+    end = view.receiver
+    words = (
+        f"{nic_name(end)} drops frames because the host takes them too slowly.",
+        _describe(datagrams, count),
+        remedies.enlarge_receive_ring(end),
+    )
+    return _finding(view, "nic-drops", count, share, words, end)
+
+
+def _send_nic(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+    end = view.sender
+    words = (
+        f"{nic_name(end)} drops frames that it should send.",
+        _describe(datagrams, count),
+        f"{remedies.show_nic_errors(end)}; longer queue, {remedies.lengthen_send_queue(end)}",
+    )
+    return _finding(view, "nic-drops", count, share, words, end)
+
+
+def _send_queue(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+    end = view.sender
+    numbers = _describe(datagrams, count)
+    if datagrams.asked_bit_s is not None:
+        numbers += f"; {format_rate(datagrams.asked_bit_s)} requested, {format_rate(view.flow.bit_s)} arrived"
+    words = (
+        f"{end_name(end.end).capitalize()} sends more than its queue holds: its own kernel drops the rest.",
+        numbers,
+        f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}; to see the queue, {remedies.show_queue(end)}",
+    )
+    return _finding(view, "send-queue-full", count, share, words, end)
+
+
+def _network(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+    """Return the finding about losses that neither host knows of, by their pattern."""
+    numbers = _describe(datagrams, count)
+    slower = f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}"
+    are, is_or_was = view.evidence.tense("are", "were"), view.evidence.tense("is", "was")
+    code: FindingCode = "loss"
+    if datagrams.pattern == "bursts":
+        code = "loss-bursts"
+        words = (
+            f"Datagrams {are} lost in bursts on the path: a short queue or a policer {is_or_was} full at times.",
+            numbers + _describe_bursts(datagrams),
+            f"{slower}, to stay below its rate; then look for policers and queue drops at switches and routers",
+        )
+    elif datagrams.pattern == "periodic":
+        code = "loss-periodic"
+        period = datagrams.period_ns
+        every = "at regular distances" if period is None else f"every {format_time(period / 1e3)}"
+        words = (
+            f"Datagrams {are} lost {every} on the path: the cause is regular.",
+            numbers + _describe_bursts(datagrams),
+            "look for what happens so often: a policer, a scan of a wireless interface, a table that is aged out",
+        )
+    else:
+        chance = " one by one" if datagrams.pattern == "random" else ""
+        faults = f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, radio and switch ports"
+        words = (
+            f"Datagrams {are} lost{chance} on the path.",
+            numbers,
+            f"{faults}, or test for a full queue: {slower}",
+        )
+    return _finding(view, code, count, share, words, None)
