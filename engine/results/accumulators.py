@@ -5,11 +5,9 @@ A day's run is tens of millions of session samples, so none is kept: bytes, time
 come from histograms, which give the same answer in whatever order the samples arrived.
 """
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 
@@ -19,6 +17,7 @@ from ..model.samples import CoreTimes, HostDrops, NicCounts, Sample, SessionSamp
 from ..model.workload import Workload
 from .confidence import Estimate, RateSeries
 from .counter_sums import (
+    Histogram,
     add_cores,
     add_host_drops,
     add_known,
@@ -29,8 +28,8 @@ from .counter_sums import (
     sum_known,
 )
 from .summary import CpuSummary, Measurement
+from .udp.datagram_sums import DatagramSum
 
-_EXACT_BITS: Final = 12
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
 _MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
@@ -57,48 +56,6 @@ def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
 def bits_per_second(bytes_: int, span_ns: int) -> float | None:
     """Return a rate; None where no time was measured."""
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
-
-
-class Histogram:
-    """Counts of whole numbers in buckets, whose median is exact for small values and close for large ones.
-
-    Values below `2 ** exact_bits` have a bucket each, larger ones share one with values of nearly their size: the
-    median is exact up to 4095 and within 0.05 % above that, for 12 bits.
-    """
-
-    def __init__(self, exact_bits: int = _EXACT_BITS) -> None:
-        self._exact_bits = exact_bits
-        self.counts: dict[int, int] = {}
-        self.sums: dict[int, int] = {}
-
-    def add(self, value: int) -> None:
-        """Count one value; a negative one counts as 0."""
-        value = max(0, value)
-        shift = max(0, value.bit_length() - self._exact_bits)
-        bucket = (value >> shift) << shift
-        self.counts[bucket] = self.counts.get(bucket, 0) + 1
-        self.sums[bucket] = self.sums.get(bucket, 0) + value
-
-    def extend(self, other: "Histogram") -> None:
-        """Count all values of another histogram of the same precision."""
-        merge_counts(self.counts, other.counts.items())
-        merge_counts(self.sums, other.sums.items())
-
-    @property
-    def median(self) -> int | None:
-        """The middle value, or the mean of the two in the middle; None where nothing was counted."""
-        if not self.counts:
-            return None
-        buckets = sorted(self.counts)
-        cumulative = list(accumulate(self.counts[bucket] for bucket in buckets))
-        ranks = ((cumulative[-1] + 1) // 2, cumulative[-1] // 2 + 1)
-        middle = [buckets[bisect_left(cumulative, rank)] for rank in ranks]
-        return round(sum(self.sums[bucket] / self.counts[bucket] for bucket in middle) / 2)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean of all values, exactly; None where nothing was counted."""
-        return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
 
 
 class SampleOrder:
@@ -134,7 +91,7 @@ class ReceiverSum:
 
     `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
     `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
-    over several periods.
+    over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP.
     """
 
     bytes: int = 0
@@ -144,9 +101,10 @@ class ReceiverSum:
     out_of_order: int | None = None
     latency: dict[int, int] = field(default_factory=dict[int, int])
     series: RateSeries | None = None
+    datagrams: DatagramSum | None = None
 
     def add(self, sample: Sample, flow: Direction) -> None:
-        """Add the receiver's sample."""
+        """Add the receiver's sample, without its datagrams."""
         bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
         self._extend(bytes_, span_ns)
         if self.series is not None:
@@ -169,6 +127,9 @@ class ReceiverSum:
         self.is_transactional = self.is_transactional or other.is_transactional
         self.out_of_order = add_known(self.out_of_order, other.out_of_order)
         merge_counts(self.latency, other.latency.items())
+        if other.datagrams is not None:
+            self.datagrams = self.datagrams or DatagramSum()
+            self.datagrams.extend(other.datagrams)
 
     def trim_silence(self) -> None:
         """Let the span end with the last byte: the wait for a lost peer says nothing about the link."""
@@ -188,7 +149,14 @@ class ReceiverSum:
         if not self.span_ns:
             return None
         transactions = sum(self.latency.values()) if self.is_transactional else None
-        return Measurement(self.bytes, self.span_ns, transactions, summarize_latency(self.latency), self.estimate)
+        return Measurement(
+            self.bytes,
+            self.span_ns,
+            transactions,
+            summarize_latency(self.latency),
+            self.estimate,
+            None if self.datagrams is None else self.datagrams.summary,
+        )
 
     @property
     def estimate(self) -> Estimate | None:
@@ -388,13 +356,21 @@ class SampleSum:
         self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows}
         self.received = {
             flow: ReceiverSum(
-                is_transactional=workload.is_transactional, series=RateSeries() if has_series else None
+                is_transactional=workload.is_transactional,
+                series=RateSeries() if has_series else None,
+                datagrams=DatagramSum() if workload.is_datagram else None,
             )
             for flow in Direction.DUPLEX.flows
         }
 
     def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
-        """Add a sample, of the directions that its setting runs."""
+        """Add a sample, of the directions that its setting runs. Of a drain, only the datagrams count."""
+        for flow in flows:
+            datagrams = self.received[flow].datagrams
+            if datagrams is not None:
+                datagrams.add(sample, flow)
+        if sample.is_drain:
+            return
         self.ends[sample.end].add(sample)
         for flow in flows:
             if sender_of(flow, self.workload) is sample.end:
@@ -411,7 +387,9 @@ class RecentSamples:
         self._samples: dict[End, deque[Sample]] = {end: deque() for end in End}
 
     def add(self, sample: Sample) -> None:
-        """Add an end's next sample, and drop those that are too old now."""
+        """Add an end's next sample, and drop those that are too old now. A drain is no part of what runs."""
+        if sample.is_drain:
+            return
         samples = self._samples[sample.end]
         samples.append(sample)
         while samples[0].elapsed_ns <= sample.elapsed_ns - self._span_ns and len(samples) > 1:

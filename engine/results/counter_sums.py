@@ -1,9 +1,57 @@
-"""Sums of the counters in samples, of which each may be unknown, and the loads of cores that follow from them."""
+"""Sums and medians of the counters in samples, of which each may be unknown, and the loads of cores."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from itertools import accumulate
+from typing import Final
 
+from ..model.latency_histogram import merge_counts
 from ..model.samples import CoreTimes, HostDrops, NicCounts
+
+_EXACT_BITS: Final = 12
+
+
+class Histogram:
+    """Counts of whole numbers in buckets, whose median is exact for small values and close for large ones.
+
+    Values below `2 ** exact_bits` have a bucket each, larger ones share one with values of nearly their size: the
+    median is exact up to 4095 and within 0.05 % above that, for 12 bits.
+    """
+
+    def __init__(self, exact_bits: int = _EXACT_BITS) -> None:
+        self._exact_bits = exact_bits
+        self.counts: dict[int, int] = {}
+        self.sums: dict[int, int] = {}
+
+    def add(self, value: int) -> None:
+        """Count one value; a negative one counts as 0."""
+        value = max(0, value)
+        shift = max(0, value.bit_length() - self._exact_bits)
+        bucket = (value >> shift) << shift
+        self.counts[bucket] = self.counts.get(bucket, 0) + 1
+        self.sums[bucket] = self.sums.get(bucket, 0) + value
+
+    def extend(self, other: "Histogram") -> None:
+        """Count all values of another histogram of the same precision."""
+        merge_counts(self.counts, other.counts.items())
+        merge_counts(self.sums, other.sums.items())
+
+    @property
+    def median(self) -> int | None:
+        """The middle value, or the mean of the two in the middle; None where nothing was counted."""
+        if not self.counts:
+            return None
+        buckets = sorted(self.counts)
+        cumulative = list(accumulate(self.counts[bucket] for bucket in buckets))
+        ranks = ((cumulative[-1] + 1) // 2, cumulative[-1] // 2 + 1)
+        middle = [buckets[bisect_left(cumulative, rank)] for rank in ranks]
+        return round(sum(self.sums[bucket] / self.counts[bucket] for bucket in middle) / 2)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of all values, exactly; None where nothing was counted."""
+        return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
 
 
 def add_known(total: int | None, value: int | None) -> int | None:

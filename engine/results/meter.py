@@ -2,7 +2,7 @@
 
 Pure. Each end numbers its intervals on its own clock. In an interval, bytes are the receiver's and TCP's values
 the sender's. A far sample may come seconds late, because the control connection shares the link with the payload:
-an interval waits for it as long as necessary.
+an interval waits for it as long as necessary. A drain, after the end of a UDP run, is no interval.
 """
 
 from collections.abc import Iterable
@@ -37,6 +37,7 @@ from .run_totals import (
     sum_senders,
 )
 from .summary import Summary
+from .udp.tail_losses import TailLosses
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
 
@@ -90,7 +91,7 @@ class Meter:
     """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
     Memory is bounded: only intervals that wait for an end are stored, everything else is sums. `periods` and
-    `sockets` are for the diagnosis, and `newest` is the newest sample that was neither late nor out of order.
+    `sockets` are for the diagnosis, and `newest` is the newest sample, where it is neither late nor a drain.
     """
 
     def __init__(self) -> None:
@@ -103,6 +104,7 @@ class Meter:
         self._order = SampleOrder()
         self._expectations: dict[Settings, Expectation] = {}
         self._probe = ProbeSum()
+        self._tails = TailLosses()
         self._warnings = Warnings()
 
     def feed(self, event: Event) -> list[Interval]:
@@ -123,6 +125,7 @@ class Meter:
                 self._begin_period(event.elapsed_ns, event.settings, event.expectation)
             case Opened():
                 self.sockets.add_session(event)
+                self._tails.open_session(event)
             case Warned():
                 self._warnings.add(event.text)
             case Ended():
@@ -182,12 +185,23 @@ class Meter:
             # Neither counted nor released: the sums and the rows must not disagree.
             self._warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
             return []
+        self._tails.add(event)
+        if sample.is_drain:
+            self._add_drain(event)
+            return self._release(self._order.reached_by_both)
         self.newest = event
         self._waiting.setdefault(sample.index, {})[sample.end] = event
         if not event.warmup:
             self._period_of(event).add(sample)
             self._probe.add_loaded(sample.probe)
         return self._release(self._order.reached_by_both)
+
+    def _add_drain(self, event: Sampled) -> None:
+        """Count what was still on its way at the end, if anything of its period was measured."""
+        period = self._period_of(event)
+        if period.total.span_ns:
+            period.add(event.sample)
+            period.set_tails(self._tails)
 
     def _period_of(self, event: Sampled) -> PeriodSum:
         """Return the period that a sample belongs to, however late: the newest of its settings that had begun."""

@@ -13,9 +13,11 @@ from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
-from .accumulators import DuplexRates, EndSum, Histogram, ReceiverSum, SampleSum, SenderSum, sum_bytes
+from .accumulators import DuplexRates, EndSum, ReceiverSum, SampleSum, SenderSum, sum_bytes
 from .confidence import RateSeries
+from .counter_sums import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
+from .udp.tail_losses import TailLosses
 
 _MAX_WARNINGS: Final = 32
 
@@ -35,8 +37,10 @@ class PeriodSum:
         self._duplex_series = RateSeries()
 
     def add(self, sample: Sample) -> None:
-        """Add an end's sample outside the warm-up."""
+        """Add an end's sample outside the warm-up, or of the drain."""
         self.sums.add(sample, self.settings.direction.flows)
+        if sample.is_drain:
+            return
         for flow in self.settings.direction.flows:
             if sender_of(flow, self.sums.workload) is not sample.end:
                 self._note_received(sample, flow)
@@ -45,6 +49,13 @@ class PeriodSum:
     def received(self) -> dict[Direction, ReceiverSum]:
         """The receiver's sums of each single direction."""
         return self.sums.received
+
+    def set_tails(self, tails: TailLosses) -> None:
+        """Count what the sessions lost behind the last datagram that arrived."""
+        for flow in self.settings.direction.flows:
+            datagrams = self.received[flow].datagrams
+            if datagrams is not None:
+                datagrams.set_tails(flow, tails.of_flow(flow, self.settings.sessions))
 
     def _note_received(self, sample: Sample, flow: Direction) -> None:
         begin_ns = sample.elapsed_ns - sample.interval_ns
@@ -187,6 +198,8 @@ class OpenSockets:
         if any(facts.mode is Mode.DISCARD and facts not in senders for facts in self._open.values()):
             return Mode.DISCARD
         modes = {facts.mode for facts in senders}
+        if workload.is_datagram:
+            return max(modes, key=lambda mode: mode is Mode.RATE, default=None)
         return None if not modes else Mode.COPY if modes == {Mode.COPY} else Mode.SENDFILE
 
     def summarize(self, sent: SenderSum, workload: Workload) -> TcpSummary:

@@ -2,11 +2,11 @@
 
 Pure. What the sums of accumulators.py add up is added up here, too: bytes, times, transactions, the counts of
 latency and of the interface. Of a value that stands at the end of an interval, such as the RTT, the last one known
-counts; of the shortest RTT the least. A summary therefore has the same totals and the same percentiles of latency
-before and after; a median of RTTs and a confidence interval come from one value a second.
+counts; of the shortest RTT the least, of a peak the largest. A summary therefore has the same totals and the same
+percentiles of latency before and after; a median of RTTs and a confidence interval come from one value a second.
 
-Only neighbours of one end are merged, with the same settings and warm-up. Both ends number the merged samples
-alike, so that intervals still have both.
+Only neighbours of one end are merged, with the same settings and warm-up, and a drain with none. Both
+ends number the merged samples alike, so that intervals still have both.
 """
 
 from bisect import bisect_left, insort
@@ -25,6 +25,7 @@ from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
 from .accumulators import SampleOrder
 from .counter_sums import add_cores, add_host_drops, add_nic_counts, sum_known
+from .udp.datagram_sums import merge_datagrams
 
 _LEAST: Final = "min_rtt_us"
 _SUMMED: Final = tuple(counter.name for counter in TCP_COUNTERS if counter.is_cumulative)
@@ -50,6 +51,7 @@ class _Key:
     warmup: bool
     changes: int
     has_process_cpu: bool
+    is_drain: bool
 
 
 @dataclass(slots=True)
@@ -134,6 +136,7 @@ class SampleMerger:
             warmup=event.warmup,
             changes=bisect_left(changes, sample.elapsed_ns),
             has_process_cpu=sample.process_cpu_ns is not None,  # a share is of the time in which it is known
+            is_drain=sample.is_drain,
         )
 
     def _close(self, group: _Group, *, is_last_of_second: bool) -> list[tuple[int, Event]]:
@@ -185,6 +188,11 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
         probe=_merge_probes([sample.probe for sample in samples if sample.probe is not None]),
         waits=_merge_waits([sample.waits for sample in samples if sample.waits is not None]),
         drops=reduce(add_host_drops, (sample.drops for sample in samples)),
+        datagrams=merge_datagrams(counts for sample in samples for counts in sample.datagrams),
+        delay_variation=tuple(
+            _merge_latency([counts for sample in samples for counts in sample.delay_variation]).values()
+        ),
+        is_drain=last.is_drain,
     )
 
 

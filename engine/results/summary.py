@@ -4,11 +4,94 @@ Pure data. `None` is unknown, `0` is measured. A summary can be rebuilt from the
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ..model.events import Expectation, RunEnd
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
+
+DatagramMode = Literal["rate", "quality", "mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class LossByHost:
+    """Where datagrams were lost: in the hosts of the two ends, or in the network between them."""
+
+    near: int | None
+    far: int | None
+    network: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DatagramSummary:
+    """What became of the datagrams of a direction, or of both.
+
+    Of those `received`, which are all different, `in_time` came before the drain at the end of the run; the rate is
+    theirs. `sent` is the sender's count by its own clock, so that at the ends of a period it differs from
+    `received + lost` by what was on its way. `skipped` ones were not sent, because the sender was held up. `late`
+    ones came too long after others, and stay lost.
+
+    `reordered` came after one with a higher number, `reordered_3` after three in a row; `max_extent` is the largest
+    distance in datagrams (RFC 4737). `bursts` are runs of lost ones. Jitter is that of RFC 3550, `delay_variation`
+    the one-way delay above the shortest one (RFC 5481), `delay_rise_ns` its mean; `return_rise_ns` is the same of
+    the receiver's reports on their way back. The largest values may be from the warm-up of their period.
+
+    `datagram_bytes` and the two bytes of IP's type of service are None where there were several. `asked_bit_s` is
+    the rate that all sessions were to send last; None is unlimited, or unknown.
+    """
+
+    in_time: int | None
+    sent: int | None
+    skipped: int | None
+    received: int | None
+    lost: int | None
+    lost_at: LossByHost | None
+    duplicates: int | None
+    late: int | None
+    reordered: int | None
+    reordered_3: int | None
+    max_extent: int | None
+    bursts: int | None
+    longest_burst: int | None
+    jitter_mean_ns: float | None
+    jitter_max_ns: int | None
+    delay_variation: LatencySummary | None
+    delay_rise_ns: float | None
+    return_rise_ns: float | None
+    rtt_us: int | None
+    datagram_bytes: int | None
+    mode: DatagramMode | None
+    sent_tos: int | None
+    received_tos: int | None
+    ce_marks: int | None
+    asked_bit_s: int | None
+
+    @property
+    def lost_percent(self) -> float | None:
+        """The lost ones in percent of the received and the lost; None where neither is known to exist."""
+        if self.lost is None or not self.lost + (self.received or 0):
+            return None
+        return 100 * self.lost / (self.lost + (self.received or 0))
+
+    @property
+    def reordered_percent(self) -> float | None:
+        """The reordered ones in percent of the received."""
+        return _percent(self.reordered, self.received)
+
+    @property
+    def reordered_3_percent(self) -> float | None:
+        """Those that TCP would take for lost, in percent of the received."""
+        return _percent(self.reordered_3, self.received)
+
+    @property
+    def mean_burst(self) -> float | None:
+        """The mean length of the bursts of loss; None without any."""
+        return None if self.lost is None or not self.bursts else self.lost / self.bursts
+
+
+def _percent(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else 100 * part / whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +107,7 @@ class Measurement:
     transactions: int | None = None
     latency: LatencySummary | None = None
     estimate: Estimate | None = field(default=None, compare=False)  # equal counts are equal measurements
+    datagrams: DatagramSummary | None = None
 
     @property
     def bit_s(self) -> float:
@@ -34,6 +118,12 @@ class Measurement:
     def transactions_s(self) -> float | None:
         """Transactions a second; None for streams."""
         return None if self.transactions is None else self.transactions * SECOND_NS / self.span_ns
+
+    @property
+    def packets_s(self) -> float | None:
+        """Different datagrams received in a second; None for TCP."""
+        count = None if self.datagrams is None else self.datagrams.in_time
+        return None if count is None else count * SECOND_NS / self.span_ns
 
     @property
     def transactions_estimate(self) -> Estimate | None:

@@ -263,6 +263,8 @@ class LiveReadings:
 
     def _sample(self, event: Sampled) -> None:
         sample = event.sample
+        if sample.is_drain:
+            return  # the run is over: what was still on its way is no rate
         self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
         if not self._order.admits(sample):
             return

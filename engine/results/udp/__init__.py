@@ -1,4 +1,5 @@
 """Datagrams in the results of a run: their sums, and where and in which pattern they were lost.
 
-Pure. It imports engine/model; accumulators, summary, JSON and the diagnosis read it.
+Pure. It imports engine/model, `counter_sums` and `summary`; accumulators, meter, JSON and the diagnosis read it.
+Public: `datagram_sums` (DatagramSum), `tail_losses` (TailLosses), `loss_location`, `loss_pattern`.
 """

@@ -1,56 +1,9 @@
-"""Medians of any number of values in a bounded amount of memory, and sums over samples."""
-
-import statistics
+"""Sums over samples."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.results.accumulators import Histogram, SenderSum
-
-
-def _median(values: list[int]) -> int | None:
-    histogram = Histogram()
-    for value in values:
-        histogram.add(value)
-    return histogram.median
-
-
-def test_the_median_of_nothing_is_unknown() -> None:
-    """None is unknown."""
-    assert _median([]) is None
-
-
-@given(st.lists(st.integers(0, 4095), min_size=1))
-def test_small_values_have_their_exact_median(values: list[int]) -> None:
-    """A round trip under 4 ms is told to the microsecond."""
-    assert _median(values) == round(statistics.median(values))
-
-
-@given(st.lists(st.integers(0, 2**63 - 1), min_size=1))
-def test_large_values_have_a_close_median_in_any_order(values: list[int]) -> None:
-    """Within a two-thousandth, and the same whatever came first."""
-    assert _median(values) == pytest.approx(statistics.median(values), rel=1 / 2000, abs=1)
-    assert _median(values) == _median(values[::-1])
-
-
-def test_a_constant_value_is_reported_exactly() -> None:
-    """A bucket that holds one value only loses nothing of it."""
-    assert _median([123_457] * 9) == 123_457
-
-
-@given(st.lists(st.integers(0, 2**40), min_size=1), st.integers(0, 100))
-def test_a_mean_is_that_of_all_values_whatever_their_buckets(values: list[int], split: int) -> None:
-    """Buckets keep the sums of their values; two histograms have the mean of all values together."""
-    first, second = Histogram(), Histogram()
-    for value in values[:split]:
-        first.add(value)
-    for value in values[split:]:
-        second.add(value)
-    first.extend(second)
-    assert first.mean == pytest.approx(statistics.fmean(values))
-    assert Histogram().mean is None
+from linkgauge.engine.results.accumulators import SenderSum
 
 
 @pytest.mark.parametrize(

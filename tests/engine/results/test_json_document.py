@@ -17,6 +17,7 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
@@ -27,7 +28,8 @@ from .simple_run import DUPLEX, GIGABIT, OUT, TICK, simplex, started
 @pytest.mark.parametrize("mode", [None, Mode.COPY, Mode.SENDFILE, Mode.DISCARD])
 def test_a_mode_is_automatic_where_the_plan_names_none(mode: Mode | None) -> None:
     """Whatever the sockets say of it."""
-    summary = replace(replay(simplex()).summary(), plan=Plan(mode=mode))
+    workload = Workload.UDP if mode is not None and mode.is_for_datagrams else Workload.STREAM
+    summary = replace(replay(simplex()).summary(), plan=Plan(mode=mode, workload=workload))
     document = build_document(summary, run_id="r1", preset="gbe-fd-1500", verdict="short")
     assert document["tcp"]["mode_choice"] == ("automatic" if mode is None else "requested")
 

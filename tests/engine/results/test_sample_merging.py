@@ -17,6 +17,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.samples import (
     CoreTimes,
     CpuWaits,
+    DatagramSample,
     HostDrops,
     LatencyCounts,
     NicCounts,
@@ -29,6 +30,7 @@ from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.meter import Meter, may_end_silent, replay
 from linkgauge.engine.results.sample_merging import SampleMerger, merge_samples
 
+from .datagram_runs import draw_datagram_run
 from .drawn_runs import draw_run
 from .log_entries import ENDED
 from .simple_run import OUT, TICK, sampled, started
@@ -177,9 +179,24 @@ def test_no_field_of_a_sample_is_lost() -> None:
         probe=_fill(ProbeSample, latency=counts),
         waits=_fill(CpuWaits),
         drops=_fill(HostDrops),
+        datagrams=(_fill(DatagramSample, direction=Direction.OUT),),
+        delay_variation=(counts,),
+        is_drain=True,
     )
     merged = merge_samples([sample, sample], 9)
     texts = [re.sub(r"\d+", "0", repr(value)) for value in (sample, merged)]
     assert texts[0] == texts[1]
     known = (7, 9, 14, bucket_midpoint_ns(7))  # standing, the index, summed, a percentile
     assert {int(number) for number in re.findall(r"(?<![\w])\d+", repr(merged))} == set(known)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_merged_samples_have_the_same_datagrams_and_the_drain_stays_apart(direction: Direction) -> None:
+    """Losses, peaks and percentiles of a thinned run are those that it had."""
+    events, _ = draw_datagram_run(7, direction, intervals=22)
+    merged = merge_all(events, 50)
+    before, after = replay(events).summary(), replay(merged).summary()
+    assert sum(isinstance(event, Sampled) and event.sample.is_drain for event in merged) == len(End)
+    assert len(merged) < len(events) / 2
+    for flow in (*direction.flows, Direction.DUPLEX):
+        assert after.measured[flow] == before.measured[flow]

@@ -1,0 +1,322 @@
+"""Sums over the datagrams of UDP sessions, in bounded memory, and their results.
+
+Pure. What became of datagrams is the receiver's count: those below the highest number that have not arrived are
+missing, so that nothing that is still on its way counts as lost, and a datagram that comes later takes its loss
+back. Only behind the last datagram that arrived is the sender's count needed, and only after the run: what it sent
+beyond that is the tail of a session, and it is lost.
+
+A run ends with a drain: a sample of each end with what was still on its way. It belongs to the counts and to no
+rate.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+
+from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
+from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
+from ...model.plan import Direction, End, sender_of
+from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
+from ...model.workload import Workload
+from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
+from ..summary import DatagramMode, DatagramSummary, LossByHost
+from .loss_location import LossCounts, LossPlaces, locate_losses
+
+_SUMMED: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "cumulative")
+_PEAKS: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "peak")
+_SETTINGS: Final = ("datagram_bytes", "is_grouped", "sent_tos", "received_tos")
+_TIMES: Final = ("rtt_us", "return_delay_us")
+_TIME_BITS: Final = 8  # within 0.4 %
+_MOST_VALUES: Final = 16  # of a setting: a far end that reports others all the time does not fill the memory
+
+_read_summed: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
+_read_peaks: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_PEAKS)
+_read_settings: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_SETTINGS)
+_read_times: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_TIMES)
+_read_all: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*DATAGRAM_COUNTER_NAMES)
+
+
+def missing_datagrams(counts: DatagramSample) -> int | None:
+    """Return how many of the datagrams that must have been sent have not arrived; None at the sender.
+
+    At least 0, although those of an earlier interval may have arrived in this one.
+    """
+    if counts.advanced is None or counts.received is None:
+        return None
+    return max(0, counts.advanced - counts.received)
+
+
+@dataclass(slots=True)
+class _FlowSum:
+    """The counters of one direction."""
+
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+    peaks: dict[str, int] = field(default_factory=dict[str, int])
+    settings: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    times: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    rates: dict[int, int] = field(default_factory=dict[int, int])
+    drops: dict[End, HostDrops] = field(default_factory=dict[End, HostDrops])
+    span_ns: int = 0
+    tails: tuple[int, ...] = ()
+
+    def add_host(self, sample: Sample) -> None:
+        """Add what the host of an end dropped meanwhile."""
+        self.add_drops(sample.end, sample.drops)
+        if any(counts.received is not None for counts in sample.datagrams):
+            self.span_ns += sample.interval_ns
+
+    def add_drops(self, end: End, drops: HostDrops | None) -> None:
+        whole = add_host_drops(self.drops.get(end), drops)
+        if whole is not None:
+            self.drops[end] = whole
+
+    def add(self, counts: DatagramSample) -> None:
+        """Add one session's counts, at one end."""
+        merge_counts(self.counters, _known(_SUMMED, _read_summed(counts)))
+        if not (counts.sent or counts.received):
+            return  # a session that is closed leaves its last values behind
+        for name, value in _known(_PEAKS, _read_peaks(counts)):
+            self.peaks[name] = max(value, self.peaks.get(name, 0))
+        for name, value in _known(_SETTINGS, _read_settings(counts)):
+            self._add_setting(name, value)
+        for name, value in _known(_TIMES, _read_times(counts)):
+            self.times.setdefault(name, Histogram(_TIME_BITS)).add(value)
+        if counts.rate_bit_s is not None:
+            self.rates[counts.session] = counts.rate_bit_s
+
+    def extend(self, other: "_FlowSum") -> None:
+        """Add the counters of another time."""
+        merge_counts(self.counters, other.counters.items())
+        for name, value in other.peaks.items():
+            self.peaks[name] = max(value, self.peaks.get(name, 0))
+        for name, values in other.settings.items():
+            for value in values:
+                self._add_setting(name, value)
+        for name, histogram in other.times.items():
+            self.times.setdefault(name, Histogram(_TIME_BITS)).extend(histogram)
+        self.rates |= other.rates
+        self.tails += other.tails
+        for end, drops in other.drops.items():
+            self.add_drops(end, drops)
+        self.span_ns += other.span_ns
+
+    def _add_setting(self, name: str, value: int) -> None:
+        values = self.settings.setdefault(name, set())
+        if len(values) < _MOST_VALUES:
+            values.add(value)
+
+    @property
+    def missing(self) -> int | None:
+        """The datagrams that must have been sent and have not arrived, at least 0."""
+        advanced, received = self.counters.get("advanced"), self.counters.get("received")
+        return None if advanced is None or received is None else max(0, advanced - received)
+
+    @property
+    def lost(self) -> int | None:
+        missing = self.missing
+        return None if missing is None else missing + sum(self.tails)
+
+    @property
+    def bursts(self) -> int | None:
+        """The runs of numbers that are missing: a gap that was filled later may still be counted."""
+        gaps, missing = self.counters.get("gaps"), self.missing
+        return None if gaps is None or missing is None else min(gaps, missing) + sum(map(bool, self.tails))
+
+    @property
+    def longest_burst(self) -> int | None:
+        longest, missing = self.peaks.get("gap_longest"), self.missing
+        return None if longest is None or missing is None else max(min(longest, missing), *self.tails, 0)
+
+    def locate_losses(self, sender: End) -> LossPlaces:
+        """Return where its losses happened."""
+        counts = LossCounts(
+            self.lost,
+            self.bursts,
+            self.counters.get("send_dropped"),
+            self.counters.get("socket_dropped"),
+            max(self.settings.get("datagram_bytes", ()), default=None),
+            is_grouped=1 in self.settings.get("is_grouped", ()),
+        )
+        return locate_losses(counts, self.drops.get(sender), self.drops.get(sender.other), self.span_ns)
+
+
+class DatagramSum:
+    """The datagrams of one direction over some samples; of both, and of several periods, by `extend`.
+
+    Both ends' samples are added to it: each reports the counters that it knows. `in_time` are the different
+    datagrams that were received outside the drain, for the rate.
+    """
+
+    def __init__(self) -> None:
+        self.in_time: int | None = None
+        self.delays: dict[int, int] = {}
+        self._flows: dict[Direction, _FlowSum] = {}
+
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the datagrams of a single direction in one end's sample."""
+        parts = [counts for counts in sample.datagrams if counts.direction is flow]
+        if parts:
+            self._flows.setdefault(flow, _FlowSum()).add_host(sample)
+            for counts in parts:
+                self._flows[flow].add(counts)
+                if not sample.is_drain:
+                    self.in_time = add_known(self.in_time, counts.received)
+        for delays in sample.delay_variation:
+            if delays.direction is flow:
+                merge_counts(self.delays, zip(delays.buckets, delays.counts, strict=True))
+
+    def set_tails(self, flow: Direction, tails: Iterable[int]) -> None:
+        """Set what each session of a direction lost behind the last datagram that arrived."""
+        self._flows.setdefault(flow, _FlowSum()).tails = tuple(tails)
+
+    def extend(self, other: "DatagramSum") -> None:
+        """Add another sum, of another direction or time."""
+        self.in_time = add_known(self.in_time, other.in_time)
+        merge_counts(self.delays, other.delays.items())
+        for flow, part in other._flows.items():  # noqa: SLF001 (of the same class)
+            self._flows.setdefault(flow, _FlowSum()).extend(part)
+
+    @property
+    def lost(self) -> int | None:
+        """The lost datagrams; None where no receiver has reported any."""
+        return sum_known(part.lost for part in self._flows.values())
+
+    def count(self, name: str) -> int | None:
+        """Return the sum of a cumulative counter such as `sent`; None where nobody reported it."""
+        return sum_known(part.counters.get(name) for part in self._flows.values())
+
+    def peak(self, name: str) -> int | None:
+        """Return the largest value of a counter such as `extent`; None where nobody reported it."""
+        return max((part.peaks[name] for part in self._flows.values() if name in part.peaks), default=None)
+
+    def loss_places(self, flow: Direction) -> LossPlaces:
+        """Return where the losses of a single direction happened, in the order of their way."""
+        part = self._flows.get(flow)
+        return LossPlaces() if part is None else part.locate_losses(_sender(flow))
+
+    def median_us(self, name: str) -> int | None:
+        """Return the median of a time such as `rtt_us`; None where nobody reported it."""
+        return self._times(name).median
+
+    @property
+    def summary(self) -> DatagramSummary | None:
+        """The results; None where no session has reported anything."""
+        if not self._flows:
+            return None
+        jitters, jitter_sum_ns = self.count("jitter_count"), self.count("jitter_sum_ns")
+        has_jitter = bool(jitters) and jitter_sum_ns is not None
+        return DatagramSummary(
+            in_time=self.in_time,
+            sent=self.count("sent"),
+            skipped=self.count("skipped"),
+            received=self.count("received"),
+            lost=self.lost,
+            lost_at=self._lost_at(),
+            duplicates=self.count("duplicates"),
+            late=self.count("late"),
+            reordered=self.count("reordered"),
+            reordered_3=self.count("reordered_3"),
+            max_extent=self.peak("extent"),
+            bursts=sum_known(part.bursts for part in self._flows.values()),
+            longest_burst=max(
+                (part.longest_burst for part in self._flows.values() if part.longest_burst is not None),
+                default=None,
+            ),
+            jitter_mean_ns=(jitter_sum_ns or 0) / (jitters or 1) if has_jitter else None,
+            jitter_max_ns=self.peak("jitter_max_ns") if has_jitter else None,
+            delay_variation=summarize_latency(self.delays),
+            delay_rise_ns=_mean_ns(self.delays),
+            return_rise_ns=_in_ns(self._times("return_delay_us").mean),
+            rtt_us=self.median_us("rtt_us"),
+            datagram_bytes=self._only("datagram_bytes"),
+            mode=self._mode(),
+            sent_tos=self._only("sent_tos"),
+            received_tos=self._only("received_tos"),
+            ce_marks=self.count("ce_marks"),
+            asked_bit_s=self._asked_bit_s(),
+        )
+
+    def _times(self, name: str) -> Histogram:
+        whole = Histogram(_TIME_BITS)
+        for part in self._flows.values():
+            if name in part.times:
+                whole.extend(part.times[name])
+        return whole
+
+    def _values(self, name: str) -> set[int]:
+        return {value for part in self._flows.values() for value in part.settings.get(name, ())}
+
+    def _only(self, name: str) -> int | None:
+        """Return a setting that was the same all the time; None if it was not."""
+        values = self._values(name)
+        return values.pop() if len(values) == 1 else None
+
+    def _mode(self) -> DatagramMode | None:
+        values = self._values("is_grouped")
+        if len(values) > 1:
+            return "mixed"
+        return None if not values else "rate" if values.pop() else "quality"
+
+    def _asked_bit_s(self) -> int | None:
+        rates = [rate for part in self._flows.values() for rate in part.rates.values()]
+        return sum(rates) if rates and all(rates) else None
+
+    def _lost_at(self) -> LossByHost | None:
+        if self.lost is None:
+            return None
+        places = {flow: self.loss_places(flow) for flow in self._flows}
+        near, far = (_sum_all(part.of_end(end, _sender(flow)) for flow, part in places.items()) for end in End)
+        return LossByHost(near, far, _sum_all(part.network for part in places.values()))
+
+
+def _sender(flow: Direction) -> End:
+    """Return the end that sends a single direction of datagrams."""
+    return sender_of(flow, Workload.UDP)
+
+
+def merge_datagrams(parts: Iterable[DatagramSample]) -> tuple[DatagramSample, ...]:
+    """Return the samples of one end as one of each session: sums, peaks, and the newest of the other values."""
+    merged: dict[tuple[Direction, int], dict[str, int | None]] = {}
+    for part in parts:
+        values = merged.setdefault((part.direction, part.session), {})
+        for counter, value in zip(DATAGRAM_COUNTERS, _read_all(part), strict=True):
+            before = values.get(counter.name)
+            if counter.kind == "cumulative":
+                values[counter.name] = add_known(before, value)
+            elif value is not None:
+                values[counter.name] = value if counter.kind == "gauge" else max(value, before or 0)
+    return tuple(DatagramSample(flow, session, **values) for (flow, session), values in merged.items())
+
+
+def datagrams_of(sample: Sample, flow: Direction) -> dict[int, DatagramSample]:
+    """Return the sessions of a single direction in one sample, by number."""
+    return {counts.session: counts for counts in sample.datagrams if counts.direction is flow}
+
+
+def delays_of(sample: Sample, flow: Direction) -> LatencyCounts | None:
+    """Return the delay variation of a single direction in its receiver's sample; None in another one."""
+    return next((counts for counts in sample.delay_variation if counts.direction is flow), None)
+
+
+def _known(names: Iterable[str], values: Iterable[int | None]) -> Iterator[tuple[str, int]]:
+    return ((name, value) for name, value in zip(names, values, strict=True) if value is not None)
+
+
+def _sum_all(values: Iterable[int | None]) -> int | None:
+    """Return the sum; None if any value is unknown."""
+    total = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def _mean_ns(delays: Mapping[int, int]) -> float | None:
+    count = sum(delays.values())
+    return sum(bucket_midpoint_ns(bucket) * part for bucket, part in delays.items()) / count if count else None
+
+
+def _in_ns(us: float | None) -> float | None:
+    return None if us is None else 1_000 * us
