@@ -20,6 +20,7 @@ from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .udp.tail_losses import TailLosses
 
 _MAX_WARNINGS: Final = 32
+_LIMITING_FIRST: Final = (Mode.DISCARD, Mode.SENDFILE, Mode.COPY, Mode.RATE, Mode.QUALITY)
 
 
 class PeriodSum:
@@ -198,9 +199,7 @@ class OpenSockets:
         if any(facts.mode is Mode.DISCARD and facts not in senders for facts in self._open.values()):
             return Mode.DISCARD
         modes = {facts.mode for facts in senders}
-        if workload.is_datagram:
-            return max(modes, key=lambda mode: mode is Mode.RATE, default=None)
-        return None if not modes else Mode.COPY if modes == {Mode.COPY} else Mode.SENDFILE
+        return next((mode for mode in _LIMITING_FIRST if mode in modes), None)
 
     def summarize(self, sent: SenderSum, workload: Workload) -> TcpSummary:
         """Return TCP of the run so far; congestion control and MSS are the senders'."""

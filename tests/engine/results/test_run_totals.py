@@ -218,6 +218,8 @@ def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
         ((Mode.COPY, Mode.COPY), (Mode.COPY,), Mode.COPY),
         ((Mode.COPY, Mode.SENDFILE), (Mode.COPY,), Mode.SENDFILE),
         ((Mode.SENDFILE,), (Mode.COPY, Mode.DISCARD), Mode.DISCARD),
+        ((Mode.QUALITY, Mode.RATE), (Mode.QUALITY,), Mode.RATE),
+        ((Mode.QUALITY,), (Mode.RATE,), Mode.QUALITY),
     ],
 )
 @pytest.mark.parametrize("workload", all_workloads())
