@@ -13,24 +13,18 @@ from ...model.samples import HostDrops
 # Frames of unknown protocols count as drops at many interfaces: bridges and switches send some every second.
 _NOISE: Final = 10
 _NOISE_S: Final = 2
-_MAX_GROUP_BYTES: Final = 65_507
-_MAX_GROUP: Final = 64  # datagrams that one system call sends (UDP_MAX_SEGMENTS until Linux 6.9)
 
 
 @dataclass(frozen=True, slots=True)
 class LossCounts:
     """The sums of one direction from which its losses are located; None is unknown.
 
-    `send_dropped` and `socket_dropped` are what the kernels counted for the session's own sockets. In mode `rate`
-    (`is_grouped`) a receiver's kernel counts a dropped group of datagrams once.
+    `send_dropped` and `socket_dropped` are what the kernels counted for the session's own sockets.
     """
 
     lost: int | None
-    gaps: int | None = None
     send_dropped: int | None = None
     socket_dropped: int | None = None
-    datagram_bytes: int | None = None
-    is_grouped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,7 @@ def locate_losses(
     left = _Remainder(max(0, counts.lost), _NOISE + _NOISE_S * span_ns // SECOND_NS)
     sender, receiver = sender or HostDrops(), receiver or HostDrops()
     # Exact counts first: what they explain is nobody else's.
-    socket = left.take(counts.socket_dropped and counts.socket_dropped * _group_size(counts))
+    socket = left.take(counts.socket_dropped)
     refused = left.take(counts.send_dropped)
     queued = left.take_shared((sender.qdisc or 0) - (counts.send_dropped or 0))
     send_nic = left.take_shared(sender.nic_sent)
@@ -96,14 +90,6 @@ def locate_losses(
         backlog=None if socket is None else backlog,
         socket=socket,
     )
-
-
-def _group_size(counts: LossCounts) -> int:
-    """Return the datagrams in a dropped group: as many as in a usual burst of loss, and as a group can have."""
-    if not counts.is_grouped or not counts.gaps or not counts.datagram_bytes or counts.lost is None:
-        return 1
-    most = min(_MAX_GROUP, _MAX_GROUP_BYTES // counts.datagram_bytes)
-    return max(1, min(most, round(counts.lost / counts.gaps)))
 
 
 class _Remainder:
