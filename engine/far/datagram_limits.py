@@ -58,14 +58,17 @@ class DatagramLimits:
         if not self._has_datagrams:
             return settings
         limits = self._limits
-        rates_bit_s = [] if settings.rate_bit_s is None else [settings.rate_bit_s]
+        most_bit_s: list[int] = []
         if limits.udp_rate_bit_s < _FREE_BIT_S:
-            rates_bit_s.append(limits.udp_rate_bit_s)
+            most_bit_s.append(limits.udp_rate_bit_s)
         if limits.udp_packets_s < _FREE_PACKETS_S:
-            rates_bit_s.append(limits.udp_packets_s * 8 * (settings.datagram_bytes or _LEAST_AUTO_BYTES))
-        if not rates_bit_s:
+            most_bit_s.append(limits.udp_packets_s * 8 * (settings.datagram_bytes or _LEAST_AUTO_BYTES))
+        if not most_bit_s:
             return settings
-        return replace(settings, rate_bit_s=max(MIN_RATE_BIT_S, min(rates_bit_s)))
+        highest = max(MIN_RATE_BIT_S, min(most_bit_s))
+        rate = highest if settings.rate_bit_s is None else min(highest, settings.rate_bit_s)
+        search_max = min(highest, settings.search_max_bit_s or highest) if settings.searches_rate else None
+        return replace(settings, rate_bit_s=rate, search_max_bit_s=search_max)
 
 
 class DatagramTraffic:

@@ -31,6 +31,12 @@ DATAGRAM_COUNTERS: Final = (
     DatagramCounter("sent_tos", "gauge", "sender"),
     DatagramCounter("rtt_us", "gauge", "sender"),
     DatagramCounter("return_delay_us", "gauge", "sender"),
+    DatagramCounter("search_phase", "gauge", "sender"),
+    DatagramCounter("best_bit_s", "gauge", "sender"),
+    DatagramCounter("best_lost_ppm", "gauge", "sender"),
+    DatagramCounter("best_delay_us", "gauge", "sender"),
+    DatagramCounter("best_rtt_us", "gauge", "sender"),
+    DatagramCounter("loss_free_bit_s", "gauge", "sender"),
     DatagramCounter("advanced"),
     DatagramCounter("received"),
     DatagramCounter("duplicates"),
@@ -49,4 +55,5 @@ DATAGRAM_COUNTERS: Final = (
     DatagramCounter("received_tos", "gauge"),
     DatagramCounter("receive_buffer_bytes", "gauge"),
 )
+SEARCH_DONE: Final = 3  # the counter `search_phase` once the search has its results
 DATAGRAM_COUNTER_NAMES: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS)

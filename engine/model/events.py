@@ -177,6 +177,7 @@ class EndText(StrEnum):
     """Details of the end of a run: the text of `RunEnd.detail`."""
 
     DURATION_UP = "finished"
+    SEARCH_DONE = "the search for the capacity has ended"
     STOPPED_HERE = "stopped by the user"
     RUN_CLOSED = "the test was closed"
     RUN_ABANDONED = "the test was abandoned"

@@ -42,6 +42,7 @@ MAX_BYTES_LIMIT: Final = 900 << 50
 MAX_PORT: Final = 65_535
 MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
 MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
+DEFAULT_LOSS_GOAL_PPM: Final = 1_000
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
 
@@ -142,7 +143,8 @@ class Settings:
     AIX tables count them (Table 2, note 1). `window_bytes` None leaves the buffers to the kernel.
 
     The others are for datagrams. `rate_bit_s` is the UDP payload that the sessions of a direction send together;
-    None is as much as they can. With `searches_rate` it is where a search for the capacity starts (RFC 9097).
+    None is as much as they can. With `searches_rate` it is where a search for the capacity starts (RFC 9097), which
+    stays below `search_max_bit_s`.
     `datagram_bytes` is the UDP payload of a datagram; None is what the path's MTU holds.
     """
 
@@ -152,6 +154,7 @@ class Settings:
     rate_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     datagram_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     searches_rate: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    search_max_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -160,13 +163,14 @@ class Settings:
         window = self.window_bytes
         if window is not None and not MIN_WINDOW_BYTES <= window <= MAX_WINDOW_BYTES:
             raise PlanError("window", format_size(window), "give auto, or 2K to 1G")
-        rate, datagram = self.rate_bit_s, self.datagram_bytes
-        if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
-            raise PlanError("rate", rate, "give 1K to 10T bits a second")
+        datagram = self.datagram_bytes
+        for rate in (self.rate_bit_s, self.search_max_bit_s):
+            if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
+                raise PlanError("rate", rate, "give 1K to 10T bits a second")
         if datagram is not None and not MIN_DATAGRAM_BYTES <= datagram <= MAX_DATAGRAM_BYTES:
             remedy = f"give auto, or {MIN_DATAGRAM_BYTES} to {MAX_DATAGRAM_BYTES} bytes"
             raise PlanError("datagram", datagram, remedy)
-        if self.searches_rate and (self.sessions > 1 or rate is None):
+        if self.searches_rate and (self.sessions > 1 or self.rate_bit_s is None):
             raise PlanError("rate", "search", "a search has one session and a rate to start at; give --sessions 1")
 
     @property
@@ -251,7 +255,8 @@ class Plan:
     connection of `rr`. With `probe` the near end sends small requests during a stream, to measure latency under
     load. `rate_bit_s` is the most that all sessions of a direction send together. `bytes_limit` ends the run once
     the receiver of each direction has counted so many bytes. `client_port` is the near end's local port of the
-    first data connection; later ones take the ports after it.
+    first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
+    millionths, that may be lost at the rate that a search finds.
     """
 
     settings: Settings = Settings()
@@ -273,6 +278,7 @@ class Plan:
     rate_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     bytes_limit: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     client_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    loss_goal_ppm: int = field(default=DEFAULT_LOSS_GOAL_PPM, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -298,6 +304,8 @@ class Plan:
         self._check_limits()
 
     def _check_datagrams(self) -> None:
+        if not 0 <= self.loss_goal_ppm <= 1_000_000:
+            raise PlanError("loss goal", f"{self.loss_goal_ppm} ppm", "give 0 to 100 %")
         workload, settings, mode = self.workload, self.settings, self.mode
         if mode is not None and mode.is_for_datagrams is not workload.is_datagram:
             allowed = [each.value for each in Mode if each.is_for_datagrams is workload.is_datagram]

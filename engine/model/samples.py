@@ -79,7 +79,9 @@ class DatagramSample:
     At the sending end: datagrams that were `sent`, of which the own kernel dropped `send_dropped` (ENOBUFS);
     `skipped` ones that its pacing gave up because this end was held up. `datagram_bytes` is the UDP payload of
     each, `rate_bit_s` what the session is to send, 0 without a limit, `is_grouped` 1 in mode `rate`.
-    `return_delay_us` is how much the one-way delay of the receiver's reports has risen above their shortest.
+    `return_delay_us` is how much the one-way delay of the receiver's reports has risen above their shortest. A
+    search for the rate (workloads/udp/capacity_search.py) has a `search_phase`, the second in which most arrived so
+    far with its loss, delay variation and round trip (`best_bit_s` to `best_rtt_us`), and `loss_free_bit_s`.
 
     At the receiving end: `advanced` is the rise of the highest number, `received` are different datagrams, so that
     `advanced - received` are missing so far. A datagram that comes later takes its loss back, unless it is `late`:
@@ -91,32 +93,38 @@ class DatagramSample:
 
     direction: Direction
     session: int
-    sent: int | None = None
-    send_dropped: int | None = None
-    skipped: int | None = None
-    datagram_bytes: int | None = None
-    rate_bit_s: int | None = None
-    is_grouped: int | None = None
-    sent_tos: int | None = None
-    rtt_us: int | None = None
-    return_delay_us: int | None = None
-    advanced: int | None = None
-    received: int | None = None
-    duplicates: int | None = None
-    late: int | None = None
-    reordered: int | None = None
-    reordered_3: int | None = None
-    extent: int | None = None
-    gaps: int | None = None
-    gap_longest: int | None = None
-    socket_dropped: int | None = None
-    invalid: int | None = None
-    jitter_sum_ns: int | None = None
-    jitter_count: int | None = None
-    jitter_max_ns: int | None = None
-    ce_marks: int | None = None
-    received_tos: int | None = None
-    receive_buffer_bytes: int | None = None
+    sent: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    send_dropped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    skipped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    datagram_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    rate_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    is_grouped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    sent_tos: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    rtt_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    return_delay_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    search_phase: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    best_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    best_lost_ppm: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    best_delay_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    best_rtt_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    loss_free_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    advanced: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    received: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    duplicates: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    late: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    reordered: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    reordered_3: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    extent: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    gaps: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    gap_longest: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    socket_dropped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    invalid: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    jitter_sum_ns: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    jitter_count: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    jitter_max_ns: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    ce_marks: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    received_tos: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    receive_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

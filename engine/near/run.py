@@ -26,6 +26,7 @@ from ..control.keepalive import (
 from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.drain import MAX_DRAIN_S, await_drain
 from ..metering.sampler import Sampler
+from ..model.datagram_counters import SEARCH_DONE
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -175,6 +176,7 @@ class Run:
             self.pool, control, plan.settings, has_probe=plan.probe, first_port=plan.client_port
         )
         self._byte_limit = ByteLimit(plan, self.pool.counters)
+        self._search_phases: dict[Direction, int] = {}
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
@@ -324,6 +326,17 @@ class Run:
         self._validator.add_near_sample(sample)
         self._stamp(sample)
         self._check_bytes()
+        self._check_search(sample)
+
+    def _check_search(self, sample: Sample) -> None:
+        """Stop the run once the search for a rate has ended in every direction."""
+        settings = self.settings
+        if not settings.searches_rate:
+            self._search_phases.clear()
+            return
+        self._search_phases |= {part.direction: part.search_phase for part in sample.datagrams if part.search_phase}
+        if all(self._search_phases.get(flow) == SEARCH_DONE for flow in settings.direction.flows):
+            self.stop(Reason.COMPLETED, EndText.SEARCH_DONE.value)
 
     async def _sample(self) -> None:
         await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
@@ -367,6 +380,7 @@ class Run:
             if not self._failure:  # with a session missing, samples no longer measure the planned run
                 self._stamp(message.sample)
             self._check_bytes()
+            self._check_search(message.sample)
         elif isinstance(message, FarSessionOpened):
             self._validator.count_session_event()
             self._handle_opened(message.facts)

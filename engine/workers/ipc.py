@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from ..model.plan import DEFAULT_SETTINGS, Direction, End, Mode, Settings, SocketOptions
+from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, End, Mode, Settings, SocketOptions
 from ..model.serialization import decode_tagged, encode_tagged
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -32,7 +32,7 @@ class Configure:
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
     same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are those that the run begins
     with. `rate_bit_s` is the limit of a direction, which their sessions share, over TCP; `bytes_limit` is all that
-    they carry together.
+    they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams.
     """
 
     end: End
@@ -50,6 +50,7 @@ class Configure:
     settings: Settings = DEFAULT_SETTINGS
     rate_bit_s: int | None = None
     bytes_limit: int | None = None
+    loss_goal_ppm: int = DEFAULT_LOSS_GOAL_PPM
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,6 +233,7 @@ class WorkerPool:
             rate_bit_s=plan.rate_bit_s,
             settings=plan.settings,
             bytes_limit=plan.bytes_limit,
+            loss_goal_ppm=plan.loss_goal_ppm,
         )
         if not is_probe:
             return configuration

@@ -76,6 +76,7 @@ class Worker:
         self._rate_bit_s: int | None = None
         self._settings = Settings()
         self._bytes_limit: int | None = None
+        self._loss_goal_ppm = 0
         self._refresh_s = 0.1
         self._run_queue_wait = RunQueueWait()
         self._failure: str | None = None
@@ -129,7 +130,7 @@ class Worker:
         self._cores = set(command.cores)
         self._shares_core = command.shares_core
         self._rate_bit_s, self._settings = command.rate_bit_s, command.settings
-        self._bytes_limit = command.bytes_limit
+        self._bytes_limit, self._loss_goal_ppm = command.bytes_limit, command.loss_goal_ppm
         if command.cores:
             _pin_to({command.cores[self._number % len(command.cores)]})
         self._mode = sockets.supported_mode(command.mode)
@@ -294,6 +295,7 @@ class Worker:
             budget,
             bytes.fromhex(spec.secret_hex),
             self._settings,
+            self._loss_goal_ppm / 1_000_000,
             lambda sock, data: datagram_handshake.answer_control_datagram(sock, data, spec),
         )
         session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)

@@ -134,8 +134,8 @@ class SessionContext:
 
     `budget` limits what the session starts: the bytes of a stream's sender, the responses of a requester.
 
-    The others are for UDP: the session's secret, the settings, and `answer_control(sock, data)`, which answers a
-    repeated datagram of the handshake.
+    The others are for UDP: the session's secret, the settings, the loss goal of a search, and
+    `answer_control(sock, data)`, which answers a repeated datagram of the handshake.
     """
 
     counters: SharedCounters
@@ -145,6 +145,7 @@ class SessionContext:
     budget: ByteBudget | None = None
     secret: bytes = b""
     settings: Settings = DEFAULT_SETTINGS
+    loss_goal: float = 0.0
     answer_control: Callable[[socket.socket, bytes], object] = ignore_control
 
 

@@ -60,7 +60,7 @@ class DatagramReceiver(DatagramSession):
 
     def _adopt_settings(self) -> None:
         mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
-        self._receive_buffer_bytes = socket_options.set_up_receiver(self._sock, mode, self._rate_bit_s)
+        self._receive_buffer_bytes = socket_options.set_up_receiver(self._sock, mode, self._settings)
 
     def _measure_clocks(self) -> None:
         """Note how far the clock of the kernel's stamps is from the monotonic one, which no adjustment steps."""

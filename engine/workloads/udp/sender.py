@@ -12,6 +12,7 @@ from ...protocol.datagrams import Feedback, is_control_datagram
 from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
 from . import socket_options
+from .capacity_search import CapacitySearch
 from .delay_variation import DelayVariation
 from .group import DatagramGroup, segments_in_group
 from .pacing import Pacer
@@ -46,6 +47,8 @@ class DatagramSender(DatagramSession):
         self._return_delay = DelayVariation()
         self._return_delay_ns: int | None = None
         self._is_grouped = False
+        self._search: CapacitySearch | None = None
+        self._loss_goal = context.loss_goal
         self._adopt_settings()
         self._pacer = Pacer(self._rate_bit_s, self._group.datagram_bytes, time.monotonic_ns())
 
@@ -63,12 +66,19 @@ class DatagramSender(DatagramSession):
         self._is_grouped = can_group and mode is Mode.RATE
         socket_options.set_up_sender(self._sock, rate)
         count = segments_in_group(size) if self._is_grouped else 1
+        if not self._settings.searches_rate:
+            self._search = None
+        elif self._search is None:
+            self._search = CapacitySearch(self._settings, size, self._loss_goal)
+        self._paced_bit_s = rate
         self._group = DatagramGroup(size, count, self._keys.cookie)
 
     def refresh(self) -> None:
         """Store what the sender knows besides its counts; end a session whose receiver has gone."""
         self._put("datagram_bytes", self._group.datagram_bytes)
-        self._put("rate_bit_s", self._rate_bit_s or 0)
+        self._put("rate_bit_s", self._paced_bit_s or 0)
+        if self._search is not None:
+            self._put_search(self._search)
         self._put("is_grouped", int(self._is_grouped))
         self._put("sent_tos", socket_options.read_tos(self._sock))
         self._put("rtt_us", self._rtt_us)
@@ -77,6 +87,16 @@ class DatagramSender(DatagramSession):
         self._put("skipped", self._pacer.skipped)
         if not self._closed and not self._is_stopping and time.monotonic_ns() - self._feedback_ns > _LOSS_NS:
             self._end(REPORTS_STOPPED)
+
+    def _put_search(self, search: CapacitySearch) -> None:
+        best = search.best
+        self._put("search_phase", search.phase)
+        self._put("loss_free_bit_s", search.loss_free_bit_s)
+        if best is not None:
+            self._put("best_bit_s", best.bit_s)
+            self._put("best_lost_ppm", round(best.lost_percent * 10_000))
+            self._put("best_delay_us", best.delay_variation_ns // 1_000)
+            self._put("best_rtt_us", best.rtt_ns // 1_000)
 
     def stop_sending(self) -> None:
         """Send no further payload; feedback still comes in."""
@@ -94,13 +114,13 @@ class DatagramSender(DatagramSession):
         send, clock, words = self._sock.send, time.monotonic_ns, self._words
         sent_at, bytes_at = self._datagram_words["sent"], self._bytes_at
         earlier, earlier_bytes = self._earlier["sent"], self._earlier_counts[CounterField.BYTES]
-        group, pacer = self._group, self._pacer
-        pacer.change(clock(), self._rate_bit_s, group.datagram_bytes)
+        group, pacer, paced_bit_s = self._group, self._pacer, self._paced_bit_s
+        pacer.change(clock(), paced_bit_s, group.datagram_bytes)
         while not self._is_stopping:
             now_ns = clock()
-            if group is not self._group:
-                group = self._group
-                pacer.change(now_ns, self._rate_bit_s, group.datagram_bytes)
+            if group is not self._group or paced_bit_s != self._paced_bit_s:
+                group, paced_bit_s = self._group, self._paced_bit_s
+                pacer.change(now_ns, paced_bit_s, group.datagram_bytes)
             if now_ns - self._feedback_ns > _SILENCE_NS:
                 time.sleep(_PAUSE_S)
                 continue
@@ -169,6 +189,8 @@ class DatagramSender(DatagramSession):
             rtt_ns = now_ns - feedback.echo_ns - feedback.hold_ns
             if rtt_ns > 0:
                 self._rtt_us = max(1, rtt_ns // 1_000)
+        if self._search is not None:
+            self._paced_bit_s = self._search.take(feedback, (self._rtt_us or 0) * 1_000)
 
     def _lose(self, error: OSError | None) -> None:
         if error is not None and error.errno is None:  # a text of this module

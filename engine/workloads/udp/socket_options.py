@@ -36,6 +36,8 @@ _IPV6_RECVTCLASS: Final = 66
 _PMTUDISC_DO: Final = 2
 _HEADER_BYTES: Final = {socket.AF_INET: 20 + 8, socket.AF_INET6: 40 + 8}
 _MIN_BUFFER_BYTES: Final = 4 * MIB
+_MIN_SESSION_BUFFER_BYTES: Final = MIB // 4
+_MAX_BUFFER_BYTES: Final = 256 * MIB
 _FAST_BIT_S: Final = 5_000_000_000
 _BUFFER_DIVISOR: Final = 8 * 20  # 50 ms of a rate in bit/s, in bytes
 _LARGEST_PACKET_BYTES: Final = 9_000  # of datagrams whose size is chosen here; a loopback would hold 65,536
@@ -83,13 +85,18 @@ def set_up_sender(sock: socket.socket, rate_bit_s: int | None) -> None:
     _set_buffer(sock, socket.SO_SNDBUF, _SO_SNDBUFFORCE, wanted)
 
 
-def set_up_receiver(sock: socket.socket, mode: Mode, rate_bit_s: int | None) -> int:
-    """Set a receiver's socket up, and return the bytes that its buffer was granted.
+def receive_buffer_bytes(settings: Settings) -> int:
+    """Return the receive buffer to ask for in each session: 50 ms of the rate, in all of them 4 MiB at least.
 
-    The buffer is to hold 50 ms of the rate, and 4 MiB at least. Without a limit it is what 5 Gb/s need.
+    Without a limit it is what 5 Gb/s need.
     """
-    wanted = max(_MIN_BUFFER_BYTES, (rate_bit_s or _FAST_BIT_S) // _BUFFER_DIVISOR)
-    _set_buffer(sock, socket.SO_RCVBUF, _SO_RCVBUFFORCE, wanted)
+    whole = max(_MIN_BUFFER_BYTES, (settings.rate_bit_s or _FAST_BIT_S) // _BUFFER_DIVISOR)
+    return min(_MAX_BUFFER_BYTES, max(_MIN_SESSION_BUFFER_BYTES, whole // settings.sessions))
+
+
+def set_up_receiver(sock: socket.socket, mode: Mode, settings: Settings) -> int:
+    """Set a receiver's socket up, and return the bytes that its buffer was granted."""
+    _set_buffer(sock, socket.SO_RCVBUF, _SO_RCVBUFFORCE, receive_buffer_bytes(settings))
     if IS_LINUX:
         with contextlib.suppress(OSError):  # Linux before 5.0 has no UDP_GRO
             sock.setsockopt(SOL_UDP, UDP_GRO, mode is Mode.RATE)

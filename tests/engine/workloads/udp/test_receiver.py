@@ -120,8 +120,11 @@ async def test_feedback_comes_every_50_ms_with_the_counts() -> None:
 
 async def test_the_buffer_holds_50_ms_of_the_rate() -> None:
     """And 4 MiB at least, where this process may have it."""
-    pair = DatagramPair(Settings(rate_bit_s=10**9, datagram_bytes=1_000), has_sender=False)
-    granted = pair.receiver and socket_options.set_up_receiver(pair.receiving_socket, Mode.RATE, 10**9)
+    settings = Settings(rate_bit_s=10**9, datagram_bytes=1_000)
+    assert socket_options.receive_buffer_bytes(settings) == 10**9 // 8 // 20
+    assert socket_options.receive_buffer_bytes(Settings(sessions=4, rate_bit_s=10**6)) == 1 << 20
+    pair = DatagramPair(settings, has_sender=False)
+    granted = pair.receiver and socket_options.set_up_receiver(pair.receiving_socket, Mode.RATE, settings)
     assert granted
     assert pair.known("receiver", "receive_buffer_bytes") == granted
     pair.close()
