@@ -9,7 +9,7 @@ from ..number_text import format_bytes, format_percent, format_quantity, format_
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
-from .rules.datagrams import find_datagram_losses, find_sending_limits
+from .rules.datagram_loss import find_datagram_losses, find_sending_limits
 from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_host_pacing, find_path_limits

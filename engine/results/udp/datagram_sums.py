@@ -130,14 +130,7 @@ class _FlowSum:
 
     def locate_losses(self, sender: End) -> LossCauses:
         """Return where its losses happened."""
-        counts = LossCounts(
-            self.lost,
-            self.bursts,
-            self.counters.get("send_dropped"),
-            self.counters.get("socket_dropped"),
-            max(self.settings.get("datagram_bytes", ()), default=None),
-            is_grouped=1 in self.settings.get("is_grouped", ()),
-        )
+        counts = LossCounts(self.lost, self.counters.get("send_dropped"), self.counters.get("socket_dropped"))
         return locate_losses(counts, self.drops.get(sender), self.drops.get(sender.other), self.span_ns)
 
 
