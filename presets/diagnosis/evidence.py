@@ -16,7 +16,7 @@ from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Mode, sender_of
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
-from ...engine.results.udp.loss_location import LossPlaces
+from ...engine.results.udp.loss_location import LossCauses
 from ...engine.results.udp.loss_pattern import LossPattern
 from ..preset import Framing, Preset
 from ..wire import Variant, derive
@@ -97,7 +97,7 @@ class DatagramEvidence:
 
     sent: int
     lost: int
-    causes: LossPlaces
+    causes: LossCauses
     bursts: int | None = None
     longest_burst: int | None = None
     pattern: LossPattern | None = None

@@ -28,7 +28,7 @@ class LossCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class LossPlaces:
+class LossCauses:
     """The lost datagrams of a direction by what dropped them, in the order of their way; None is unknown.
 
     `send_queue`: no room in the sender's queue (ENOBUFS, or its queueing discipline), `send_nic`: dropped by its
@@ -62,7 +62,7 @@ class LossPlaces:
 
 def locate_losses(
     counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, span_ns: int
-) -> LossPlaces:
+) -> LossCauses:
     """Return what dropped the lost datagrams. The causes add up to `counts.lost` where all of them are known.
 
     Args:
@@ -72,7 +72,7 @@ def locate_losses(
         span_ns: the time of all sums.
     """
     if counts.lost is None:
-        return LossPlaces()
+        return LossCauses()
     left = _Remainder(max(0, counts.lost), _NOISE + _NOISE_S * span_ns // SECOND_NS)
     sender, receiver = sender or HostDrops(), receiver or HostDrops()
     # Exact counts first: what they explain is nobody else's.
@@ -82,7 +82,7 @@ def locate_losses(
     send_nic = left.take_shared(sender.nic_sent)
     backlog = left.take_shared(receiver.backlog)
     receive_nic = left.take_shared((receiver.nic_received or 0) - (receiver.backlog or 0))
-    return LossPlaces(
+    return LossCauses(
         send_queue=None if refused is None else refused + queued,
         send_nic=None if refused is None else send_nic,
         network=None if refused is None or socket is None else left.count,

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.plan import SECOND_NS, End
 from linkgauge.engine.model.samples import HostDrops
-from linkgauge.engine.results.udp.loss_location import LossCounts, LossPlaces, locate_losses
+from linkgauge.engine.results.udp.loss_location import LossCauses, LossCounts, locate_losses
 
 COUNTS = LossCounts(1_000, send_dropped=0, socket_dropped=0)
 QUIET = HostDrops(0, 0, 0, 0, 0, 0, 0, 0)
-NOWHERE = LossPlaces(0, 0, 1_000, 0, 0, 0)
+NOWHERE = LossCauses(0, 0, 1_000, 0, 0, 0)
 UNKNOWN_OR_COUNTS = st.none() | st.integers(0, 5_000)
 
 
@@ -38,17 +38,17 @@ UNKNOWN_OR_COUNTS = st.none() | st.integers(0, 5_000)
             replace(COUNTS, socket_dropped=900), replace(QUIET, qdisc=10_000), QUIET,
             replace(NOWHERE, network=0, send_queue=100, socket=900),
         ),
-        (replace(COUNTS, lost=0, socket_dropped=5), QUIET, QUIET, LossPlaces(0, 0, 0, 0, 0, 0)),
+        (replace(COUNTS, lost=0, socket_dropped=5), QUIET, QUIET, LossCauses(0, 0, 0, 0, 0, 0)),
         # A few are what switches send to everybody.
         (COUNTS, QUIET, replace(QUIET, nic_received=12), NOWHERE),
         (COUNTS, replace(QUIET, qdisc=12), QUIET, NOWHERE),
-        (replace(COUNTS, socket_dropped=None), QUIET, QUIET, LossPlaces(0, 0)),
-        (replace(COUNTS, send_dropped=None), QUIET, QUIET, LossPlaces(None, None, None, 0, 0, 0)),
-        (replace(COUNTS, lost=None), QUIET, QUIET, LossPlaces()),
+        (replace(COUNTS, socket_dropped=None), QUIET, QUIET, LossCauses(0, 0)),
+        (replace(COUNTS, send_dropped=None), QUIET, QUIET, LossCauses(None, None, None, 0, 0, 0)),
+        (replace(COUNTS, lost=None), QUIET, QUIET, LossCauses()),
     ],
 )  # fmt: skip
 def test_losses_are_where_a_kernel_dropped_packets_and_else_in_the_network(
-    counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, places: LossPlaces
+    counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, places: LossCauses
 ) -> None:
     """Within a second."""
     assert locate_losses(counts, sender, receiver, SECOND_NS) == places

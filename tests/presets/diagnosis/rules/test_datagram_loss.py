@@ -7,7 +7,7 @@ import pytest
 from linkgauge.engine.model.host_info import TcpSysctls
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.udp.loss_location import LossPlaces
+from linkgauge.engine.results.udp.loss_location import LossCauses
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import DatagramEvidence, Evidence
 from linkgauge.presets.diagnosis.finding import Finding
@@ -30,7 +30,7 @@ def udp(
     """Return a UDP run of 5 s out over a 1 Gb link, of which datagrams were lost for these causes."""
     sent = lost + round(mbit_s * 1e6 * 5 / 8 / 1_472)
     values = {"datagram_bytes": 1_472, "buffer_bytes": 4 << 20} | datagrams
-    evidence = DatagramEvidence(sent, lost, LossPlaces(**(NONE | causes)), **values)
+    evidence = DatagramEvidence(sent, lost, LossCauses(**(NONE | causes)), **values)
     tcp = {"retransmits": None, "retransmitted": None, "rtt_us": None, "min_rtt_us": None, "mss_bytes": None}
     return run(mbit_s, workload=Workload.UDP, busy=None, timestamps=None, datagrams=evidence, **tcp, **(ends or {}))
 
