@@ -27,6 +27,7 @@ _ACCELERATION_TRIALS: Final = 5
 _DRAIN: Final = 0.97
 _ESTIMATE_NS: Final = 100_000_000
 _ESTIMATE_DATAGRAMS: Final = 40
+_MAX_TRIALS: Final = 200  # however short they are
 _STEP_NS: Final = 5_000_000_000
 _STEP_PERCENT: Final = 5
 _SETTLE_NS: Final = 100_000_000
@@ -39,7 +40,8 @@ class Trial:
 
     Args:
         received: The datagrams that arrived.
-        lost: Those that are missing since the last trial; below 0 where late ones came.
+        lost: Those that are missing since the last trial; below 0 where late ones came. With those that arrived it
+            must not be more than was sent, which the caller knows.
         delay_variation_ns: How much longer they took than the fastest ever: their mean, or that of the newest.
         rtt_ns: The round trip time.
         span_ns: How long the trial lasted.
@@ -50,6 +52,11 @@ class Trial:
     delay_variation_ns: int
     rtt_ns: int
     span_ns: int = 50_000_000
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a trial that cannot be: rates are computed from it."""
+        if self.received < 0 or self.span_ns < 1 or self.received + self.lost < 0:
+            raise ValueError(f"impossible trial: {self}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +120,16 @@ class RateSearch:
     A trial is bad where delay variation is above 90 ms or losses are too many, good where it is below 30 ms. Four
     things differ, so that ten seconds are enough for 1 Mb/s as for 10 Gb/s:
 
-    - Loss is a ratio, 3 % above what the link loses at any rate, over as many trials as it takes to see four losses
-      more than that. The ten losses a trial of the usual implementation are more than all that 1 Mb/s sends in one,
-      and at 500 Mb/s they are half of what a radio link loses at every rate.
+    - Loss is a ratio: 3 % above what the link loses at any rate, over as many trials as it takes to see four
+      losses more than that. Ten losses a trial, as OB-UDPST has it, are more than all that 1 Mb/s sends in one; and at
+      500 Mb/s a radio link that loses 1 % has twice as many at any rate.
     - Steps are proportions of the rate, not rows of 1 Mb/s: 1 %, and more after many good trials in a row.
     - Until the first bad trial the rate doubles every second trial (as type C does).
     - A bad trial leads to the rate that arrives, which is the capacity of a full link, and 3 % below it where a
       long queue must drain. The link stays full, so that some whole second shows its capacity.
 
-    The result is the best second. The rate never leaves by far behind it what arrives: a dead link gets no flood,
-    and a sender that is itself the limit is not asked for more.
+    The result is the best second. The rate stays near what arrives: a dead link gets no flood, and a sender that
+    is itself the limit is not asked for much more than it can send.
 
     Args:
         start_bit_s: The rate of payload to begin with: a fifth of what is expected is a good one.
@@ -135,7 +142,7 @@ class RateSearch:
         self._max_bit_s = max_bit_s
         self.rate_bit_s = self._bounded(start_bit_s)
         self.best: BestSecond | None = None
-        self._trials: deque[_Seen] = deque()  # of the last second
+        self._trials: deque[_Seen] = deque(maxlen=_MAX_TRIALS)  # of the last second
         self._usual_loss = _MOST_USUAL_LOSS  # the lowest ratio so far
         self._excess = 0.0  # losses above the usual ones, and 3 %
         self._good = 0  # trials in a row
@@ -225,7 +232,8 @@ class LossFreeSearch:
     """The search for the highest rate whose loss stays within a goal for five seconds.
 
     It tries 100, 95, 90 ... 5 % of a rate. A step ends as soon as its loss is more than the goal allows for all of
-    its five seconds. Before a step counts, the queue of the one before it drains.
+    its five seconds, or its delay variation above 90 ms: a long queue that fills loses nothing until it is full.
+    Before a step counts, the queue of the one before it drains.
 
     Attributes:
         rate_bit_s: The rate to send now.
@@ -257,7 +265,8 @@ class LossFreeSearch:
         self._received += trial.received
         self._lost += trial.lost
         expected = self.rate_bit_s * _STEP_NS / _SECOND_NS / self._datagram_bits
-        if self._lost > self._loss_goal * max(expected, self._received + self._lost):
+        is_queue_full = trial.delay_variation_ns > _BAD_DELAY_NS
+        if is_queue_full or self._lost > self._loss_goal * max(expected, self._received + self._lost):
             self._go_down()
         elif self._span_ns >= _STEP_NS:
             self._end_step()
