@@ -1,6 +1,7 @@
-"""The arithmetic of datagrams: loss and reordering, delay variation, pacing, and the search for a rate.
+"""The sessions of datagrams, and their arithmetic.
 
-Pure: knows neither socket nor event loop, and takes the time as an argument. May import model.
-Public: sequence_tracker.SequenceTracker, delay_variation.Jitter and DelayVariation, pacing.Pacer,
-rate_search.RateSearch and LossFreeSearch.
+Sessions: group, sender, receiver, session, socket_options, capacity_search. The arithmetic is pure, and takes the
+time as an argument: loss and reordering (sequence_tracker), jitter and delay variation, pacing, the search for a
+rate (rate_search). May import model, protocol, metering and host.
+Public: sender.DatagramSender, receiver.DatagramReceiver.
 """

@@ -121,8 +121,8 @@ class RateSearch:
     things differ, so that ten seconds are enough for 1 Mb/s as for 10 Gb/s:
 
     - Loss is a ratio: 3 % above what the link loses at any rate, over as many trials as it takes to see four
-      losses more than that. Ten losses a trial, as OB-UDPST has it, are more than all that 1 Mb/s sends in one; and at
-      500 Mb/s a radio link that loses 1 % has twice as many at any rate.
+      losses more than that. Ten losses a trial, as OB-UDPST has it, are more than all that 1 Mb/s sends in one; and
+      at 500 Mb/s a radio link that loses 1 % has twice as many at any rate.
     - Steps are proportions of the rate, not rows of 1 Mb/s: 1 %, and more after many good trials in a row.
     - Until the first bad trial the rate doubles every second trial (as type C does).
     - A bad trial leads to the rate that arrives, which is the capacity of a full link, and 3 % below it where a
