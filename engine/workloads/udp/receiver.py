@@ -95,7 +95,7 @@ class DatagramReceiver(DatagramSession):
         self._put("receive_buffer_bytes", self._receive_buffer_bytes)
 
     def _socket_dropped(self) -> int | None:
-        """Return the datagrams for which the socket had no room, never more than are missing.
+        """Return the datagrams for which the socket had no room.
 
         The kernel counts a dropped group once: its datagrams are as many as those of the groups that arrived.
         """
@@ -104,7 +104,7 @@ class DatagramReceiver(DatagramSession):
             return None
         packets = drops - self._drops_at_start
         mean = (self._tracker.received + self._tracker.duplicates) / self._packets if self._packets else 1.0
-        return min(self._tracker.lost, round(packets * max(1.0, mean)))
+        return round(packets * max(1.0, mean))
 
     def _start_io(self) -> None:
         socket_options.set_receive_timeout(self._sock, _RECEIVE_TIMEOUT_S)
