@@ -21,7 +21,7 @@ from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
 from ...model.workload import Workload
 from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
 from ..summary import DatagramMode, DatagramSummary, LossByHost
-from .loss_location import LossCounts, LossPlaces, locate_losses
+from .loss_location import LossCounts, LossCauses, locate_losses
 
 _SUMMED: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "cumulative")
 _PEAKS: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "peak")
@@ -128,7 +128,7 @@ class _FlowSum:
         longest, missing = self.peaks.get("gap_longest"), self.missing
         return None if longest is None or missing is None else max(min(longest, missing), *self.tails, 0)
 
-    def locate_losses(self, sender: End) -> LossPlaces:
+    def locate_losses(self, sender: End) -> LossCauses:
         """Return where its losses happened."""
         counts = LossCounts(self.lost, self.counters.get("send_dropped"), self.counters.get("socket_dropped"))
         return locate_losses(counts, self.drops.get(sender), self.drops.get(sender.other), self.span_ns)
@@ -183,10 +183,10 @@ class DatagramSum:
         """Return the largest value of a counter such as `extent`; None where nobody reported it."""
         return max((part.peaks[name] for part in self._flows.values() if name in part.peaks), default=None)
 
-    def loss_places(self, flow: Direction) -> LossPlaces:
+    def loss_places(self, flow: Direction) -> LossCauses:
         """Return where the losses of a single direction happened, in the order of their way."""
         part = self._flows.get(flow)
-        return LossPlaces() if part is None else part.locate_losses(_sender(flow))
+        return LossCauses() if part is None else part.locate_losses(_sender(flow))
 
     def median_us(self, name: str) -> int | None:
         """Return the median of a time such as `rtt_us`; None where nobody reported it."""
