@@ -5,13 +5,14 @@ the summary, the gauges) can be computed from them again. It stores the sentence
 text, so that the engine composes them: `WarningText.PROBE_LOST.format(reason=...)`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
 from .host_info import HostInfo
 from .plan import PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
+from .serialization import OMITTED_AT_DEFAULT
 from .socket_info import SocketInfo
 
 # Bytes that were delayed and arrive at once exceed the rate of a wire a little for a moment.
@@ -76,7 +77,7 @@ class RunEnd:
 class Started:
     """Both ends are ready and the clocks have started: always the first event of a run.
 
-    `idle` is the probe's sample from before payload flowed.
+    `idle` is the probe's sample from before payload flowed. `ip_version` is 4 or 6, that of the connections.
     """
 
     started_utc: str
@@ -86,6 +87,7 @@ class Started:
     plan: Plan
     expectation: Expectation
     idle: ProbeSample | None = None
+    ip_version: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,10 @@ class Run:
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         expectation = self._expect(self.plan.settings)
         near, far = self._ends.near, self._ends.far
-        self._events.put_nowait(Started(started, str(self._peer), near, far, self.plan, expectation, idle))
+        ip_version = self._control.ip_version
+        self._events.put_nowait(
+            Started(started, str(self._peer), near, far, self.plan, expectation, idle, ip_version)
+        )
         self._started = True
         _log.debug("run started")
         for text in (*self._ends.notes, *self._link_check.check_interfaces()):

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from ..model.events import Expectation, ExpectedRate
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan
+from ..model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan, Settings
+from ..model.workload import Workload
 from .confidence import Estimate
-from .summary import CpuSummary, Measurement, Period, ProbeResult, ProbeSummary, Summary
+from .summary import CpuSummary, DatagramSummary, Measurement, Period, ProbeResult, ProbeSummary, Summary
+from .udp.packet_overhead import PacketOverhead
 
 DOCUMENT_VERSION: Final = 1
 DIRECTION_KEYS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Direction.DUPLEX}
@@ -38,10 +40,10 @@ def build_document(
         "verdict": verdict,
         "plan": plan_document(plan, _warmup_s(summary)),
         "expected": expected_document(expected),
-        "measured": _measurements(summary.measured, expected),
+        "measured": _measurements(summary.measured, expected, summary.overhead),
         "latency": _probe(summary.probe),
         "stretches": [
-            _period(period) | ({"verdict": word} if word else {})
+            _period(period, plan.workload, summary.overhead) | ({"verdict": word} if word else {})
             for period, word in zip_longest(summary.periods, period_verdicts)
         ],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
@@ -62,9 +64,20 @@ def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:
         "warmup": "auto" if plan.warmup_auto else "fixed",
         "warmup_s": warmup_s,
         "probe": plan.probe,
-        "rate_mbit_s": None if plan.rate_bit_s is None else plan.rate_bit_s / 1e6,
+        **rate_document(plan.settings, plan.workload),
+        "rate_mbit_s": _mbit_s(plan.settings.rate_bit_s if plan.workload.is_datagram else plan.rate_bit_s),
         "bytes": plan.bytes_limit,
         **_transactions(plan),
+    }
+
+
+def rate_document(settings: Settings, workload: Workload) -> dict[str, Any]:
+    """Return how datagrams are to be sent: rate and size; all null for TCP, whose rate is none of the settings."""
+    rate = "search" if settings.searches_rate else "max" if settings.rate_bit_s is None else "fixed"
+    return {
+        "rate": rate if workload.is_datagram else None,
+        "rate_mbit_s": _mbit_s(settings.rate_bit_s),
+        "datagram_bytes": settings.datagram_bytes,
     }
 
 
@@ -115,11 +128,22 @@ def _expected(expected: ExpectedRate | None) -> dict[str, Any] | None:
     return {**rate, "basis": expected.basis, "source": expected.source}
 
 
-def _measurements(measured: PerDirection[Measurement | None], expected: Expectation) -> dict[str, Any]:
-    return {name: _measured(measured[direction], expected[direction]) for name, direction in DIRECTION_KEYS.items()}
+def _mbit_s(bit_s: float | None) -> float | None:
+    return None if bit_s is None else bit_s / 1e6
 
 
-def _measured(measured: Measurement | None, expected: ExpectedRate | None) -> dict[str, Any] | None:
+def _measurements(
+    measured: PerDirection[Measurement | None], expected: Expectation, overhead: PacketOverhead | None
+) -> dict[str, Any]:
+    return {
+        name: _measured(measured[direction], expected[direction], overhead)
+        for name, direction in DIRECTION_KEYS.items()
+    }
+
+
+def _measured(
+    measured: Measurement | None, expected: ExpectedRate | None, overhead: PacketOverhead | None
+) -> dict[str, Any] | None:
     if measured is None:
         return None
     return {
@@ -133,21 +157,82 @@ def _measured(measured: Measurement | None, expected: ExpectedRate | None) -> di
         "ci95_mbit_s": _interval(measured.estimate, 1e-6),
         "ci95_percent": _half_width_percent(measured.estimate),
         "ci95_transactions_s": _interval(measured.transactions_estimate),
+        **_packets(measured, overhead),
+        "udp": None if measured.datagrams is None else datagrams_document(measured.datagrams),
     }
 
 
-def _period(period: Period) -> dict[str, Any]:
+def _packets(measured: Measurement, overhead: PacketOverhead | None) -> dict[str, float | None]:
+    """Return packets a second, and the rates with the headers around the payload; null for TCP."""
+    packets_s, ip_bit_s, wire_bit_s = measured.packets_s, None, None
+    if packets_s is not None and overhead is not None:
+        ip_bit_s = overhead.ip_bit_s(measured.bit_s, packets_s)
+        wire_bit_s = overhead.wire_bit_s(measured.bit_s, packets_s)
+    return {
+        "packets_s": _figure(packets_s),
+        "ip_mbit_s": _figure(_mbit_s(ip_bit_s)),
+        "wire_mbit_s": _figure(_mbit_s(wire_bit_s)),
+    }
+
+
+def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
+    """Return what became of datagrams; unknown counts are null."""
+    places, variation = counts.lost_at, counts.delay_variation
+    percentiles = ("p50", "p90", "p99", "p99_9", "max")
+    return {
+        "sent": counts.sent,
+        "skipped": counts.skipped,
+        "received": counts.received,
+        "lost": counts.lost,
+        "lost_percent": _figure(counts.lost_percent),
+        "lost_at": {
+            "near": places and places.near,
+            "far": places and places.far,
+            "network": places and places.network,
+        },
+        "duplicates": counts.duplicates,
+        "late": counts.late,
+        "reordered": counts.reordered,
+        "reordered_percent": _figure(counts.reordered_percent),
+        "reordered_3_percent": _figure(counts.reordered_3_percent),
+        "max_extent": counts.max_extent,
+        "bursts": counts.bursts,
+        "burst_mean": _figure(counts.mean_burst),
+        "burst_max": counts.longest_burst,
+        "jitter_ms": {"mean": _ms(counts.jitter_mean_ns), "max": _ms(counts.jitter_max_ns)},
+        "delay_variation_ms": variation and {name: _ms(getattr(variation, f"{name}_ns")) for name in percentiles},
+        "delay_rise_ms": {"forward": _ms(counts.delay_rise_ns), "return": _ms(counts.return_rise_ns)},
+        "rtt_us": counts.rtt_us,
+        "datagram_bytes": counts.datagram_bytes,
+        "mode": counts.mode,
+        "dscp": {"sent": _dscp(counts.sent_tos), "received": _dscp(counts.received_tos)},
+        "ce_marks": counts.ce_marks,
+    }
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else round_figure(ns / 1e6)
+
+
+def _dscp(tos: int | None) -> int | None:
+    """Return the upper six bits (RFC 2474)."""
+    return None if tos is None else tos >> 2
+
+
+def _period(period: Period, workload: Workload, overhead: PacketOverhead | None) -> dict[str, Any]:
     """Return a period of constant settings, with its own measurements and confidence intervals."""
     settings, expected = period.settings, period.expectation
     return {
         "direction": settings.direction.value,
         "sessions": settings.sessions,
         "window_bytes": settings.window_bytes,
+        **rate_document(settings, workload),
         "start_s": period.start_ns / SECOND_NS,
         "warmup_s": None if period.warmup_ns is None else period.warmup_ns / SECOND_NS,
         "measured": _measurements(
             period.measured,
             Expectation(expected.out, expected.in_, expected.total or expected[settings.direction]),
+            overhead,
         ),
     }
 

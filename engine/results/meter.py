@@ -37,6 +37,7 @@ from .run_totals import (
     sum_senders,
 )
 from .summary import Summary
+from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
 
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
@@ -172,6 +173,7 @@ class Meter:
             warnings=self._warnings.texts,
             end=self._end or _CUT_OFF,
             probe=self._probe.summary,
+            overhead=None if self.started is None else packet_overhead(self.started),
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

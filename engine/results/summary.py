@@ -10,6 +10,7 @@ from ..model.events import Expectation, RunEnd
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
+from .udp.packet_overhead import PacketOverhead
 
 DatagramMode = Literal["rate", "quality", "mixed"]
 
@@ -210,7 +211,7 @@ class Summary:
 
     All rates of `measured` are over the time of all periods: `out` and `in_` add up to `total`. `expectation` is
     that of the run's only setting. A run of several settings has none, because no source has a rate for their
-    mix: its periods have one each.
+    mix: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
     """
 
     plan: Plan
@@ -223,6 +224,7 @@ class Summary:
     warnings: tuple[str, ...]
     end: RunEnd
     probe: ProbeSummary | None = None
+    overhead: PacketOverhead | None = None
 
     @property
     def transfer_time_ratio(self) -> float | None:

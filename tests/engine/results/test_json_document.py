@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from linkgauge.engine.model.events import (
@@ -15,13 +16,16 @@ from linkgauge.engine.model.events import (
     Sampled,
     Warned,
 )
-from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
+from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_document import build_document, round_figure
 from linkgauge.engine.results.meter import replay
 
 from ... import json_schemas
+from .datagram_runs import DATAGRAM_BYTES, draw_datagram_run
+from .log_entries import HOST
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, simplex, started
 
 
@@ -59,11 +63,13 @@ def test_the_document_has_every_promised_key() -> None:
         "ci95_mbit_s": None,  # one interval tells nothing of its error
         "ci95_percent": None,
         "ci95_transactions_s": None,
+        **dict.fromkeys(("packets_s", "ip_mbit_s", "wire_mbit_s", "udp")),  # of datagrams
     }
     stretch = {
         "direction": "out",
         "sessions": 1,
         "window_bytes": 65_536,
+        **dict.fromkeys(("rate", "rate_mbit_s", "datagram_bytes")),
         "start_s": 0.0,
         "warmup_s": 0.0,
         "measured": {"out": measured, "in": None, "total": measured},
@@ -82,7 +88,7 @@ def test_the_document_has_every_promised_key() -> None:
             "warmup": "fixed",
             "warmup_s": 1.0,
             "probe": False,
-            "rate_mbit_s": None,
+            **dict.fromkeys(("rate", "rate_mbit_s", "datagram_bytes")),
             "bytes": None,
         },
         "expected": {"out": rate, "in": None, "total": rate},
@@ -166,3 +172,49 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_no_expected
     assert made["measured"]["total"]["percent_of_expected"] is None
     assert [stretch["verdict"] for stretch in made["stretches"]] == ["short", "fail"]
     assert [stretch["measured"]["total"]["percent_of_expected"] for stretch in made["stretches"]] == [89.1, 46.603]
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_the_document_of_datagrams_has_every_figure_and_none_of_tcp(direction: Direction) -> None:
+    """What adds up in the measurement adds up here; the schema knows every key."""
+    events, fates = draw_datagram_run(1, direction)
+    events[0] = replace(events[0], ip_version=6, near=_host("veth"), far=_host("ixgbe", "device"))
+    document = build_document(replay(events).summary(), run_id="r1", preset=None, verdict="none")
+    json_schemas.check("run.schema.json", json.loads(json.dumps(document)))
+    assert {key: document["plan"][key] for key in ("rate", "rate_mbit_s", "datagram_bytes")} == {
+        "rate": "fixed",
+        "rate_mbit_s": 1.0,
+        "datagram_bytes": None,
+    }
+    for key, name in (("out", Direction.OUT), ("in", Direction.IN)):
+        measured = document["measured"][key]
+        if name not in direction.flows:
+            assert measured is None
+            continue
+        counts = measured["udp"]
+        assert (counts["sent"], counts["lost"]) == (fates[name].sent, fates[name].lost)
+        assert counts["lost_percent"] == round_figure(100 * counts["lost"] / counts["sent"])
+        assert sum(counts["lost_at"].values()) == counts["lost"]
+        assert (counts["mode"], counts["dscp"], counts["ce_marks"]) == ("quality", {"sent": 0, "received": 0}, 0)
+        assert counts["jitter_ms"] == {"mean": 0.003, "max": 0.009}
+        packets_s = measured["packets_s"]
+        assert measured["mbit_s"] == pytest.approx(packets_s * DATAGRAM_BYTES * 8 / 1e6, rel=1e-3)
+        assert measured["ip_mbit_s"] == pytest.approx(packets_s * (DATAGRAM_BYTES + 48) * 8 / 1e6, rel=1e-3)
+        assert measured["wire_mbit_s"] == pytest.approx(packets_s * (DATAGRAM_BYTES + 48 + 38) * 8 / 1e6, rel=1e-3)
+
+
+def _host(kind: str, sort: Literal["virtual", "device"] = "virtual") -> HostInfo:
+    return replace(HOST, nic=NicInfo("eth0", sort, kind))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rate"), [(Settings(), "max"), (Settings(rate_bit_s=10**6, searches_rate=True), "search")]
+)
+def test_a_rate_without_a_limit_and_a_search_are_named(settings: Settings, rate: str) -> None:
+    """A null rate alone would be unknown."""
+    plan = Plan(workload=Workload.UDP, settings=settings)
+    document = build_document(
+        replace(replay(simplex()).summary(), plan=plan), run_id="r1", preset=None, verdict="none"
+    )
+    assert document["plan"]["rate"] == rate
+    json_schemas.check("run.schema.json", document)

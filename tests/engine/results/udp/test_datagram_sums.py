@@ -129,15 +129,25 @@ def _sum(*parts: DatagramSample) -> DatagramSum:
     return sums
 
 
-def test_what_the_receivers_socket_dropped_is_the_receiving_hosts_loss() -> None:
-    """The session has counted the datagrams of each group that its kernel counts once."""
-    sending = DatagramSample(Direction.OUT, 1, sent=1_000, send_dropped=0, is_grouped=1, datagram_bytes=1_400)
-    receiving = DatagramSample(
-        Direction.OUT, 1, advanced=1_000, received=920, gaps=2, gap_longest=40, socket_dropped=75
-    )
-    summary = _sum(sending, receiving).summary
-    assert summary is not None
-    assert summary == replace(summary, lost=80, lost_at=LossByHost(0, 75, 5), mode="rate")
+@pytest.mark.parametrize("flow", Direction.DUPLEX.flows)
+def test_what_a_sockets_own_kernel_dropped_is_its_hosts_loss(flow: Direction) -> None:
+    """Of the sender and of the receiver; the rest is the network's, in both directions together, too."""
+    sender = End.NEAR if flow is Direction.OUT else End.FAR
+    sums = DatagramSum()
+    for end, part in (
+        (sender, DatagramSample(flow, 1, sent=1_000, send_dropped=30)),
+        (sender.other, DatagramSample(flow, 1, advanced=1_000, received=920, gaps=2, socket_dropped=40)),
+    ):
+        sums.add(Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,)), flow)
+    own, other = (30, 40) if sender is End.NEAR else (40, 30)
+    assert sums.summary is not None
+    assert sums.summary.lost_at == LossByHost(own, other, 10)
+    assert sums.loss_places(flow).socket == 40
+    both = DatagramSum()
+    both.extend(sums)
+    both.extend(_sum(DatagramSample(Direction.OUT, 1, advanced=5, received=5, socket_dropped=0)))
+    assert both.summary is not None
+    assert both.summary.lost == 80
 
 
 def test_a_loss_that_another_interval_took_back_is_never_negative() -> None:
