@@ -4,7 +4,7 @@ import asyncio
 import time
 from typing import Final
 
-from ..model.plan import SECOND_NS
+from ..model.plan import SECOND_NS, Direction
 from .shared_counters import SharedCounters
 
 QUIET_S: Final = 0.5
@@ -19,11 +19,16 @@ async def await_drain(counters: SharedCounters) -> None:
     datagrams coming, so the wait is for a silence rather than for a time from the end.
     """
     began_ns = moved_ns = time.monotonic_ns()
-    carried = counters.total_bytes()
+    carried = _payload_bytes(counters)
     while True:
         await asyncio.sleep(_LOOK_S)
-        now_ns, before, carried = time.monotonic_ns(), carried, counters.total_bytes()
+        now_ns, before, carried = time.monotonic_ns(), carried, _payload_bytes(counters)
         if carried != before:
             moved_ns = now_ns
         if now_ns - moved_ns >= QUIET_S * SECOND_NS or now_ns - began_ns >= MAX_DRAIN_S * SECOND_NS:
             return
+
+
+def _payload_bytes(counters: SharedCounters) -> int:
+    """Return the payload of both directions, without the probe's, which goes on."""
+    return sum(map(counters.flow_bytes, Direction.DUPLEX.flows))

@@ -299,6 +299,7 @@ class Run:
                 await self._finished.wait()
         if drain is not None:
             await drain
+            self._ended_ns = self._sampler.elapsed_ns  # the far end's clock has counted its drain, too
         if self._is_confirmed:
             for text in self._validator.find_discrepancies(self._ended_ns):
                 self._warn(text)
@@ -309,7 +310,6 @@ class Run:
     async def _drain(self) -> None:
         """Take a sample of the datagrams that were on their way when the senders stopped."""
         await await_drain(self.pool.counters)
-        self._ended_ns = self._sampler.elapsed_ns
         sample = self._sampler.take_sample(is_drain=True)
         if sample is not None:
             self._handle_near_sample(sample)

@@ -42,7 +42,7 @@ _FAST_BIT_S: Final = 5_000_000_000
 _BUFFER_DIVISOR: Final = 8 * 20  # 50 ms of a rate in bit/s, in bytes
 _LARGEST_PACKET_BYTES: Final = 9_000  # of datagrams whose size is chosen here; a loopback would hold 65,536
 ANCILLARY_BYTES: Final = 256
-QUALITY_DATAGRAMS_S: Final = 50_000  # of a session
+QUALITY_DATAGRAMS_S: Final = 50_000  # in each direction
 
 
 def set_up(sock: socket.socket, options: SocketOptions) -> None:
@@ -75,7 +75,7 @@ def mode_under(settings: Settings, sock: socket.socket, requested: Mode) -> Mode
     rate = settings.rate_bit_s
     if rate is None or settings.searches_rate:
         return Mode.RATE
-    is_slow = rate <= QUALITY_DATAGRAMS_S * settings.sessions * datagram_size(settings, sock) * 8
+    is_slow = rate <= QUALITY_DATAGRAMS_S * datagram_size(settings, sock) * 8
     return Mode.QUALITY if is_slow else Mode.RATE
 
 
