@@ -453,6 +453,8 @@ class Run:
         _log.debug("session %s %s was lost: %s", session, direction, reason)
         if self._sessions.fail_opening(EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)):
             return
+        if self._ending.done():  # the far end may be the first to close, while this end still drains
+            return
         if session == PROBE_SESSION:
             if not self._failure:
                 self._warn(WarningText.PROBE_LOST.format(reason=reason))

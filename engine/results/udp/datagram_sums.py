@@ -21,7 +21,7 @@ from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
 from ...model.workload import Workload
 from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
 from ..summary import DatagramMode, DatagramSummary, LossByHost
-from .loss_location import LossCounts, LossCauses, locate_losses
+from .loss_location import LossCauses, LossCounts, locate_losses
 
 _SUMMED: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "cumulative")
 _PEAKS: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "peak")
