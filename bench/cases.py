@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drawing import app_in_terminal, command_in_turn
+from namespace import LOOPBACK, VETH, Place
 from tools import (
+    DATAGRAMS,
     MOST_PORTS,
     TRANSACTIONS,
     Entry,
@@ -21,12 +23,14 @@ from tools import (
     second_run,
     xfr,
 )
+from udp_tools import iperf3_udp, linkgauge_at_rate, linkgauge_udp, xfr_udp
 
 _COPIED = 1.15  # against a peer that copies the payload on receipt, as we do by default
 _EQUAL = 1.0
 _OF_ONE_SESSION = 0.9
 _DRAWN = 0.98  # drawing may cost 2 %
 _NEPER_CPU = 1.1  # for each transaction: neper is written in C
+_DATAGRAMS = 1.5  # against a peer that makes a system call for each
 _RR_SIZES = ("-Q", "200", "-R", "1000")
 _CRR_SIZES = ("-Q", "64", "-R", "8192")
 
@@ -42,13 +46,18 @@ class Against:
 
 @dataclass(frozen=True)
 class Case:
-    """A comparison of our entry with others; the fastest floor is the limit of this machine."""
+    """A comparison of our entry with others; the fastest floor is the limit of this machine.
+
+    A lossless one searches the highest rate at which an entry loses next to no datagrams, before its rounds.
+    """
 
     name: str
     title: str
     ours: Entry
     others: tuple[Against, ...]
     floors: tuple[Entry, ...] = ()
+    is_lossless: bool = False
+    most_rounds: int | None = None
 
     @property
     def entries(self) -> Iterator[Entry]:
@@ -71,6 +80,37 @@ def _transactions(*entries: Entry) -> tuple[Against, ...]:
 def _ours(*options: str) -> Entry:
     return linkgauge(*options, unit=TRANSACTIONS)
 
+
+def _lossless(name: str, title: str, place: Place) -> Case:
+    """Compare datagrams of 1400 bytes at rates that lose at most 1 %."""
+    options = ("-l", "1400")
+    return Case(
+        name,
+        title,
+        linkgauge_udp("--datagram", "1400", place=place),
+        (
+            Against(iperf3_udp(*options, place=place), _DATAGRAMS, _EQUAL),
+            Against(iperf3_udp(*options, "--gsro", place=place), _EQUAL, _EQUAL),
+            Against(xfr_udp(place=place), _DATAGRAMS, _EQUAL),
+        ),
+        is_lossless=True,
+        most_rounds=5,
+    )
+
+
+def _small(name: str, title: str, place: Place) -> Case:
+    """Compare the datagrams of 64 bytes that arrive in a second, of senders without a limit."""
+    ours = linkgauge_udp("--datagram", "64", place=place, unit=DATAGRAMS)
+    peer = iperf3_udp("-l", "64", place=place, unit=DATAGRAMS)
+    return Case(name, title, ours, (Against(peer, _EQUAL, _EQUAL),))
+
+
+# Datagrams of 256 bytes at the lowest rate, so that one more or less is little of it.
+_REQUESTED = (
+    linkgauge_at_rate("1M", 1_000_000, "--datagram", "256"),
+    *(linkgauge_at_rate(f"{mega}M", mega * 1_000_000) for mega in (10, 100)),
+    *(linkgauge_at_rate(f"{giga}G", giga * 1_000_000_000) for giga in (1, 5)),
+)
 
 CASES = (
     Case(
@@ -160,6 +200,21 @@ CASES = (
         _ours("--workload", "crr", "--sessions", "10"),
         _transactions(neper("tcp_crr", "-F", "10", *_CRR_SIZES)),
         (floor("crr", 10, on_each_core=True),),
+    ),
+    _lossless("udp-1400", "datagrams of 1400 bytes, the highest rate that loses at most 1 %", LOOPBACK),
+    _lossless(
+        "udp-1400-veth",
+        "datagrams of 1400 bytes, the highest rate that loses at most 1 %, through a veth pair",
+        VETH,
+    ),
+    _small("udp-64", "datagrams of 64 bytes, received in a second", LOOPBACK),
+    _small("udp-64-veth", "datagrams of 64 bytes, received in a second, through a veth pair", VETH),
+    Case(
+        "udp-rates",
+        "the rate that a sender of datagrams is to keep",
+        _REQUESTED[0],
+        tuple(map(Against, _REQUESTED[1:])),
+        most_rounds=3,
     ),
     Case("drawing", "the app in a terminal", app_in_terminal(), (Against(command_in_turn(), _DRAWN),)),
 )

@@ -116,7 +116,8 @@ def compare_case(case: CaseResult) -> list[Comparison]:
     """Compare our entry with each other one that has rounds in common; floors only give the share."""
     found: list[Comparison] = []
     for other in case.entries[1:]:
-        if other.role == "floor" or other.failure or case.ours.failure:
+        is_compared = other.role != "floor" and other.requested_bit_s is None
+        if not is_compared or other.failure or case.ours.failure:
             continue
         for values in (_rates, _turns):
             comparison = _compare(case, other, *values)

@@ -15,7 +15,9 @@ class Round:
     """One measurement: the rate in the entry's unit, and CPU milliseconds for each MiB or transaction.
 
     `stopped_rate` is the rate of the same connections while the entry's own process was stopped, `own_cores` the
-    share of a core that this process took, and `screen_byte_s` what it wrote to its terminal.
+    share of a core that this process took, and `screen_byte_s` what it wrote to its terminal. Of datagrams,
+    `limit_bit_s` is the rate that the sender was limited to, `lost_share` what did not arrive, and `skipped` how
+    many the sender left out because it was late.
     """
 
     rate: float
@@ -23,6 +25,9 @@ class Round:
     stopped_rate: float | None = None
     own_cores: float | None = None
     screen_byte_s: float | None = None
+    limit_bit_s: int | None = None
+    lost_share: float | None = None
+    skipped: int | None = None
 
 
 @dataclass
@@ -30,6 +35,7 @@ class EntryResult:
     """The rounds of one entry by their number: one that was broken off has none.
 
     `failure` has the words of an entry that failed, `retries` those of each round that succeeded the second time.
+    One with `requested_bit_s` was to send at that rate, and is compared with it.
     """
 
     label: str
@@ -40,6 +46,7 @@ class EntryResult:
     failure: str | None = None
     retries: list[str] = field(default_factory=list[str])
     rounds: dict[int, Round] = field(default_factory=dict[int, Round])
+    requested_bit_s: int | None = None
 
     @property
     def median_rate(self) -> float | None:

@@ -4,15 +4,36 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 _MOST_RATE = 1e15
 _WORDS_LENGTH = 120
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_NOT_THERE = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError, ZeroDivisionError)
 _SAYS_WHY = re.compile(
     r"error|unrecognized|invalid|unknown option|fail|refused|unable|cannot|can't|not found", re.IGNORECASE
 )
 
 Parser = Callable[[str], float]
+DatagramParser = Callable[[str], "Datagrams"]
+
+
+@dataclass(frozen=True)
+class Datagrams:
+    """What a tool counted of its datagrams: at the sender, and those that the receiver got.
+
+    `skipped` are those that the sender left out because it was late; None if it does not tell.
+    """
+
+    sent: int
+    received: int
+    skipped: int | None = None
+
+    @property
+    def lost_share(self) -> float:
+        """The share of what was sent that did not arrive."""
+        return max(0.0, 1 - self.received / self.sent) if self.sent else 0.0
 
 
 class OutputError(Exception):
@@ -23,11 +44,19 @@ def read_rate(parse: Parser, output: str) -> float:
     """Return the rate in a tool's output. Raises OutputError if there is none, or an impossible one."""
     try:
         rate = float(parse(output))
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+    except _NOT_THERE as error:
         raise OutputError(failure_words(output, "") if output.strip() else "printed nothing") from error
     if not (math.isfinite(rate) and 0 < rate < _MOST_RATE):
         raise OutputError(f"printed an impossible rate: {rate:g}")
     return rate
+
+
+def read_datagrams(parse: DatagramParser, output: str) -> Datagrams:
+    """Return the counts in a tool's output. Raises OutputError if there are none."""
+    try:
+        return parse(output)
+    except _NOT_THERE as error:
+        raise OutputError(f"printed no count of datagrams: {failure_words(output, '')}") from error
 
 
 def failure_words(output: str, errors: str) -> str:
@@ -53,9 +82,42 @@ def linkgauge_transactions(output: str) -> float:
     return json.loads(output)["measured"]["total"]["transactions_s"]
 
 
+def linkgauge_datagrams(output: str) -> Datagrams:
+    """Return the counts of a run's direction out, of the same datagrams at both ends."""
+    udp = _udp_out(output)["udp"]
+    return Datagrams(int(udp["received"]) + int(udp["lost"]), int(udp["received"]), udp.get("skipped"))
+
+
+def linkgauge_datagram_rate(output: str) -> float:
+    """Return the datagrams a second that the receiver got, each counted once."""
+    return _udp_out(output)["packets_s"]
+
+
+def linkgauge_sent_rate(output: str) -> float:
+    """Return bits of payload a second at the sender."""
+    out = _udp_out(output)
+    return out["udp"]["sent"] * out["udp"]["datagram_bytes"] * 8 / out["seconds"]
+
+
+def _udp_out(output: str) -> Any:
+    return json.loads(output)["measured"]["out"]
+
+
 def iperf3_rate(output: str) -> float:
     """Return bits a second at the receiver, from `-J`."""
     return json.loads(output)["end"]["sum_received"]["bits_per_second"]
+
+
+def iperf3_datagrams(output: str) -> Datagrams:
+    """Return the counts of both ends. The receiver does not know of what was lost after the last arrival."""
+    end = json.loads(output)["end"]
+    received = end["sum_received"]
+    return Datagrams(int(end["sum_sent"]["packets"]), int(received["packets"]) - int(received["lost_packets"]))
+
+
+def iperf3_datagram_rate(output: str) -> float:
+    """Return the datagrams a second that the receiver got."""
+    return iperf3_datagrams(output).received / json.loads(output)["end"]["sum_received"]["seconds"]
 
 
 def iperf_rate(output: str) -> float:
@@ -105,6 +167,12 @@ def neper_transactions(output: str) -> float:
 def xfr_rate(output: str) -> float:
     """Return bits a second from `--json`, which follows lines of progress."""
     return float(json.loads(output[output.index("{") :])["throughput_mbps"]) * 1e6
+
+
+def xfr_datagrams(output: str) -> Datagrams:
+    """Return the counts of both ends."""
+    counts = json.loads(output[output.index("{") :])["udp_stats"]
+    return Datagrams(int(counts["packets_sent"]), int(counts["packets_received"]))
 
 
 def ethr_rate(output: str) -> float:

@@ -8,9 +8,10 @@ from statistics import median
 from typing import Any
 
 from comparison import SHARE, Comparison, Ranking, compare_case, rank
-from measurements import CaseResult, EntryResult, Results
-from tools import TRANSACTIONS
+from measurements import CaseResult, EntryResult, Results, known
+from tools import DATAGRAMS, TRANSACTIONS
 
+REQUESTED_WITHIN = 0.005  # of the rate that a sender of datagrams is to keep
 _OURS, _THEIRS = "#2563a8", "#b4543a"
 _HEADER = (
     "| case | linkgauge | against | rate of both | ratio (95 %) | target | its CPU | target | of the floor |\n"
@@ -19,6 +20,14 @@ _HEADER = (
 _SHORT_HEADER = (
     "| case | linkgauge | the strongest peer | rate of both | ratio (95 %) | its CPU |\n"
     "| --- | --- | --- | --- | --- | --- |"
+)
+_DATAGRAM_HEADER = (
+    "### Datagrams: the limit of each sender, and what was lost\n"
+    "| case | | limited to | received | lost |\n| --- | --- | --- | --- | --- |"
+)
+_REQUESTED_HEADER = (
+    "### Datagrams: the rate that is requested, and that of linkgauge's sender\n"
+    "| requested | | sent | difference | target | left out, because late |\n| --- | --- | --- | --- | --- | --- |"
 )
 _FLOOR_HEADER = "### The floor: the fewest system calls in Python\n| case | | rate |\n| --- | --- | --- |"
 
@@ -38,6 +47,8 @@ def report_text(results: Results) -> str:
         *_section("Where linkgauge is short of a target, but not behind a peer", ranking.short),
         *_section("Where linkgauge is as fast or faster, within its targets", ranking.ahead),
         *_section("linkgauge with other options or in other states", ranking.itself),
+        *_datagrams(results.cases),
+        *_requested(results.cases),
         *_drawing(results.cases),
         *_floors(results),
     ]
@@ -101,8 +112,8 @@ def draw(results: Results, path: Path) -> None:
 
 
 def rate_text(rate: float, unit: str) -> str:
-    """Return a rate with its unit: transactions a second, a share, or Gb/s."""
-    if unit == TRANSACTIONS:
+    """Return a rate with its unit: transactions or datagrams a second, a share, or Gb/s."""
+    if unit in {TRANSACTIONS, DATAGRAMS}:
         return f"{rate:,.0f} /s"
     return f"{rate:.1%} {SHARE}" if unit == SHARE else f"{rate / 1e9:.1f} Gb/s"
 
@@ -189,6 +200,55 @@ def _ratio(row: Comparison) -> str:
 
 def _cpu(row: Comparison) -> str:
     return "" if row.cpu_ratio is None else f"{row.cpu_ratio:.2f}"
+
+
+def _datagrams(cases: Iterable[CaseResult]) -> Iterator[str]:
+    """Return the limit and the loss of every tool that sent datagrams as fast as it could."""
+    rows = [
+        _cells(
+            case.name,
+            _code(entry.label),
+            _limit_text(entry),
+            rate_text(entry.median_rate, entry.unit),
+            f"{median(lost):.2%}",
+        )
+        for case, entry in _entries(cases)
+        if (lost := known([each.lost_share for each in entry.rounds.values()]))
+        and entry.median_rate is not None
+        and entry.requested_bit_s is None
+    ]
+    if rows:
+        yield f"{_DATAGRAM_HEADER}\n" + "\n".join(rows)
+
+
+def _limit_text(entry: EntryResult) -> str:
+    limits = known([each.limit_bit_s for each in entry.rounds.values()])
+    return f"{median(limits) / 1e6:,.0f} Mb/s" if limits else "nothing"
+
+
+def _requested(cases: Iterable[CaseResult]) -> Iterator[str]:
+    """Return the rates that senders were to keep, and those that they kept."""
+    rows = [
+        _requested_row(entry, entry.requested_bit_s, entry.median_rate)
+        for _, entry in _entries(cases)
+        if entry.requested_bit_s is not None and entry.median_rate is not None
+    ]
+    if rows:
+        yield f"{_REQUESTED_HEADER}\n" + "\n".join(rows)
+
+
+def _requested_row(entry: EntryResult, requested_bit_s: int, sent_bit_s: float) -> str:
+    difference = sent_bit_s / requested_bit_s - 1
+    missed = " missed" if abs(difference) > REQUESTED_WITHIN else ""
+    skipped = known([each.skipped for each in entry.rounds.values()])
+    return _cells(
+        f"{requested_bit_s / 1e6:,.0f} Mb/s",
+        _code(entry.label),
+        f"{sent_bit_s / 1e6:,.3f} Mb/s",
+        f"{difference:+.2%}",
+        f"{REQUESTED_WITHIN:.1%}{missed}",
+        f"{median(skipped):,.0f}" if skipped else "unknown",
+    )
 
 
 def _drawing(cases: Iterable[CaseResult]) -> Iterator[str]:

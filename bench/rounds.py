@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import cycle, pairwise
 from pathlib import Path
 from typing import IO
@@ -14,9 +15,9 @@ from typing import IO
 from drawing import follow_app, follow_command
 from measurements import Round
 from namespace import LISTENING, count_sockets
-from outputs import OutputError, failure_words, read_rate
+from outputs import OutputError, failure_words, read_datagrams, read_rate
 from processes import running, tree_cpu_s
-from tools import HOST, MOST_PORTS, TRANSACTIONS, Entry
+from tools import BITS, HOST, MOST_PORTS, Entry
 
 _POLL_S = 0.1
 _MIN_READINGS = 5
@@ -54,7 +55,8 @@ def measure_round(entry: Entry, seconds: int, folder: Path) -> Round:
     port = _free_port()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         try:
-            with running(entry.server(port), environment=far, log=log, folder=folder) as server:
+            command = [*entry.place.server_prefix(), *entry.server(port)]
+            with running(command, environment=far, log=log, folder=folder) as server:
                 _wait_until_listening(server, port, log)
                 if entry.draws:
                     return follow_app(port, server.pid, seconds, near)
@@ -79,7 +81,7 @@ def _free_port() -> int:
 def _wait_until_listening(server: "subprocess.Popen[str]", port: int, log: IO[str]) -> None:
     """Wait for the socket itself: a trial connection would use up a server of one client."""
     deadline = time.monotonic() + _SERVER_PATIENCE_S
-    while not count_sockets(port, LISTENING):
+    while not count_sockets(port, LISTENING, server.pid):
         if server.poll() is not None or time.monotonic() > deadline:
             log.seek(0)
             raise RoundError(f"its server does not listen: {failure_words(log.read(100_000), '')}")
@@ -100,11 +102,13 @@ def _follow_client(
         raise RoundError(f"exit status {client.returncode}: {failure_words(output, errors)}")
     try:
         rate = read_rate(entry.parse, output)
+        counts = read_datagrams(entry.parse_datagrams, output) if entry.parse_datagrams else None
     except OutputError as error:
         raise RoundError(failure_words("", errors) if errors.strip() else str(error)) from error
     busy = cores_busy(readings, min(_WARMUP_S, seconds / 3))
-    each_s = rate if entry.unit == TRANSACTIONS else rate / 8 / 1_048_576
-    return Round(rate, busy * 1e3 / each_s if busy else None)
+    each_s = rate / 8 / 1_048_576 if entry.unit == BITS else rate
+    measured = Round(rate, busy * 1e3 / each_s if busy else None, limit_bit_s=entry.limit_bit_s)
+    return replace(measured, lost_share=counts.lost_share, skipped=counts.skipped) if counts else measured
 
 
 def _follow(client: "subprocess.Popen[str]", server_pid: int, deadline_s: float) -> tuple[str, str, list[Reading]]:

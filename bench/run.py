@@ -1,12 +1,13 @@
 """The benchmark: linkgauge against every other tester on this machine, as ratios of interleaved rounds.
 
-Usage: make bench [ARGS="--rounds 7 --seconds 3 --only as-it-comes,rr-10"]
+Usage: make bench [ARGS="--rounds 7 --seconds 2 --only as-it-comes,udp*"]
 
 Everything runs on loopback, if possible in a private network namespace with cubic as the default congestion
-control of every tool. Each case runs its entries one after the other, round after round, and begins each round
-with another one: a drift of the machine affects all alike. Both ends are started for each round, with empty
-directories for data, configuration and cache. Rates are each tool's own; CPU is read from /proc for all, after
-the first third of a round. On a virtual machine a round is repeated if the host took much of its time meanwhile.
+control of every tool; some cases of UDP also run through a veth pair, to a second namespace. Each case runs its
+entries one after the other, round after round, and begins each round with another one: a drift of the machine
+affects all alike. Both ends are started for each round, with empty directories for data, configuration and cache.
+Rates are each tool's own; CPU is read from /proc for all, after the first third of a round. On a virtual machine a
+round is repeated if the host took much of its time meanwhile.
 
 A tool that is missing is left out; one that fails twice in a row, hangs or prints no rate is named in the report
 with its words. Ctrl-C ends the benchmark and writes what is there. Prints the report, and writes bench.md,
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -28,6 +30,7 @@ from types import FrameType
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cases import CASES, Case
+from lossless import SEARCH_ROUNDS, find_lossless, measure_lossless
 from machine import describe_machine, installed_versions, measure_memory
 from measurements import CaseResult, EntryResult, Results, Round
 from namespace import enter_namespace
@@ -41,6 +44,9 @@ _RESULTS = Path(__file__).parent / "results"
 _START_S = {"ours": 1.6, "peer": 0.35, "floor": -0.7}
 _DRAWING_S = 5.0
 _TURNS_OF_A_SECOND = 1.3
+_DRAIN_S = 0.7  # of our datagrams, after the last one is sent
+_SEARCH_SECONDS = 1
+_LOSSLESS_TRIES = 1.4  # of a round, on average
 
 
 class Progress:
@@ -50,7 +56,7 @@ class Progress:
         self._rounds, self._seconds = rounds, seconds
         self._began = time.monotonic()
         self._done_s = 0.0
-        self._whole_s = sum(estimate_s(case, rounds, seconds) for case in cases)
+        self._whole_s = sum(search_s(case) + estimate_s(case, rounds, seconds) for case in cases)
 
     def begin(self) -> None:
         """Print the estimate."""
@@ -61,24 +67,46 @@ class Progress:
             flush=True,
         )
 
+    def end_search(self, case: Case) -> None:
+        """Count the search for the rates of a case."""
+        self._done_s += search_s(case)
+
     def end_round(self, case: Case, number: int) -> None:
         """Print that a round of a case is over, and the time left at this speed."""
         self._done_s += estimate_s(case, 1, self._seconds)
         elapsed_s = time.monotonic() - self._began
         left_s = elapsed_s * (self._whole_s / self._done_s - 1)
-        print(f"  {case.name}: round {number + 1} of {self._rounds}, {left_s / 60:.0f} min left", flush=True)
+        rounds = rounds_of(case, self._rounds)
+        print(f"  {case.name}: round {number + 1} of {rounds}, {left_s / 60:.0f} min left", flush=True)
 
 
 def estimate_s(case: Case, rounds: int, seconds: int) -> float:
-    """Return the seconds that a case takes if no round is repeated, the tools that are missing left out."""
-    entries = [entry for entry in case.entries if entry.tool.path]
+    """Return the seconds that the rounds of a case take if none is repeated, without the tools that are missing."""
     of_round = sum(
         _DRAWING_S + _TURNS_OF_A_SECOND * max(2, seconds)
         if entry.draws or entry.is_in_turn
-        else seconds + _START_S[entry.role]
-        for entry in entries
+        else _once_s(entry, seconds)
+        for entry in case.entries
+        if entry.tool.path
     )
-    return rounds * of_round
+    return rounds_of(case, rounds) * of_round * (_LOSSLESS_TRIES if case.is_lossless else 1.0)
+
+
+def search_s(case: Case) -> float:
+    """Return the seconds that the search for the rates of a case takes."""
+    if not case.is_lossless:
+        return 0.0
+    return SEARCH_ROUNDS * sum(_once_s(entry, _SEARCH_SECONDS) for entry in case.entries if entry.tool.path)
+
+
+def rounds_of(case: Case, rounds: int) -> int:
+    """Return the number of rounds that a case has, of those requested."""
+    return rounds if case.most_rounds is None else min(rounds, case.most_rounds)
+
+
+def _once_s(entry: Entry, seconds: int) -> float:
+    drain_s = _DRAIN_S if entry.role == "ours" and entry.parse_datagrams else 0.0
+    return seconds + _START_S[entry.role] + drain_s
 
 
 class CaseBench:
@@ -102,20 +130,40 @@ class CaseBench:
                 entry.unit,
                 targets and targets.at_least,
                 targets and targets.cpu_at_most,
+                requested_bit_s=entry.requested_bit_s,
             )
             self.result.entries.append(result)
             self._active.append((entry, result))
+
+    def search(self) -> None:
+        """Search the rate of each entry at which it loses next to nothing, if the case is about that."""
+        if not self.case.is_lossless:
+            return
+        for index, (entry, result) in reversed(list(enumerate(self._active))):
+            try:
+                found = find_lossless(entry, partial(self._measure, result=result, seconds=_SEARCH_SECONDS))
+            except RoundError as error:
+                self._fail(entry, result, error)
+                continue
+            self._active[index] = (found, result)
+            rate = "no limit" if found.limit_bit_s is None else rate_text(found.limit_bit_s, entry.unit)
+            print(f"  {entry.label}: {rate}", flush=True)
 
     def measure(self, number: int, seconds: int) -> None:
         """Measure each entry once; the first one is another in each round."""
         turn = number % max(1, len(self._active))
         for entry, result in self._active[turn:] + self._active[:turn]:
+            measure = partial(self._measure, result=result, seconds=seconds)
+            whole = partial(measure_lossless, entry, measure) if self.case.is_lossless else partial(measure, entry)
             try:
-                result.rounds[number] = self._guard.measure(partial(self._measure, entry, result, seconds))
+                result.rounds[number] = self._guard.measure(whole)
             except RoundError as error:
-                result.failure = str(error)
-                self._active.remove((entry, result))
-                print(f"  {entry.label}: failed, left out: {error}", flush=True)
+                self._fail(entry, result, error)
+
+    def _fail(self, entry: Entry, result: EntryResult, error: RoundError) -> None:
+        result.failure = str(error)
+        self._active.remove((entry, result))
+        print(f"  {entry.label}: failed, left out: {error}", flush=True)
 
     def _measure(self, entry: Entry, result: EntryResult, seconds: int) -> Round:
         """Measure a round; once more if it fails. Raises RoundError for the second failure."""
@@ -150,7 +198,9 @@ def measure_cases(cases: Sequence[Case], results: Results, guard: StealGuard) ->
             print(f"{case.name}: {case.title}", flush=True)
             bench = CaseBench(case, Path(folder), guard)
             results.cases.append(bench.result)
-            for number in range(results.rounds):
+            bench.search()
+            progress.end_search(case)
+            for number in range(rounds_of(case, results.rounds)):
                 bench.measure(number, results.seconds)
                 progress.end_round(case, number)
             _print_medians(bench.result)
@@ -200,8 +250,10 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="run.py [options]"
     )
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each entry (7)")
-    parser.add_argument("--seconds", type=int, default=3, help="seconds of a round (3)")
-    parser.add_argument("--only", default="", metavar="CASES", help="names of cases, separated by commas")
+    parser.add_argument("--seconds", type=int, default=2, help="seconds of a round (2)")
+    parser.add_argument(
+        "--only", default="", metavar="CASES", help="names of cases, separated by commas; udp* is all of UDP"
+    )
     parser.add_argument(
         "--list", action="store_true", help="print the cases and their entries, and measure nothing"
     )
@@ -211,7 +263,7 @@ def _options() -> argparse.Namespace:
     if min(options.rounds, options.seconds) < 1:
         parser.error("--rounds and --seconds need at least 1")
     wanted = {name for name in str(options.only).split(",") if name}
-    unknown = wanted - {case.name for case in CASES}
+    unknown = {name for name in wanted if not any(fnmatchcase(case.name, name) for case in CASES)}
     if unknown:
         parser.error(
             f"no case is called {', '.join(sorted(unknown))}; there are {', '.join(c.name for c in CASES)}"
@@ -222,7 +274,7 @@ def _options() -> argparse.Namespace:
             options.markdown.open("a", encoding="utf-8").close()
     except OSError as error:
         parser.error(str(error))
-    options.cases = [case for case in CASES if not wanted or case.name in wanted]
+    options.cases = [case for case in CASES if not wanted or any(fnmatchcase(case.name, name) for name in wanted)]
     return options
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import outputs
 from measurements import Role
-from outputs import Parser
+from namespace import LOOPBACK, Place
+from outputs import DatagramParser, Parser
 
 MOST_PORTS = 8  # of a server: its own and the next ones
-HOST = "127.0.0.1"
+HOST = LOOPBACK.host
 BITS = "bit/s"
 TRANSACTIONS = "transactions/s"
+DATAGRAMS = "datagrams/s"
 SELF = [sys.executable, "-m", "linkgauge"]
 
 ServerCommand = Callable[[int], list[str]]
@@ -42,7 +44,8 @@ class Entry:
 
     `client(port, seconds)` runs for as many seconds, with the tool's own warm-up or none. A second run finds what
     the runs before it have saved. One that draws is the app in a terminal, `is_in_turn` one whose own process is
-    stopped for a part of the time.
+    stopped for a part of the time. Of datagrams, `client_at` makes the client whose sender is limited to bits of
+    payload a second.
     """
 
     label: str
@@ -54,6 +57,18 @@ class Entry:
     is_second_run: bool = False
     is_in_turn: bool = False
     draws: bool = False
+    place: Place = LOOPBACK
+    parse_datagrams: DatagramParser | None = None
+    client_at: Callable[[int], ClientCommand] | None = None
+    limit_bit_s: int | None = None
+    requested_bit_s: int | None = None
+
+    def at_rate(self, bit_s: float) -> "Entry":
+        """Return the same with its sender limited to a rate."""
+        if self.client_at is None:
+            raise ValueError(f"the sender of {self.label} has no limit")
+        limit_bit_s = max(1, round(bit_s))
+        return replace(self, client=self.client_at(limit_bit_s), limit_bit_s=limit_bit_s)
 
     def server(self, port: int) -> list[str]:
         """Return the command of its server."""

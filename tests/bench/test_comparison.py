@@ -55,6 +55,13 @@ def test_the_fastest_floor_is_the_limit() -> None:
     assert comparison.our_floor_share is None
 
 
+def test_rates_that_are_requested_are_not_compared_with_each_other() -> None:
+    """Each is compared with what was requested, in a table of its own."""
+    ours, other = entry("--rate 1M", "ours", [1e6]), entry("--rate 1G", "ours", [1e9])
+    ours.requested_bit_s, other.requested_bit_s = 1_000_000, 1_000_000_000
+    assert not compare_case(case("udp-rates", ours, other))
+
+
 def test_cpu_is_compared_over_the_rounds_that_have_it() -> None:
     """One that is too short to read has none."""
     ours = EntryResult("linkgauge run", "ours", "bit/s", rounds={0: Round(1, 2.0), 1: Round(1, None)})

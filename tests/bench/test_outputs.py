@@ -5,7 +5,7 @@ import json
 
 import outputs
 import pytest
-from outputs import OutputError, failure_words, read_rate
+from outputs import Datagrams, OutputError, failure_words, read_datagrams, read_rate
 
 IPERF = """\
 19700101000000,127.0.0.1,38062,127.0.0.1,6101,1,0.0-1.0,3650093116,28921278612
@@ -19,7 +19,30 @@ XFR = "[0.117]  0.0 Mbps  0 B  rtx: 0  rtt: 0.03ms\n" + json.dumps({"throughput_
 NEPER = "num_transactions=12345\nthroughput=2600.25\nthroughput_units=Mbit/s\n"
 NEPER_STREAM = "throughput=1.0\nremote_throughput=57788691109\nremote_throughput_units=bit/s\n"
 ETHR = "[  5]     TCP      000-001 sec   40.00G\n[  5]     TCP      001-002 sec   42.00G\n"
+LINKGAUGE_UDP = {"sent": 1_002, "received": 990, "lost": 10, "skipped": 3, "datagram_bytes": 1_400}
+LINKGAUGE_OUT = json.dumps(
+    {"measured": {"out": {"mbit_s": 5.5, "seconds": 2.0, "packets_s": 495.0, "udp": LINKGAUGE_UDP}}}
+)
+IPERF3_UDP = json.dumps(
+    {
+        "end": {
+            "sum_sent": {"packets": 334309},
+            "sum_received": {"packets": 334300, "lost_packets": 134300, "seconds": 2.0},
+        }
+    }
+)
+XFR_UDP = "[0.008]  1.37 Gbps  552.34 KB  jitter: 0.00ms  lost: 78\n" + json.dumps(
+    {"throughput_mbps": 603.46, "udp_stats": {"packets_sent": 376139, "packets_received": 108084}}
+)
+COUNTS = {
+    "linkgauge": (outputs.linkgauge_datagrams, LINKGAUGE_OUT, Datagrams(1_000, 990, 3)),
+    "iperf3": (outputs.iperf3_datagrams, IPERF3_UDP, Datagrams(334309, 200000)),
+    "xfr": (outputs.xfr_datagrams, XFR_UDP, Datagrams(376139, 108084)),
+}
 TRANSCRIPTS = {
+    "linkgauge udp": (outputs.linkgauge_datagram_rate, LINKGAUGE_OUT, 495.0),
+    "linkgauge's sender": (outputs.linkgauge_sent_rate, LINKGAUGE_OUT, 1_002 * 1_400 * 8 / 2.0),
+    "iperf3 udp": (outputs.iperf3_datagram_rate, IPERF3_UDP, 100_000.0),
     "linkgauge": (outputs.linkgauge_rate, json.dumps({"measured": {"total": {"mbit_s": 941.5}}}), 941.5e6),
     "linkgauge rr": (
         outputs.linkgauge_transactions,
@@ -58,6 +81,23 @@ def test_output_without_a_rate_fails_its_entry(name: str, output: str) -> None:
     """And nothing else: whatever a tool prints, the benchmark goes on."""
     with pytest.raises(OutputError):
         read_rate(TRANSCRIPTS[name][0], output)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_was_sent_and_what_arrived_is_read(name: str) -> None:
+    """At both ends, so that what was lost after the last arrival counts; every cut gives an output error."""
+    parse, output, counts = COUNTS[name]
+    assert read_datagrams(parse, output) == counts
+    for end in range(len(output)):
+        with pytest.raises(OutputError):
+            read_datagrams(parse, output[:end])
+
+
+def test_more_that_arrives_than_was_sent_is_no_loss() -> None:
+    """Both ends count for themselves; who has sent nothing has lost nothing."""
+    assert Datagrams(100, 75).lost_share == 0.25
+    assert Datagrams(100, 101).lost_share == 0.0
+    assert Datagrams(0, 0).lost_share == 0.0
 
 
 @pytest.mark.parametrize("rate", ["nan", "inf", "0", "-5", "1e16"])

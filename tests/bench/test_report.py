@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+from measurements import EntryResult, Round
 from report import draw, report_text, summary_text, write_csv
 
 from .example_results import case, entry, results
@@ -84,6 +85,37 @@ def test_the_short_table_has_the_strongest_peer_of_each_case() -> None:
         "| the case best | `linkgauge run` | `iperf3 -Z -l 1M` | 41.0 · 50.0 Gb/s | 0.82 (0.80–0.84) | 1.00 |"
     )
     assert pairs.startswith("| the case rr-10 | `linkgauge run --workload rr` | `neper tcp_rr -F 10` |")
+
+
+def test_the_limit_and_the_loss_of_each_sender_of_datagrams_are_in_the_report() -> None:
+    """One that loses next to nothing has none."""
+    ours, peer = EntryResult("linkgauge run", "ours", "bit/s"), EntryResult("iperf3", "peer", "bit/s", 1.5)
+    ours.rounds = {n: Round(5e9, 1.0, lost_share=lost) for n, lost in enumerate((0.0, 0.001, 0.5))}
+    peer.rounds = {n: Round(1e9, 1.0, limit_bit_s=1_000_000_000, lost_share=0.01) for n in range(3)}
+    text = report_text(results(case("udp-1400", ours, peer), STREAM))
+    tables = text[text.index("### Datagrams: the limit") :].split("\n\n")[0].splitlines()
+    assert tables[3:] == [
+        "| udp-1400 | `linkgauge run` | nothing | 5.0 Gb/s | 0.10% |",
+        "| udp-1400 | `iperf3` | 1,000 Mb/s | 1.0 Gb/s | 1.00% |",
+    ]
+    assert "### Datagrams" not in report_text(results(STREAM))
+
+
+def test_the_rate_that_is_sent_is_compared_with_the_one_requested() -> None:
+    """By more than 0.5 % too little or too much is missed; what the sender left out is said."""
+    rows = [
+        EntryResult(f"--rate {mega}M", "ours", "bit/s", requested_bit_s=mega * 1_000_000) for mega in (1, 10, 1_000)
+    ]
+    rows[0].rounds = {n: Round(0.996e6, lost_share=0.0, skipped=0) for n in range(3)}
+    rows[1].rounds = {n: Round(10.051e6, lost_share=0.0) for n in range(3)}
+    rows[2].rounds = {n: Round(0.99e9, lost_share=0.0, skipped=2_000 * n) for n in range(3)}
+    text = report_text(results(case("udp-rates", *rows)))
+    assert text[text.index("### Datagrams: the rate") :].split("\n\n")[0].splitlines()[3:] == [
+        "| 1 Mb/s | `--rate 1M` | 0.996 Mb/s | -0.40% | 0.5% | 0 |",
+        "| 10 Mb/s | `--rate 10M` | 10.051 Mb/s | +0.51% | 0.5% missed | unknown |",
+        "| 1,000 Mb/s | `--rate 1000M` | 990.000 Mb/s | -1.00% | 0.5% missed | 2,000 |",
+    ]
+    assert "### Datagrams: the limit" not in text
 
 
 def test_rows_and_picture_are_written_as_files(tmp_path: Path) -> None:

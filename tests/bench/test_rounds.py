@@ -1,16 +1,19 @@
 """Rounds with tools that hang, fail, print nonsense or leave processes behind, all real."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import processes
 import pytest
 import rounds
+from namespace import VETH
 from processes import running
 from rounds import RoundError, cores_busy, measure_round, private_environment
 from tools import Entry, Tool, floor, linkgauge
@@ -20,6 +23,30 @@ SERVER = (
     "with socket.create_server(('127.0.0.1', int(sys.argv[1]))) as listener:\n"
     "    time.sleep(60)\n"
 )
+# Which interface leads to the server, and the rate.
+VETH_ROUND = """
+import sys
+from pathlib import Path
+from namespace import VETH
+from rounds import measure_round
+from tools import Entry, Tool
+client = '''
+import socket, subprocess, sys
+with socket.create_connection((sys.argv[2], int(sys.argv[1]))) as sock:
+    route = subprocess.run(["ip", "route", "get", sys.argv[2]], capture_output=True, text=True).stdout
+    print(route.split()[2])
+'''
+server = {server!r}
+tool = Tool("a tool", sys.executable, (), lambda port: [sys.executable, "-ISc", server, str(port), {mark!r}])
+names = []
+def parse(output):
+    names.append(output.strip())
+    return 5e9
+command = lambda port, _seconds: [sys.executable, "-ISc", client, str(port), VETH.host]
+entry = Entry("a tool", tool, command, parse, place=VETH)
+rate = measure_round(entry, 0, Path({folder!r})).rate
+print(names[0], f"{{rate:g}}")
+"""
 MARK = "a process of a tool for tests"
 
 
@@ -190,3 +217,26 @@ def test_a_signal_while_a_process_starts_or_ends_leaves_none_behind(
     with pytest.raises(KeyboardInterrupt), running(python("import time; time.sleep(60)")):
         assert moment == "end"
     assert not left_over()
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare"))), reason="needs root"
+)
+def test_the_server_of_a_veth_entry_is_in_a_namespace_of_its_own(tmp_path: Path) -> None:
+    """Its client gets there through the pair, and nothing of both is left in the machine's namespace."""
+    script = VETH_ROUND.format(server=SERVER.replace("127.0.0.1", VETH.host), folder=str(tmp_path), mark=MARK)
+    command = ["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", sys.executable, "-c", script]
+    environment = {**os.environ, "LINKGAUGE_BENCH_INSIDE": "1", "PYTHONPATH": str(Path(rounds.__file__).parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=40)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "near0 5e+09\n"
+    assert not Path("/sys/class/net/near0").exists()
+
+
+def test_no_veth_pair_is_made_in_the_machines_own_namespace(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the benchmark could not make itself one, the round fails in words."""
+    monkeypatch.delenv("LINKGAUGE_BENCH_INSIDE", raising=False)
+    with pytest.raises(RoundError, match="only made in a network namespace"):
+        measure_round(replace(entry("print(5e9)"), place=VETH), 0, tmp_path)
