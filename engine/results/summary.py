@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..model.events import Expectation, RunEnd
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import SECOND_NS, Mode, PerDirection, Plan, Settings
+from ..model.plan import SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
 from .udp.packet_overhead import PacketOverhead
 
@@ -225,6 +225,13 @@ class Summary:
     end: RunEnd
     probe: ProbeSummary | None = None
     overhead: PacketOverhead | None = None
+
+    @property
+    def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:
+        """Each direction that was measured with its results, and both together where there are two."""
+        out, in_, total = self.measured.out, self.measured.in_, self.measured.total
+        parts = ((Direction.OUT, out), (Direction.IN, in_), (Direction.DUPLEX, total if out and in_ else None))
+        return tuple((direction, measured) for direction, measured in parts if measured is not None)
 
     @property
     def transfer_time_ratio(self) -> float | None:

@@ -15,7 +15,14 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, ProbeSample, Sample, SessionSample
+from linkgauge.engine.model.samples import (
+    CoreTimes,
+    DatagramSample,
+    LatencyCounts,
+    ProbeSample,
+    Sample,
+    SessionSample,
+)
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
@@ -69,6 +76,8 @@ class ScriptedRun:
         self.notices: list[str] = []
         self.closed = False
         self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
+        self.lost_share = 0.0  # of UDP, while it is set
+        self.delays_ns = (4_000, 9_000, 12_000, 14_000, 31_000, 310_000)
 
     # The run handle, called by the app.
 
@@ -88,7 +97,7 @@ class ScriptedRun:
         self.changes.append(settings)
         self.settings = settings
         self.warm_until = self.elapsed_ns + self.plan.effective_warmup_ns
-        self.emit(Changed(self.elapsed_ns, settings, find_expectation(self.preset, settings)))
+        self.emit(Changed(self.elapsed_ns, settings, find_expectation(self.preset, settings, self.plan.workload)))
 
     def set_pass_mark(self, pass_percent: float) -> None:
         """Record the pass mark."""
@@ -138,6 +147,7 @@ class ScriptedRun:
                     core_times(host.cores, 3, busy * variation(self.index)),
                     int(INTERVAL_NS * busy * 0.4),
                     **self._latency(end),
+                    **self._datagrams(end, bit_s),
                 )
                 self.emit(Sampled(sample, self.settings, self.elapsed_ns <= self.warm_until))
 
@@ -154,6 +164,58 @@ class ScriptedRun:
             return {"latency": (counted,)}
         return {}
 
+    def drain(self) -> None:
+        """Emit the samples that follow the last ones of UDP: nothing came, and nothing was left on the way."""
+        for end in End:
+            datagrams = tuple(
+                DatagramSample(flow, session, **(_SILENT_SENDER if is_sender else _SILENT_RECEIVER))
+                for flow, session, is_sender in self._flows(end)
+            )
+            elapsed_ns = self.elapsed_ns + SECOND_NS // 2
+            sample = Sample(end, self.index, elapsed_ns, SECOND_NS // 2, (), datagrams=datagrams, is_drain=True)
+            self.emit(Sampled(sample, self.settings, warmup=False))
+
+    def _flows(self, end: End) -> Iterable[tuple[Direction, int, bool]]:
+        """Yield each direction and session, and whether this end sends it."""
+        for flow in self.settings.direction.flows:
+            for session in range(1, self.settings.sessions + 1):
+                yield flow, session, sender_of(flow, self.plan.workload) is end
+
+    def _datagrams(self, end: End, bit_s: float) -> dict[str, Any]:
+        """Return the datagrams of an interval: some of them lost, of which a tenth in the receiver's socket."""
+        if not self.plan.workload.is_datagram:
+            return {}
+        size = self.settings.datagram_bytes or 1_472
+        parts: list[DatagramSample] = []
+        delays: list[LatencyCounts] = []
+        for flow, session, is_sender in self._flows(end):
+            share = variation(self.index + session * 3) * bit_s / self.settings.sessions
+            received = int(share * INTERVAL_NS / SECOND_NS / 8 / size)
+            lost = round(received * self.lost_share / (1 - self.lost_share))
+            if is_sender:
+                rate = {"rate_bit_s": self.settings.rate_bit_s or 0, "is_grouped": int(received > 12_500)}
+                sent = {"sent": received + lost, "send_dropped": 0, "skipped": 0, "datagram_bytes": size}
+                part = DatagramSample(flow, session, **sent, **rate, rtt_us=212, return_delay_us=40)
+            else:
+                part = DatagramSample(
+                    flow,
+                    session,
+                    **{**_SILENT_RECEIVER, "advanced": received + lost, "received": received},
+                    gaps=lost // 3,
+                    gap_longest=min(lost, 7),
+                    socket_dropped=lost // 10,
+                    reordered=lost // 20,
+                    reordered_3=lost // 40,
+                    extent=3 if lost else 0,
+                    jitter_sum_ns=31_000 * received,
+                    jitter_count=received,
+                    jitter_max_ns=420_000,
+                )
+                if session == 1:
+                    delays.append(replace(_counted(self.delays_ns), direction=flow))
+            parts.append(part)
+        return {"datagrams": tuple(parts), "delay_variation": tuple(delays)}
+
     def _sessions(self, end: End, bit_s: float) -> Iterable[SessionSample]:
         sessions = self.settings.sessions
         for flow in self.settings.direction.flows:
@@ -166,6 +228,12 @@ class ScriptedRun:
                     yield SessionSample(flow, session, carried, sent, rtt, 1_448 * (420 + session), 1448)
                 else:
                     yield SessionSample(flow, session, carried)
+
+
+_SILENT_SENDER: Any = {"sent": 0, "send_dropped": 0, "skipped": 0}
+_SILENT_RECEIVER: Any = {
+    **dict.fromkeys(("advanced", "received", "duplicates", "late", "invalid", "ce_marks"), 0),
+}
 
 
 def _counted(took_ns: tuple[int, ...]) -> LatencyCounts:

@@ -12,6 +12,7 @@ from ...engine.results.accumulators import latency_counts
 from ...engine.results.counter_sums import host_percent
 from ...engine.results.meter import Interval, Meter
 from ..text import numbers
+from ..text.datagram_results import loss_percent
 from .output import BackgroundStream, stderr_console
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
     words = [
         clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}",
         *(f"{flow} {numbers.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
+        *(_loss(interval, flow) for flow in interval.flows if interval.workload.is_datagram),
         *_mean_so_far(meter),
         f"CPU local {_busy_text(interval.near)}, remote {_busy_text(interval.far)}",
     ]
@@ -110,6 +112,21 @@ def _rate(interval: Interval, flow: Direction) -> str:
     latency = summarize_latency(counts)
     per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns
     return f"{numbers.transactions(per_s, 8)} p50 {numbers.latency(latency and latency.p50_ns):>8}"
+
+
+def _loss(interval: Interval, flow: Direction) -> str:
+    """Return the share of datagrams that an interval lost, and how many came in a second."""
+    receiver = interval.receiver_sample(flow)
+    parts = () if receiver is None else receiver.sample.datagrams
+    counts = [part for part in parts if part.direction is flow and part.received is not None]
+    arrow = f" {numbers.arrow(flow)}" if len(interval.flows) > 1 else ""
+    if receiver is None or not counts:
+        return f"loss{arrow} {loss_percent(None):>8}"
+    received = sum(part.received or 0 for part in counts)
+    passed = sum(part.advanced or 0 for part in counts)
+    lost = numbers.share(max(passed - received, 0), passed)
+    per_s = received * 1e9 / receiver.sample.interval_ns
+    return f"loss{arrow} {loss_percent(lost):>8}  {numbers.number(per_s):>9} packets/s"
 
 
 def _bit_s(interval: Interval, flow: Direction) -> float | None:

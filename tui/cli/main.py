@@ -28,7 +28,7 @@ from .usage_errors import plan_error_text, typer_error_text
 
 _HELP: Final = """Is this link as fast as it should be? If not, why?
 
-linkgauge measures TCP throughput between two hosts and compares it with the documented or computed rate for
+linkgauge measures TCP and UDP throughput between two hosts and compares it with the documented or computed rate for
 that link. Run `linkgauge endpoint` on one host and `linkgauge check HOST` on the other. Without a command the
 app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
 _EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing

@@ -112,6 +112,28 @@ def cpu(run: StoredRun) -> str:
     return _svg(f"{run.row.run_id} cpu", 2.1, draw, time_axis_rows=0)
 
 
+def losses(run: StoredRun) -> str:
+    """Return the lost share of datagrams over time, interval by interval."""
+
+    def draw(axes: Any) -> None:
+        traces = run.readings.traces.datagrams
+        highest = 0.0
+        for direction, points in sorted(traces.items()):
+            shares = [100 * (point.lost_share or 0.0) for point in points]
+            name = f"{numbers.arrow(direction)} " if len(traces) > 1 else ""
+            starts = [0.0, *(point.at_s for point in points[:-1])]
+            ends = [point.at_s for point in points]
+            widths = [end - start for start, end in zip(starts, ends, strict=True)]
+            colour = _DIRECTIONS[direction]
+            axes.bar(starts, shares, widths, align="edge", color=colour, alpha=0.55, label=f"{name}lost")
+            highest = max([highest, *shares])
+        _time_axis(axes, run)
+        axes.set_ylabel("% lost")
+        axes.set_ylim(0, highest * 1.12 or 1.0)
+
+    return _svg(f"{run.row.run_id} losses", 1.8, draw, time_axis_rows=0)
+
+
 def latency(run: StoredRun) -> str:
     """Return the latency of transactions over time, interval by interval."""
 

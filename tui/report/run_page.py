@@ -9,6 +9,7 @@ from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, Mode
+from ...engine.results.accumulators import SessionSum
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
@@ -16,9 +17,18 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..interfaces import History
 from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..state.run_selection import LETTERS
-from ..state.traces import Traces
+from ..state.traces import SessionDatagrams, Traces
 from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
+from ..text.datagram_results import (
+    DELAY_COLUMNS,
+    delay_rows,
+    loss_percent,
+    loss_rows,
+    run_losses,
+    time,
+    udp_text,
+)
 from ..text.plan import core_affinity_text
 from ..text.run_list import run_line
 from ..text.summary import (
@@ -41,6 +51,8 @@ from .html import render
 
 MAX_RUNS: Final = len(LETTERS)
 _MAX_SESSIONS: Final = 128
+_SESSION_COLUMNS: Final = ("session", "Mb/s while open", "MiB", "retransmits", "median RTT")
+_DATAGRAM_SESSION_COLUMNS: Final = ("session", "Mb/s while open", "MiB", "loss", "jitter")
 _METHOD: Final = (
     "Rates are payload: bytes that the receiving application got, by the receiver's clock.",
     "Mb is 1\u00a0000\u00a0000 bits, MiB 1\u00a0048\u00a0576 bytes; – is unknown, 0 was measured.",
@@ -51,10 +63,16 @@ _EXPECTED: Final = (
     "An expected rate is documented (by the named source) or computed (what framing and headers leave for "
     "payload). PASS is 95 % of it or more, unless the run had another pass mark."
 )
+_DATAGRAMS: Final = (
+    "Lost are datagrams that were sent and had not arrived when the test was over, those at its end included. "
+    "Jitter is that of RFC 3550, delay the one-way delay above the shortest one (RFC 5481)."
+)
 _MODES: Final = {
     Mode.COPY: "Payload was random bytes, copied into and out of the kernel as in any application.",
     Mode.SENDFILE: "Payload was sent from the page cache (sendfile), which saves the sender a copy.",
     Mode.DISCARD: "The receiving kernel dropped the payload unread, which saves the receiver a copy.",
+    Mode.RATE: "Datagrams went to and from the kernel in groups, so that jitter and delays are those of groups.",
+    Mode.QUALITY: "Each datagram was sent on its own, and has the time at which the kernel received it.",
 }
 _Rows = Sequence[tuple[str, ...]]
 
@@ -83,13 +101,19 @@ class _RunView:
     findings: Sequence[_FindingView]
     findings_title: str
     throughput_plot: str
+    losses: _Rows
+    loss_places: Sequence[str]
+    delays: _Rows
+    loss_plot: str
     latencies: _Rows
     latency_plot: str
     cpu: _Rows
     cpu_plot: str
     sessions: _Rows
+    session_columns: Sequence[str]
     hidden_sessions: int
     tcp: str
+    udp: str
     transfer: str
     warnings: Sequence[str]
     details: Sequence[tuple[str, str]]
@@ -129,6 +153,7 @@ def render_report(history: History, rows: Sequence[RunRecord]) -> str:
         comparison=None if is_single else _comparison_view(runs),
         runs=[_run_view(run, "" if is_single else letter) for letter, run in zip(LETTERS, runs, strict=False)],
         latency_columns=LATENCY_COLUMNS,
+        delay_columns=tuple(f"delay {name}" for name in DELAY_COLUMNS),
         marks=SIGNIFICANCE_MARKS,
     )
 
@@ -141,7 +166,8 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
     first = headline(summary, run.outcome.verdict)
     is_drawn = bool(run.readings.elapsed_ns)
     traces = run.readings.traces
-    sessions = _session_rows(traces)
+    is_datagram = summary.plan.workload.is_datagram
+    sessions = _datagram_session_rows(traces) if is_datagram else _session_rows(traces)
     return _RunView(
         title=f"{letter}  {name}".strip(),
         subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
@@ -153,13 +179,19 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         findings=[_finding_view(finding) for finding in run.outcome.findings],
         findings_title=_findings_title(first, summary),
         throughput_plot=plots.throughput(run) if is_drawn else "",
+        losses=_loss_cells(summary),
+        loss_places=run_losses(summary),
+        delays=[(_row_name(row.direction), row.jitter, row.jitter_max, *row.delays) for row in delay_rows(summary)],
+        loss_plot=plots.losses(run) if is_drawn and traces.datagrams else "",
         latencies=list(_latency_cells(summary)),
         latency_plot=plots.latency(run) if is_drawn and traces.latency else "",
         cpu=[(row.end, row.host, row.hottest_core, row.process, row.cost) for row in cpu_rows(summary)],
         cpu_plot=plots.cpu(run) if any(traces.cpu.values()) else "",
         sessions=sessions[:_MAX_SESSIONS],
+        session_columns=_DATAGRAM_SESSION_COLUMNS if is_datagram else _SESSION_COLUMNS,
         hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
-        tcp=tcp_text(summary),
+        tcp="" if is_datagram else tcp_text(summary),
+        udp=udp_text(summary),
         transfer=transfer_text(summary),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
@@ -203,6 +235,22 @@ def _latency_cells(summary: Summary) -> Iterator[tuple[str, ...]]:
             yield "under load" if probe.is_loaded else "idle", probe.per_second, *probe.latency
 
 
+def _loss_cells(summary: Summary) -> _Rows:
+    return [
+        (
+            _row_name(row.direction),
+            row.packets_s,
+            row.sent,
+            row.lost,
+            row.loss,
+            row.duplicates,
+            row.late,
+            row.reordered,
+        )
+        for row in loss_rows(summary)
+    ]
+
+
 def _finding_view(finding: Finding) -> _FindingView:
     confidence = f"confidence {100 * finding.confidence:.0f}{numbers.NBSP}%"
     return _FindingView(
@@ -221,20 +269,37 @@ def _findings_title(first: Headline, summary: Summary) -> str:
 
 
 def _session_rows(traces: Traces) -> _Rows:
-    """Return a row for each session: its part of the measured time."""
-    order = list(Direction)
+    """Return a row for each TCP session: its part of the measured time."""
+    return [
+        (*cells, numbers.count(total.retransmits), numbers.round_trip(total.rtt_us))
+        for cells, total, _ in _session_cells(traces)
+    ]
+
+
+def _datagram_session_rows(traces: Traces) -> _Rows:
+    """Return a row for each UDP session: its part of the measured time."""
     return [
         (
+            *cells,
+            loss_percent(None if datagrams is None else datagrams.lost_percent),
+            time(None if datagrams is None else datagrams.jitter_ns),
+        )
+        for cells, _, datagrams in _session_cells(traces)
+    ]
+
+
+def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], SessionSum, SessionDatagrams | None]]:
+    """Yield each session's name, rate and payload, with its sums, in the order of directions and numbers."""
+    order = list(Direction)
+    sessions = traces.session_sums.sessions.items()
+    for key, total in sorted(sessions, key=lambda item: (order.index(item[0][0]), item[0][1])):
+        direction, number = key
+        cells = (
             f"{numbers.arrow(direction)} {number}",
             numbers.mbit(total.bit_s),
             numbers.number(total.mib, 1),
-            numbers.count(total.retransmits),
-            numbers.round_trip(total.rtt_us),
         )
-        for (direction, number), total in sorted(
-            traces.session_sums.sessions.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
-        )
-    ]
+        yield cells, total, traces.session_datagrams.get(key)
 
 
 def _details(run: StoredRun) -> list[tuple[str, str]]:
@@ -286,6 +351,8 @@ def _method(summary: Summary) -> Iterator[str]:
     yield from _METHOD
     if summary.tcp.mode is not None:
         yield _MODES[summary.tcp.mode]
+    if summary.plan.workload.is_datagram:
+        yield _DATAGRAMS
     if summary.expectation.out or summary.expectation.in_ or summary.expectation.total:
         yield _EXPECTED
 

@@ -11,7 +11,8 @@ from enum import Enum, auto
 from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Settings
-from ...engine.results.summary import Summary
+from ...engine.model.workload import Workload
+from ...engine.results.summary import DatagramSummary, Summary
 from ..text import numbers
 from ..text.numbers import RateScale, RateUnit
 from ..text.summary import period_bit_s
@@ -35,6 +36,23 @@ class PlotContent(Enum):
     RETRANSMITS = auto()
     CWND = auto()
     WINDOWS = auto()
+    LOSS = auto()
+    JITTER = auto()
+    DELAY_VARIATION = auto()
+
+
+def plot_contents(workload: Workload) -> tuple[PlotContent, ...]:
+    """Return the contents that a plot of this workload goes through, in order."""
+    if workload.is_datagram:
+        first = (PlotContent.THROUGHPUT, PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION)
+        return (*first, PlotContent.RTT)
+    return (
+        PlotContent.THROUGHPUT,
+        PlotContent.RTT,
+        PlotContent.RETRANSMITS,
+        PlotContent.CWND,
+        PlotContent.WINDOWS,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +65,37 @@ class RunProblem:
 
 
 @dataclass(frozen=True, slots=True)
+class DatagramReading:
+    """The datagrams of a direction: those of the last second, and all of the period or of the run.
+
+    `packets_s` and `now` are of the last second, after a run of the whole; None where nothing is known.
+    """
+
+    direction: Direction
+    packets_s: float | None = None
+    now: DatagramSummary | None = None
+    so_far: DatagramSummary | None = None
+
+    @property
+    def loss_percent(self) -> float | None:
+        """The share of lost datagrams so far; None before the first one counts."""
+        return None if self.so_far is None else self.so_far.lost_percent
+
+    @property
+    def jitter_ns(self) -> float | None:
+        """The mean jitter of the last second."""
+        return None if self.now is None else self.now.jitter_mean_ns
+
+
+@dataclass(frozen=True, slots=True)
 class FlowReading:
     """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
 
     `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
     summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
-    With `has_periods` it is the mean of a run of several settings, and each of them has an expected rate.
+    With `has_periods` it is the mean of a run of several settings, and each of them has an expected rate. UDP has
+    `datagrams`.
     """
 
     direction: Direction
@@ -68,6 +110,7 @@ class FlowReading:
     units: RateUnit = RateUnit.MBIT
     least_unit_bit_s: float = 0.0
     has_periods: bool = False
+    datagrams: DatagramReading | None = None
 
     @property
     def top_bit_s(self) -> float:
@@ -120,7 +163,7 @@ class CpuReading:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session in one direction: the receiver's rate and the sender's TCP values."""
+    """A session in one direction: the receiver's rate, and the sender's TCP values or the receiver's datagrams."""
 
     direction: Direction
     session: int
@@ -128,6 +171,9 @@ class SessionRow:
     rtt_us: int | None
     retransmits: int | None
     cwnd_bytes: int | None
+    lost_percent: float | None = None
+    jitter_ns: float | None = None
+    packets_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ too much to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
@@ -20,12 +20,14 @@ from ...engine.results.accumulators import (
     RecentSamples,
     SampleOrder,
     SampleSum,
+    SessionSum,
     SessionSums,
     bits_per_second,
     sum_bytes,
 )
 from ...engine.results.counter_sums import core_percents, host_percent
-from ...engine.results.summary import Summary
+from ...engine.results.summary import DatagramSummary, Measurement, Summary
+from ...engine.results.udp.datagram_sums import DatagramSum
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
 from ...presets.preset import Preset
@@ -37,6 +39,7 @@ from ..text.summary import response_bits_of
 from .instrument_values import (
     ChangeMark,
     CpuReading,
+    DatagramReading,
     FlowReading,
     Phase,
     PlotPeriod,
@@ -61,6 +64,7 @@ class LatencyReading:
     idle: LatencySummary | None = None
     rtt_us: int | None = None
     span: str = ""
+    rtt_name: str = "RTT as TCP measures it"
 
     @property
     def load_ratio(self) -> float | None:
@@ -188,6 +192,19 @@ class LiveReadings:
             latency=summarize_latency(counts),
         )
 
+    def datagrams(self, direction: Direction) -> DatagramReading:
+        """Return the datagrams of a direction in the last second; for duplex, of both together."""
+        received = [self._recent_sum().received[flow] for flow in direction.flows]
+        sums = DatagramSum()
+        for each in received:
+            if each.datagrams is not None:
+                sums.extend(each.datagrams)
+        span_ns = max(each.span_ns for each in received)
+        count = sums.in_time
+        packets_s = None if count is None or not span_ns else count * SECOND_NS / span_ns
+        summary = sums.summary
+        return DatagramReading(direction, packets_s, summary, summary)
+
     def cpu(self, end: End) -> CpuReading:
         """Return the load of one end."""
         sums = self._recent_sum()
@@ -214,15 +231,20 @@ class LiveReadings:
         """Return the open sessions by direction and number."""
         recent = SessionSums()
         newest: dict[tuple[Direction, int], SessionSample] = {}
+        packets: dict[tuple[Direction, int], int] = {}
         for end in End:
             samples = self._recent.of_end(end)
             for sample in samples:
                 recent.add(sample, self.plan.workload)
+                for counts in sample.datagrams:
+                    if counts.received is not None:
+                        key = counts.direction, counts.session
+                        packets[key] = packets.get(key, 0) + counts.received
             for part in samples[-1].sessions if samples else ():
                 if sender_of(part.direction, self.plan.workload) is end:
                     newest[part.direction, part.session] = part
         return tuple(
-            self._row(flow, number, sums.bit_s, newest.get((flow, number)))
+            self._row(flow, number, sums, newest.get((flow, number)), packets.get((flow, number)))
             for flow in self.settings.direction.flows
             for (direction, number), sums in sorted(recent.sessions.items())
             if direction is flow
@@ -237,15 +259,35 @@ class LiveReadings:
             self._recent_sums = self._recent.sum(self.plan.workload, self.settings.direction.flows)
         return self._recent_sums
 
-    def _row(self, flow: Direction, number: int, bit_s: float | None, sent: SessionSample | None) -> SessionRow:
+    def _row(
+        self,
+        flow: Direction,
+        number: int,
+        recent: SessionSum,
+        sent: SessionSample | None,
+        packets: int | None,
+    ) -> SessionRow:
+        """Return the row of a session.
+
+        Args:
+            flow: Its direction.
+            number: Its number.
+            recent: Its payload of the last second.
+            sent: The sender's newest sample of it.
+            packets: Its datagrams of the last second; None for TCP.
+        """
         known = self.traces.session_sums.sessions.get((flow, number))
+        datagrams = self.traces.session_datagrams.get((flow, number))
         return SessionRow(
             flow,
             number,
-            bit_s,
+            recent.bit_s,
             sent.rtt_us if sent else None,
             known.retransmits if known is not None else None,
             sent.cwnd_bytes if sent else None,
+            None if datagrams is None else datagrams.lost_percent,
+            None if datagrams is None else datagrams.jitter_ns,
+            None if packets is None or not recent.span_ns else packets * SECOND_NS / recent.span_ns,
         )
 
     def _change(self, event: Changed) -> None:
@@ -271,6 +313,8 @@ class LiveReadings:
         self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
         if event.settings != self.settings:
             return  # a late sample of the previous period: it counts for that one only
+        if sample.is_drain:
+            return  # what was still on its way counts for no rate
         self.in_warmup = event.warmup
         self._recent.add(sample)
         self._recent_sums = None
@@ -334,6 +378,52 @@ class CockpitSnapshot:
     def latest_summary(self) -> Summary | None:
         """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
+
+
+def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:
+    """Return the datagrams of a direction; None for TCP, and before a run.
+
+    During a run its losses are those of the period so far: what happened at another rate says nothing of this one.
+    """
+    readings = view.readings
+    if readings is None or not readings.plan.workload.is_datagram:
+        return None
+    if view.summary is not None:
+        measured = view.summary.measured[direction]
+        whole = None if measured is None else measured.datagrams
+        return DatagramReading(direction, None if measured is None else measured.packets_s, whole, whole)
+    now = readings.datagrams(direction)
+    period = _current_measurement(view, direction)
+    return now if period is None else replace(now, so_far=period)
+
+
+def _current_measurement(view: CockpitSnapshot, direction: Direction) -> DatagramSummary | None:
+    """Return the datagrams of the current period without its warm-up; None before the first."""
+    interim, readings = view.interim_summary, view.readings
+    if interim is None or readings is None or readings.in_warmup or not interim.periods:
+        return None
+    period = interim.periods[-1]
+    measured: Measurement | None = period.measured[direction]
+    return measured.datagrams if measured is not None and period.settings == readings.settings else None
+
+
+def delay_variation_reading(view: CockpitSnapshot) -> LatencyReading | None:
+    """Return the delay variation of a run of datagrams in its first direction; None for TCP."""
+    if view.readings is None:
+        return None
+    direction = view.readings.settings.direction.flows[0]
+    reading = datagram_reading(view, direction)
+    if reading is None:
+        return None
+    so_far = reading.so_far
+    return LatencyReading(
+        f"delay variation, {direction}",
+        None if so_far is None else so_far.delay_variation,
+        None,
+        None if so_far is None else so_far.rtt_us,
+        "whole run" if view.summary is not None else "since the last change",
+        "RTT of the receiver's reports",
+    )
 
 
 def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:

@@ -1,13 +1,13 @@
-"""CPU, TCP and latency of a run over time, and each session's totals, for plots and tables. Pure."""
+"""CPU, TCP, latency and datagrams of a run over time, and each session's totals, for plots and tables. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final, TypeVar
 
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
-from ...engine.model.samples import Sample
+from ...engine.model.samples import DatagramSample, Sample
 from ...engine.model.workload import Workload
 from ...engine.results.accumulators import SessionSums, latency_counts
 from ...engine.results.counter_sums import add_known, host_percent, hottest_core_percent
@@ -62,6 +62,63 @@ class TcpPoint:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class DatagramPoint:
+    """The datagrams of a direction in an interval, by their receiver.
+
+    Of those that `passed`, which is the rise of the highest number, `lost` had not arrived by its end. Jitter is a
+    mean, and the delay variation the 99th percentile of the interval; None where there was no datagram.
+    """
+
+    at_s: float
+    passed: int
+    lost: int
+    jitter_ms: float | None
+    delay_ms: float | None
+
+    def merge(self, later: "DatagramPoint") -> "DatagramPoint":
+        """Return one point for this one and the next."""
+        return DatagramPoint(
+            later.at_s,
+            self.passed + later.passed,
+            self.lost + later.lost,
+            _largest(self.jitter_ms, later.jitter_ms),
+            _largest(self.delay_ms, later.delay_ms),
+        )
+
+    @property
+    def lost_share(self) -> float | None:
+        """The lost part of those that passed, 0 to 1; None where none did."""
+        return min(self.lost / self.passed, 1.0) if self.passed else None
+
+
+@dataclass(slots=True)
+class SessionDatagrams:
+    """The sums of a UDP session in one direction, by its receiver."""
+
+    passed: int = 0
+    received: int = 0
+    jitter_sum_ns: int = 0
+    jitter_count: int = 0
+
+    def add(self, counts: DatagramSample) -> None:
+        """Add the receiver's counts of an interval."""
+        self.passed += counts.advanced or 0
+        self.received += counts.received or 0
+        self.jitter_sum_ns += counts.jitter_sum_ns or 0
+        self.jitter_count += counts.jitter_count or 0
+
+    @property
+    def lost_percent(self) -> float | None:
+        """The missing ones in percent of those that passed; None before any."""
+        return 100 * max(self.passed - self.received, 0) / self.passed if self.passed else None
+
+    @property
+    def jitter_ns(self) -> float | None:
+        """The mean jitter; None before any."""
+        return self.jitter_sum_ns / self.jitter_count if self.jitter_count else None
+
+
 class Traces:
     """Collects the traces of a run in a bounded amount of memory. Add every admitted sample, in order."""
 
@@ -69,15 +126,23 @@ class Traces:
         self.cpu: dict[End, list[CpuPoint]] = {End.NEAR: [], End.FAR: []}
         self.latency: dict[Direction, list[LatencyPoint]] = {}
         self.tcp: dict[Direction, list[TcpPoint]] = {}
+        self.datagrams: dict[Direction, list[DatagramPoint]] = {}
         self.session_sums = SessionSums()
+        self.session_datagrams: dict[tuple[Direction, int], SessionDatagrams] = {}
 
     def add(self, sample: Sample, workload: Workload, *, is_warmup: bool) -> None:
         """Add a sample; sessions' totals leave the warm-up out."""
         self._add_cpu(sample)
         self._add_latency(sample)
         self._add_tcp(sample, workload)
+        if sample.datagrams:
+            self._add_datagrams(sample)
         if not is_warmup:
             self.session_sums.add(sample, workload)
+            for counts in sample.datagrams:
+                if counts.received is not None:
+                    key = counts.direction, counts.session
+                    self.session_datagrams.setdefault(key, SessionDatagrams()).add(counts)
 
     def _add_cpu(self, sample: Sample) -> None:
         mean, hottest = host_percent(sample.cores or ()), hottest_core_percent(sample.cores or ())
@@ -97,7 +162,8 @@ class Traces:
             parts = [part for part in sample.sessions if part.direction is direction]
             if not parts or sender_of(direction, workload) is not sample.end:
                 continue
-            rtts = [part.rtt_us for part in parts if part.rtt_us is not None]
+            datagrams = [counts for counts in sample.datagrams if counts.direction is direction]
+            rtts = [part.rtt_us for part in (*parts, *datagrams) if part.rtt_us is not None]
             retransmits = cwnd_bytes = None
             for part in parts:
                 retransmits = add_known(retransmits, part.retransmits)
@@ -106,6 +172,37 @@ class Traces:
                 sample.elapsed_ns / SECOND_NS, round(median(rtts)) if rtts else None, retransmits, cwnd_bytes
             )
             _append(self.tcp.setdefault(direction, []), point, TcpPoint.merge)
+
+    def _add_datagrams(self, sample: Sample) -> None:
+        """Add the receiver's counts. What the drain at the end still brought belongs to the last interval."""
+        for direction in Direction.DUPLEX.flows:
+            sums, is_receiver = SessionDatagrams(), False
+            for counts in sample.datagrams:
+                if counts.direction is direction and counts.received is not None:
+                    sums.add(counts)
+                    is_receiver = True
+            if not is_receiver:
+                continue
+            points = self.datagrams.setdefault(direction, [])
+            delays = [counts for counts in sample.delay_variation if counts.direction is direction]
+            summary = summarize_latency(
+                dict(zip(delays[0].buckets, delays[0].counts, strict=True)) if delays else {}
+            )
+            point = DatagramPoint(
+                sample.elapsed_ns / SECOND_NS,
+                sums.passed,
+                max(sums.passed - sums.received, 0),
+                None if sums.jitter_ns is None else sums.jitter_ns / 1e6,
+                None if summary is None else summary.p99_ns / 1e6,
+            )
+            if sample.is_drain and points:
+                points[-1] = replace(points[-1].merge(point), at_s=points[-1].at_s)
+            else:
+                _append(points, point, DatagramPoint.merge)
+
+
+def _largest(first: float | None, second: float | None) -> float | None:
+    return max((value for value in (first, second) if value is not None), default=None)
 
 
 def _mean(first: int | None, second: int | None) -> int | None:

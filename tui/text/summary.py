@@ -3,7 +3,6 @@
 Each row holds cells that are ready to print. Headings, names of rows and styles belong to the printers.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +21,7 @@ from ...engine.results.summary import (
 )
 from ...presets.verdict import Verdict, VerdictCode, judge_period
 from . import numbers
+from .datagram_results import run_losses, udp_text
 
 LATENCY_COLUMNS: Final = ("min", "p50", "p90", "p99", "p99.9", "max")
 ROW_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "total"}
@@ -156,7 +156,7 @@ def rate_rows(summary: Summary, pass_percent: float) -> list[RateRow]:
     rates = {Direction.OUT: expected.out, Direction.IN: expected.in_, Direction.DUPLEX: expected.total}
     return [
         _rate_row(direction, measured, rates[direction], pass_percent)
-        for direction, measured in _directions(summary)
+        for direction, measured in summary.measurements
     ]
 
 
@@ -166,7 +166,7 @@ def transaction_rows(summary: Summary) -> list[TransactionRow]:
         TransactionRow(
             direction, numbers.transaction_number(measured.transactions_s), latency_cells(measured.latency)
         )
-        for direction, measured in _directions(summary)
+        for direction, measured in summary.measurements
         if measured.transactions is not None
     ]
 
@@ -238,9 +238,16 @@ def findings_period(summary: Summary) -> str:
 
 
 def run_facts(summary: Summary) -> list[str]:
-    """Return the amount of payload, the reason for the end, the known values of TCP, and how payload moved."""
+    """Return the amount of payload, the reason for the end, and the known values of TCP or of datagrams."""
     total = summary.measured.total
     amount = [] if total is None else [numbers.payload(total.bytes)]
+    if summary.plan.workload.is_datagram:
+        return [
+            *amount,
+            numbers.reason(summary.end.reason),
+            *run_losses(summary),
+            *filter(None, [udp_text(summary)]),
+        ]
     congestion = numbers.sanitize(summary.tcp.congestion or "")
     mode = "" if summary.plan.workload.is_transactional else mode_text(summary, is_short=True)
     words = [*amount, numbers.reason(summary.end.reason), *_tcp_words(summary.tcp), congestion, mode]
@@ -306,12 +313,6 @@ def share_cell(bit_s: float | None, expected: ExpectedRate | None, pass_percent:
     """Return a rate in percent of the expected rate; a percentage of nothing is a dash."""
     share = numbers.share(bit_s, None if expected is None else expected.bit_s)
     return numbers.UNKNOWN if share is None else numbers.percent(share, mark=pass_percent)
-
-
-def _directions(summary: Summary) -> Sequence[tuple[Direction, Measurement]]:
-    total = summary.measured.total if summary.measured.out and summary.measured.in_ else None
-    parts = {Direction.OUT: summary.measured.out, Direction.IN: summary.measured.in_, Direction.DUPLEX: total}
-    return [(direction, measured) for direction, measured in parts.items() if measured is not None]
 
 
 def _rate_row(

@@ -2,7 +2,8 @@
 
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.samples import CoreTimes, DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval
 from linkgauge.tui.cli.live_line import interval_text
 
@@ -17,3 +18,17 @@ def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "00:01 / 00:10  in ←    1 000 Mb/s  CPU local  40 %, remote   – %  warming up"
     )
+
+
+def test_the_live_line_of_datagrams_shows_their_loss_and_number() -> None:
+    """A loss that is taken back in a later interval is no negative one there."""
+    sent = SessionSample(Direction.IN, 1, 31_250_000)
+    for passed, received, loss in ((25_000, 24_000, "4.00 %"), (1_000, 1_200, "0 %"), (0, 0, "– %")):
+        counts = DatagramSample(Direction.IN, 1, advanced=passed, received=received)
+        sample = Sample(End.NEAR, 3, SECOND_NS, SECOND_NS // 4, (sent,), datagrams=(counts,))
+        near = Sampled(sample, Settings(Direction.IN), warmup=False)
+        plan = Plan(workload=Workload.UDP)
+        text = interval_text(Interval(3, near, None, workload=Workload.UDP), plan).replace(
+            "\N{NO-BREAK SPACE}", " "
+        )
+        assert f"loss {loss:>8}  {received * 4:>9,} packets/s".replace(",", " ") in text

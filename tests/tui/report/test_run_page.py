@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
 
 from ..html_page import VOID, Page
+from ..scripted_run import store_run
 from ..stored_runs import CHANGED, FIRST, LOST, SHORT
 
 
@@ -42,6 +44,33 @@ def test_a_report_has_verdict_numbers_sources_and_plots(world: Any, history_log:
     assert "✓ PASS" in first
     assert "Out 9 379 Mb/s is 99.6 % of 9 415 Mb/s (documented: AIX table 1 (peak))." in first
     assert page.tags.count("svg") == 2
+    assert not [tag for tag in page.open if tag not in VOID]
+
+
+def test_a_report_of_datagrams_has_losses_places_and_delays(world: Any, history_log: RunLog) -> None:
+    """And nothing of TCP; the losses have a plot of their own below the rate."""
+    plan = Plan(Settings(Direction.DUPLEX, 2), Workload.UDP, duration_ns=30 * SECOND_NS)
+    script = world.script_of(world.catalog.find("gbe-fd-1500"), plan)
+    script.lost_share = 0.02
+    script.run_for(40, 9e8)
+    script.drain()
+    script.end()
+    store_run(history_log, "20261122-010203-udp1", script)
+    page = page_of(history_log, "20261122-010203-udp1")
+    text = page.text.replace("\u00a0", " ")
+    for sentence in (
+        "packets/s",
+        "2.00 %",
+        "remote host",
+        "1 472-byte datagrams",
+        "delay p50",
+        "31.0 µs",
+        "% lost",
+        "those at its end included",
+    ):
+        assert sentence in text
+    assert "retransmits" not in text
+    assert "TCP:" not in text
     assert not [tag for tag in page.open if tag not in VOID]
 
 

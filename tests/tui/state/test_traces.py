@@ -6,7 +6,7 @@ import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.state.live_readings import LiveReadings
-from linkgauge.tui.state.traces import CpuPoint, LatencyPoint, TcpPoint, Traces
+from linkgauge.tui.state.traces import CpuPoint, DatagramPoint, LatencyPoint, TcpPoint, Traces
 
 
 def traces_of(world: Any, plan: Plan, intervals: int, *took_ns: int) -> Traces:
@@ -77,3 +77,34 @@ def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
     points = traces_of(world, Plan(duration_ns=None), 3_000).cpu[End.NEAR]
     assert len(points) <= 1_200
     assert points[-1].at_s == 750.0
+
+
+def test_datagrams_are_the_receivers_and_the_drain_belongs_to_the_last_interval(world: Any) -> None:
+    """Whatever comes after the end has no time of its own."""
+    script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(workload=Workload.UDP, warmup_ns=SECOND_NS))
+    script.run_for(8, 9e8)
+    script.lost_share = 0.1
+    script.run_for(8, 9e8)
+    script.drain()
+    script.end()
+    readings = LiveReadings(Plan())
+    while not script.queue.empty():
+        readings.feed(script.queue.get_nowait())
+    assert set(readings.traces.datagrams) == {Direction.OUT}
+    points = readings.traces.datagrams[Direction.OUT]
+    assert len(points) == 16
+    assert [point.lost_share for point in points[:8]] == [0.0] * 8
+    assert points[-1].lost_share == pytest.approx(0.1, rel=0.01)
+    assert points[-1].at_s == 4.0
+    assert len(readings.periods[-1].points[Direction.OUT]) == 16
+    (row,) = readings.session_rows()
+    assert row.lost_percent == pytest.approx(10 * 8 / 12, rel=0.05)
+    assert row.jitter_ns == 31_000
+    assert row.packets_s == pytest.approx(9e8 / 8 / 1_472, rel=0.05)
+
+
+def test_points_of_datagrams_merge_without_losing_a_loss() -> None:
+    """A day has more intervals than a plot has columns."""
+    first, second = DatagramPoint(1.0, 10, 1, 0.5, None), DatagramPoint(2.0, 30, 0, 0.25, 3.0)
+    assert first.merge(second) == DatagramPoint(2.0, 40, 1, 0.5, 3.0)
+    assert DatagramPoint(1.0, 0, 0, None, None).lost_share is None

@@ -15,6 +15,7 @@ from ....engine.results.summary import ProbeSummary, Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ...text import numbers
+from ...text.datagram_results import DELAY_COLUMNS, delay_rows, loss_rows, run_losses, udp_text
 from ...text.plan import core_affinity_text
 from ...text.summary import (
     LATENCY_COLUMNS,
@@ -66,6 +67,11 @@ def summary_parts(
         if summary.measured.total.transactions is not None:
             yield Text()
             yield _transactions(summary)
+        if summary.plan.workload.is_datagram:
+            yield Text()
+            yield _losses(summary)
+            yield Text()
+            yield _delays(summary)
         if summary.probe is not None:
             yield Text()
             yield _probe(summary.probe)
@@ -197,6 +203,23 @@ def _transactions(summary: Summary) -> Padding:
     return _indent(table)
 
 
+def _losses(summary: Summary) -> Padding:
+    columns = ("packets/s", "sent", "lost", "loss", "duplicates", "late", "reordered")
+    table = _NumberTable(*columns, optional=(2, 6))
+    for row in loss_rows(summary):
+        counts = (row.packets_s, row.sent, row.lost, row.loss, row.duplicates, row.late, row.reordered)
+        table.add_row(_row_name(row.direction), *counts)
+    return _indent(table)
+
+
+def _delays(summary: Summary) -> Padding:
+    columns = ("jitter", "max", *(f"delay {name}" if not at else name for at, name in enumerate(DELAY_COLUMNS)))
+    table = _NumberTable(*columns, optional=(4, 6))
+    for row in delay_rows(summary):
+        table.add_row(_row_name(row.direction), row.jitter, row.jitter_max, *row.delays)
+    return _indent(table)
+
+
 def _probe(probe: ProbeSummary) -> Padding:
     table = _NumberTable(*LATENCY_COLUMNS, "tcp rtt", "probes", optional=(8, 7, 1, 3, 5, 4))
     for row in probe_rows(probe):
@@ -224,7 +247,12 @@ def _cpu(summary: Summary) -> Padding:
 
 def _notes(summary: Summary) -> Padding:
     grid = _grid()
-    grid.add_row("tcp", tcp_text(summary))
+    if summary.plan.workload.is_datagram:
+        for text in run_losses(summary):
+            grid.add_row("lost", text)
+        grid.add_row("udp", udp_text(summary))
+    else:
+        grid.add_row("tcp", tcp_text(summary))
     if transfer := transfer_text(summary):
         grid.add_row("RFC 6349", transfer)
     for warning in summary.warnings:

@@ -17,12 +17,13 @@ from ...rendering.big_digits import DigitFont, align_right, big_digits, largest_
 from ...rendering.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
-from ...state.instrument_values import FlowReading
-from ...text import numbers
+from ...state.instrument_values import DatagramReading, FlowReading
+from ...text import datagram_results, numbers
 
 # The higher tick is at nine tenths of the bar: a rate above it still has room.
 _TICK: Final = 0.9
-_RATE_NOTE, _PERCENT_NOTE, _GAP = 13, 10, 2  # cells right of the rate, right of the percentage, between both
+_RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate, and with datagrams, whose jitter is longer
+_PERCENT_NOTE, _GAP = 10, 2  # cells right of the percentage, between both
 _ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
 _LOW_ROWS: Final = 3  # up to this height, large digits leave no rows for text
 _SCALE_FROM: Final = 6  # rows
@@ -115,7 +116,7 @@ class FlowGauge(LineWidget):
         percent, percent_notes = [""] * rows, [Content("")] * rows
         if reading.expected is not None:
             percent = big_digits(align_right(self._percent(), "99.9"), font)
-            room = width - len(rate[0]) - _RATE_NOTE - _GAP - len(percent[0]) - 1
+            room = width - len(rate[0]) - _note_cells(reading) - _GAP - len(percent[0]) - 1
             chip = self._chip(rating, room)
             of = Content.styled(f"of {reading.number(reading.expected.bit_s)}", MUTED)
             percent_notes = _spread([Content.styled("%", "bold"), of, chip], font.rows)
@@ -123,7 +124,7 @@ class FlowGauge(LineWidget):
             Content.assemble(
                 style_digits(left, "$foreground"),
                 " ",
-                rate_note.truncate(_RATE_NOTE, pad=True),
+                rate_note.truncate(_note_cells(reading), pad=True),
                 " " * (_GAP - 1),
                 style_digits(right, RATING_STYLES[rating]),
                 " ",
@@ -203,7 +204,9 @@ class FlowGauge(LineWidget):
         """Return the texts right of the rate: its unit, the rate in another unit or the latency, the error."""
         reading = self._reading
         lines = [Content.styled(reading.scale.unit, "bold")]
-        if reading.response_bits is not None:
+        if reading.datagrams is not None:
+            lines += _datagram_notes(reading.datagrams)
+        elif reading.response_bits is not None:
             lines += [Content.styled(text, MUTED) for text in _percentiles(reading.latency)]
         else:
             lines.append(Content.styled(numbers.rate_with_unit(reading.bit_s, reading.units.other), MUTED))
@@ -231,11 +234,16 @@ def _widest(reading: FlowReading) -> str:
     return reading.number(top, reading.scale.decimals(top)) if top else "000"
 
 
+def _note_cells(reading: FlowReading) -> int:
+    """Return the cells right of the rate."""
+    return _RATE_NOTE if reading.datagrams is None else _DATAGRAM_NOTE
+
+
 def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
     """Return the largest font in which the rate and its percentage, if any, fit in one row, or None."""
     if reading.expected is None:
-        return largest_font(_widest(reading), width - 1 - _RATE_NOTE, rows)
-    return largest_font(_widest(reading) + "99.9", width - 2 - _RATE_NOTE - _GAP - _PERCENT_NOTE, rows)
+        return largest_font(_widest(reading), width - 1 - _note_cells(reading), rows)
+    return largest_font(_widest(reading) + "99.9", width - 2 - _note_cells(reading) - _GAP - _PERCENT_NOTE, rows)
 
 
 def _stacked_font(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
@@ -243,7 +251,7 @@ def _stacked_font(reading: FlowReading, width: int, rows: int) -> DigitFont | No
     if rows < _STACKED_ROWS:
         return None
     each = rows if reading.expected is None else (rows - 1) // 2
-    font = largest_font(_widest(reading), width - 1 - _RATE_NOTE, each)
+    font = largest_font(_widest(reading), width - 1 - _note_cells(reading), each)
     if reading.expected is not None and font is not None:
         percent = largest_font("99.9", width - 1 - _PERCENT_NOTE, font.rows)
         font = min(font, percent, key=lambda font: font.rows) if percent is not None else None
@@ -263,6 +271,17 @@ def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
     """Return the median and the 99th percentile of latency."""
     p50, p99 = (latency.p50_ns, latency.p99_ns) if latency else (None, None)
     return f"p50 {numbers.latency(p50)}", f"p99 {numbers.latency(p99)}"
+
+
+def _datagram_notes(reading: DatagramReading) -> list[Content]:
+    """Return the loss and the jitter, which matter as much as the rate."""
+    percent = reading.loss_percent
+    style = MUTED if not percent else "bold $text-warning"
+    jitter = datagram_results.time(reading.jitter_ns)
+    return [
+        Content.styled(f"loss {datagram_results.loss_percent(percent)}", style),
+        Content.styled(f"jitter {jitter}", MUTED),
+    ]
 
 
 def _source(expected: ExpectedRate | None, width: int, *, has_periods: bool) -> Content:

@@ -12,10 +12,16 @@ from ....engine.model.plan import Direction, End
 from ....engine.results.summary import CpuSummary
 from ...rendering.styles import KEY, MUTED
 from ...state.instrument_values import CpuReading, FlowReading, Phase
-from ...state.live_readings import CockpitSnapshot, latency_reading
+from ...state.live_readings import (
+    CockpitSnapshot,
+    datagram_reading,
+    delay_variation_reading,
+    latency_reading,
+)
 from ...text import numbers
 from ...text.summary import response_bits_of
 from .cpu_panel import CpuPanel
+from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
 from .run_plot import RunPlot
@@ -146,7 +152,9 @@ class Instruments(Container):
         self.set_class(running and view.problem is None, "-running")
         rows = readings.session_rows() if readings else ()
         response_bits = response_bits_of(readings.plan if readings else view.plan)
-        self.query_one(SessionTable).show(rows, readings.retransmits() if readings else None, response_bits)
+        is_datagram = (readings.plan if readings else view.plan).workload.is_datagram
+        retransmits = readings.retransmits() if readings and not is_datagram else None
+        self.query_one(SessionTable).show(rows, retransmits, response_bits, is_datagram=is_datagram)
         self.query_one(VerdictPanel).show(view)
         self._show_events(view)
 
@@ -160,7 +168,10 @@ class Instruments(Container):
 
     def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
         """Show a gauge for each direction of the run; for both directions, also one for their total."""
-        readings = {flow: replace(_flow(view, flow), units=view.units) for flow in (*direction.flows, direction)}
+        readings = {
+            flow: replace(_flow(view, flow), units=view.units, datagrams=datagram_reading(view, flow))
+            for flow in (*direction.flows, direction)
+        }
         if (
             direction is Direction.DUPLEX
         ):  # both with digits of one size, and bars of one scale, and all in one unit
@@ -223,7 +234,7 @@ def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
 
 
 class PlotArea(Container):
-    """Shows the plot and the latency of the run, or a problem with its remedies, or the first steps."""
+    """Shows the plot with the latency or the datagrams of a run, or a problem, or the first steps."""
 
     DEFAULT_CSS = """
     PlotArea > #notice {
@@ -243,6 +254,7 @@ class PlotArea(Container):
         """Lay out the plots and the notice, which takes their place."""
         yield LatencyBars()
         yield RunPlot()
+        yield DatagramPanel()
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
@@ -252,11 +264,7 @@ class PlotArea(Container):
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
         plot.display = view.readings is not None and view.problem is None
         notice.display = not plot.display
-        bars = self.query_one(LatencyBars)
-        reading = latency_reading(view) if plot.display else None
-        bars.display = reading is not None
-        if reading is not None:
-            bars.show(reading, view.readings)
+        self._show_beside_plot(view, has_plot=plot.display)
         if plot.display:
             plot.show(view)
             return
@@ -270,6 +278,23 @@ class PlotArea(Container):
         notice.set_class(view.problem is not None, "-problem")
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
         notice.query_one(Static).update(text)
+
+    def _show_beside_plot(self, view: CockpitSnapshot, *, has_plot: bool) -> None:
+        """Show latency, or datagrams, with the distribution of their delays where there is room for both."""
+        panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
+        readings = view.readings
+        panel.display = has_plot and readings is not None and readings.plan.workload.is_datagram
+        if panel.display and readings is not None:
+            flows = readings.settings.direction.flows
+            known = (datagram_reading(view, flow) for flow in flows)
+            panel.show([reading for reading in known if reading is not None])
+        if not panel.display:
+            reading = latency_reading(view) if has_plot else None
+        else:
+            reading = delay_variation_reading(view) if self.screen.has_class("-huge") else None
+        bars.display = reading is not None
+        if reading is not None:
+            bars.show(reading, view.readings)
 
     def on_resize(self) -> None:
         """Show the text for the new size."""

@@ -136,8 +136,8 @@ def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height:
 def _notes(reading: LatencyReading, width: int) -> list[Content]:
     """Return the RTT as TCP measures it, and an explanation of the ticks."""
     rtt = numbers.round_trip(reading.rtt_us)
-    tcp = f"RTT as TCP measures it {rtt}"
-    lines = [Content.styled(tcp if len(tcp) <= width else f"TCP RTT {rtt}", MUTED)]
+    named = f"{reading.rtt_name} {rtt}"
+    lines = [Content.styled(named if len(named) <= width else f"RTT {rtt}", MUTED)]
     if reading.idle is None:
         return lines
     idle = Content.styled(f"┃ idle {numbers.latency(reading.idle.p50_ns)}", MUTED)

@@ -1,4 +1,4 @@
-"""The plot of a run: throughput, RTT, retransmits or cwnd over time, or bytes in flight and their windows."""
+"""The plot of a run: throughput, values of TCP or of datagrams over time, or bytes in flight and their windows."""
 
 from itertools import islice
 from math import ceil
@@ -7,16 +7,19 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.plan import SECOND_NS
+from ....engine.model.workload import Workload
 from ...rendering.canvas import GUTTER, base_axis, time_labels
 from ...rendering.styled_lines import LineWidget, first_fit, join_fit
-from ...state.instrument_values import PlotContent, PlotPeriod
+from ...state.instrument_values import PlotContent, PlotPeriod, plot_contents
 from ...state.live_readings import CockpitSnapshot
+from .loss_strip import loss_strip
 from .rate_plot import RatePlot
-from .tcp_plot import TcpPlot
+from .trace_plot import TracePlot
 from .window_bars import WINDOW_TITLES, window_lines
 
 # Lengths of the time axis of a run without a duration: a full axis grows to the next one.
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
+_ROWS_FOR_EACH_STRIP: Final = 4  # lines of the plot that each line of losses may cost one of
 _REDRAW_NS: Final = SECOND_NS // 2  # less often than the gauges: this is the largest instrument to paint
 
 
@@ -50,32 +53,40 @@ class RunPlot(LineWidget):
 
     def show_next_content(self) -> None:
         """Show the next content; after the last, the first."""
-        contents = list(PlotContent)
-        self._content = contents[(contents.index(self._content) + 1) % len(contents)]
+        contents = self._contents()
+        at = contents.index(self._content) if self._content in contents else 0
+        self._content = contents[(at + 1) % len(contents)]
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
         """Return the plot with its axes, or nothing if there is no room."""
         if self._view is None:
             return []
-        content = self._content
+        contents = self._contents()
+        content = self._content if self._content in contents else contents[0]
         if content is PlotContent.WINDOWS:
             self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
             return window_lines(self._view.windows, width, height)
-        plot = RatePlot(self._view) if content is PlotContent.THROUGHPUT else TcpPlot(self._view, content)
+        plot = RatePlot(self._view) if content is PlotContent.THROUGHPUT else TracePlot(self._view, content)
         self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:
             return []
         span_s = self._span_s()
         has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
-        rows, room = height - 1, width - GUTTER
+        strip = loss_strip(self._view, span_s, width - GUTTER, most=(height - 1) // _ROWS_FOR_EACH_STRIP)
+        rows, room = height - 1 - len(strip), width - GUTTER
         top = self._tops[content] = plot.top(self._tops.get(content, 0.0), rows)
         canvas = plot.draw(room, rows, top, span_s, has_colours=has_colours)
         left = plot.value_axis(rows, top)
         lines = [axis + line for axis, line in zip(left, canvas.lines(), strict=True)]
-        return [*lines, base_axis(room, self._axis_labels(plot, span_s, room))]
+        return [*lines, *strip, base_axis(room, self._axis_labels(plot, span_s, room))]
 
-    def _axis_labels(self, plot: RatePlot | TcpPlot, span_s: float, room: int) -> list[tuple[int, str]]:
+    def _contents(self) -> tuple[PlotContent, ...]:
+        """Return the contents of the run's workload."""
+        readings = self._view.readings if self._view else None
+        return plot_contents(Workload.STREAM if readings is None else readings.plan.workload)
+
+    def _axis_labels(self, plot: RatePlot | TracePlot, span_s: float, room: int) -> list[tuple[int, str]]:
         """Return the labels of the time axis, and before them the plot's name where no border shows its title."""
         labels = time_labels(span_s, room)
         if self.styles.border_top[0]:

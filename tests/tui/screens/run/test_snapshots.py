@@ -65,6 +65,53 @@ def test_running_transactions(snap_compare: Any, world: Any, size: tuple[int, in
     assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, _emit_transactions, ends=False))
 
 
+UDP = Plan(Settings(), Workload.UDP, duration_ns=30 * SECOND_NS)
+
+
+def _emit_losses(script: Any) -> None:
+    script.run_for(16, 957e6)
+    for share in (0.0008, 0.004, 0.03, 0.12, 0.4):
+        script.lost_share = share
+        script.run_for(2, 957e6 * (1 - share))
+        script.lost_share = 0.0
+        script.run_for(6, 957e6)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_running_udp(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Loss, packets a second, jitter and delays beside the plot, and below it when datagrams were lost."""
+    app = world.app("gbe-fd-1500", FAR, UDP)
+    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, _emit_losses, ends=False))
+
+
+@BOTH_SIZES
+def test_running_udp_duplex(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Two directions have a column and a strip each; a change of the rate begins their counts again."""
+    plan = Plan(Settings(Direction.DUPLEX, 3, datagram_bytes=512), Workload.UDP, duration_ns=30 * SECOND_NS)
+
+    def emit(script: Any) -> None:
+        script.run_for(20, 200e6)
+        script.change_settings(script.settings.with_changes(rate_bit_s=500_000_000))
+        script.lost_share = 0.002
+        script.run_for(40, 498e6)
+
+    app = world.app("gbe-fd-1500", FAR, plan)
+    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, emit, ends=False))
+
+
+@BOTH_SIZES
+def test_finished_udp(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """The losses of the whole run, and where they were."""
+
+    def emit(script: Any) -> None:
+        _emit_losses(script)
+        script.drain()
+        script.end()
+
+    app = world.app("gbe-fd-1500", FAR, UDP)
+    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, emit))
+
+
 @BOTH_SIZES
 def test_finished_pass(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The run took its whole duration at the expected rate."""

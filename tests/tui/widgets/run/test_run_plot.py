@@ -3,6 +3,7 @@
 from typing import Any
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.widgets.run.run_plot import RunPlot
 
 
@@ -52,3 +53,19 @@ async def test_a_plot_without_values_says_so(world: Any) -> None:
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("space", "v")
         assert "no values from the kernel yet" in cockpit.text()
+
+
+async def test_the_plots_of_datagrams_are_loss_jitter_delay_and_rtt(world: Any) -> None:
+    """TCP's own values have no plot there; the strip of losses stays below each."""
+    plan = Plan(workload=Workload.UDP, duration_ns=30 * SECOND_NS)
+    async with world.cockpit((120, 40), plan=plan) as cockpit:
+        await cockpit.press("space")
+        world.script.lost_share = 0.02
+        world.script.run_for(40, 9e8)
+        await cockpit.settle()
+        titles: list[str] = []
+        for _ in range(6):
+            titles.append(title_and_axis(cockpit)[0].split(",")[0])
+            assert "loss ▄▄▄" in cockpit.text()
+            await cockpit.press("v")
+        assert titles == ["throughput", "lost datagrams", "jitter", "delay variation", "RTT", "throughput"]

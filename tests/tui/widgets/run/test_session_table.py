@@ -39,3 +39,16 @@ async def test_a_round_trip_of_microseconds_is_not_zero(world: Any) -> None:
         assert "3.00 µs" in text
         assert "22.1 ms" in text
         assert "0.00 ms" not in text
+
+
+async def test_sessions_of_datagrams_have_loss_jitter_and_packets(world: Any) -> None:
+    """In place of what only TCP has; unknown is a dash."""
+    async with world.cockpit((120, 40)) as cockpit:
+        table = cockpit.app.cockpit.query_one(SessionTable)
+        known = SessionRow(Direction.OUT, 1, 1e9, 212, None, None, 0.25, 31_000.0, 84_918.0)
+        table.show((known, SessionRow(Direction.OUT, 2, None, None, None, None)), None, is_datagram=True)
+        await cockpit.settle()
+        lines = [" ".join(line.split()) for line in cockpit.text().splitlines()]
+        assert any("# Mb/s loss jitter packets/s" in line for line in lines)
+        assert any("1 1 000 0.25 % 31.0 µs 84 918" in line for line in lines)
+        assert any("2 – – % – –" in line for line in lines)

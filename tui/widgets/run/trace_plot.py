@@ -1,4 +1,4 @@
-"""TCP over time, as the senders' kernels report it: RTT, retransmits, congestion window."""
+"""Values over time beside the rate: RTT, retransmits and cwnd of TCP; loss, jitter and delay variation of UDP."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,12 @@ from typing import Final
 
 from textual.content import Content
 
+from ....engine.model.plan import Direction
 from ...rendering.canvas import Canvas, nice_above, ticks, value_axis
 from ...rendering.styles import DIRECTION_STYLES, MUTED
 from ...state.instrument_values import PlotContent
 from ...state.live_readings import CockpitSnapshot
-from ...state.traces import TcpPoint
+from ...state.traces import DatagramPoint, TcpPoint
 from ...text import numbers
 from .rate_plot import draw_periods
 
@@ -20,9 +21,18 @@ _TITLES: Final = {
     PlotContent.RTT: ("RTT, ms, median of all sessions", "RTT, ms"),
     PlotContent.RETRANSMITS: ("retransmits per second, all sessions", "retransmits per second", "retransmits/s"),
     PlotContent.CWND: ("congestion window, KiB, sum of all sessions", "cwnd, KiB"),
+    PlotContent.LOSS: ("lost datagrams, % of each interval", "loss, %"),
+    PlotContent.JITTER: ("jitter, ms, mean of each interval (RFC 3550)", "jitter, ms"),
+    PlotContent.DELAY_VARIATION: (
+        "delay variation, ms, p99 of each interval (RFC 5481)",
+        "delay variation, ms",
+        "delay, ms",
+    ),
 }
+_OF_DATAGRAMS: Final = frozenset({PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION})
 _ARROW_EVERY: Final = 22  # cells
 _NOTHING: Final = "no values from the kernel yet"
+_NO_DATAGRAMS: Final = "no datagrams yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +43,13 @@ class _Value:
     value: float | None
 
 
-class TcpPlot:
+class TracePlot:
     """Draws one content of a snapshot as a line for each direction."""
 
     def __init__(self, view: CockpitSnapshot, content: PlotContent) -> None:
         self._content = content
         self._periods = view.readings.periods if view.readings else []
-        traces = view.readings.traces.tcp if view.readings else {}
-        self._lines = {flow: _values(points, content) for flow, points in sorted(traces.items()) if points}
+        self._lines = _lines(view, content)
 
     def titles(self) -> Iterator[Content]:
         """Yield titles from the longest to the shortest."""
@@ -87,7 +96,8 @@ class TcpPlot:
                     if x in path:
                         canvas.put(x, path[x], numbers.arrow(flow), f"bold {DIRECTION_STYLES[flow]}")
         if not any(each.value is not None for line in self._lines.values() for each in line):
-            canvas.write(max((width - len(_NOTHING)) // 2, 0), rows // 2, _NOTHING, MUTED)
+            text = _NO_DATAGRAMS if self._content in _OF_DATAGRAMS else _NOTHING
+            canvas.write(max((width - len(text)) // 2, 0), rows // 2, text, MUTED)
         draw_periods(canvas, self._periods, span_s, self._mean_text)
         return canvas
 
@@ -105,6 +115,30 @@ class TcpPlot:
             if values:
                 texts.append(f"{numbers.arrow(flow)}{_text(fmean(values))}")
         return texts[0][1:] if len(texts) == 1 else " ".join(texts)
+
+
+def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[_Value]]:
+    """Return the values of each direction that has points."""
+    if view.readings is None:
+        return {}
+    traces = view.readings.traces
+    if content in _OF_DATAGRAMS:
+        return {
+            flow: _datagram_values(points, content) for flow, points in sorted(traces.datagrams.items()) if points
+        }
+    return {flow: _values(points, content) for flow, points in sorted(traces.tcp.items()) if points}
+
+
+def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> list[_Value]:
+    """Return the values of points: percent or milliseconds."""
+    if content is PlotContent.LOSS:
+        shares = [point.lost_share for point in points]
+        values = [None if share is None else 100 * share for share in shares]
+    elif content is PlotContent.JITTER:
+        values = [point.jitter_ms for point in points]
+    else:
+        values = [point.delay_ms for point in points]
+    return [_Value(point.at_s, value) for point, value in zip(points, values, strict=True)]
 
 
 def _values(points: Sequence[TcpPoint], content: PlotContent) -> list[_Value]:

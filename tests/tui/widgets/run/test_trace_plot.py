@@ -10,20 +10,20 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.state.instrument_values import Phase, PlotContent, PlotPeriod
 from linkgauge.tui.state.live_readings import CockpitSnapshot, LiveReadings
 from linkgauge.tui.state.traces import TcpPoint
-from linkgauge.tui.widgets.run.tcp_plot import TcpPlot
+from linkgauge.tui.widgets.run.trace_plot import TracePlot
 
 
-def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TcpPlot:
+def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TracePlot:
     """Return the plot of points by direction."""
     plan = Plan(Settings(Direction.DUPLEX))
     readings = LiveReadings(plan)
     readings.periods = [PlotPeriod(0.0, plan.settings, Expectation())]
     readings.traces.tcp = {Direction(name): points for name, points in lines.items()}
     preset = load_catalog().find("loopback")
-    return TcpPlot(CockpitSnapshot(Phase.RUNNING, preset, plan, LOOPBACK, readings=readings), content)
+    return TracePlot(CockpitSnapshot(Phase.RUNNING, preset, plan, LOOPBACK, readings=readings), content)
 
 
-def drawn(plot: TcpPlot, width: int = 40, rows: int = 8, span_s: float = 10.0) -> list[str]:
+def drawn(plot: TracePlot, width: int = 40, rows: int = 8, span_s: float = 10.0) -> list[str]:
     """Return the rows of a plot."""
     return [line.plain for line in plot.draw(width, rows, plot.top(0.0, rows), span_s, has_colours=True).lines()]
 
