@@ -16,9 +16,10 @@ from ...engine.model.samples import CoreTimes
 from ...engine.results.accumulators import RecentSamples, SampleSum
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
+from ...engine.results.udp.datagram_sums import DatagramSum
 from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose
-from .evidence import CoreLoad, EndEvidence, Evidence, FlowEvidence, LinkEvidence
+from .evidence import CoreLoad, DatagramEvidence, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
 
 RECENT_NS: Final = 3 * SECOND_NS
@@ -159,7 +160,29 @@ class EvidenceCollector:
             window_scaling=sender.window_scaling if sender else None,
             send_window_bytes=sender.window_granted_bytes if sender else None,
             receive_window_bytes=receiver.window_granted_bytes if receiver else None,
+            datagrams=_datagram_evidence(received.datagrams, flow),
         )
+
+
+def _datagram_evidence(sums: DatagramSum | None, flow: Direction) -> DatagramEvidence | None:
+    """Return the evidence of a direction's datagrams; None for TCP, and where no receiver has reported any."""
+    whole = None if sums is None else sums.summary
+    if sums is None or whole is None or whole.lost is None:
+        return None
+    pattern, period_ns = sums.loss_pattern(flow)
+    return DatagramEvidence(
+        sent=whole.lost + (whole.received or 0),
+        lost=whole.lost,
+        causes=sums.loss_causes(flow),
+        bursts=whole.bursts,
+        longest_burst=whole.longest_burst,
+        pattern=pattern,
+        period_ns=period_ns,
+        datagram_bytes=whole.datagram_bytes,
+        skipped=whole.skipped,
+        asked_bit_s=whole.asked_bit_s,
+        buffer_bytes=sums.smallest_buffer_bytes,
+    )
 
 
 def _measured_ns(sums: SampleSum, settings: Settings) -> int:

@@ -22,10 +22,11 @@ from ...model.workload import Workload
 from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
 from ..summary import DatagramMode, DatagramSummary, LossByHost
 from .loss_location import LossCauses, LossCounts, locate_losses
+from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
 
 _SUMMED: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "cumulative")
 _PEAKS: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.kind == "peak")
-_SETTINGS: Final = ("datagram_bytes", "is_grouped", "sent_tos", "received_tos")
+_SETTINGS: Final = ("datagram_bytes", "is_grouped", "sent_tos", "received_tos", "receive_buffer_bytes")
 _TIMES: Final = ("rtt_us", "return_delay_us")
 _TIME_BITS: Final = 8  # within 0.4 %
 _MOST_VALUES: Final = 16  # of a setting: a far end that reports others all the time does not fill the memory
@@ -59,12 +60,19 @@ class _FlowSum:
     drops: dict[End, HostDrops] = field(default_factory=dict[End, HostDrops])
     span_ns: int = 0
     tails: tuple[int, ...] = ()
+    series: LossSeries = field(default_factory=LossSeries)
 
     def add_host(self, sample: Sample) -> None:
         """Add what the host of an end dropped meanwhile."""
         self.add_drops(sample.end, sample.drops)
         if any(counts.received is not None for counts in sample.datagrams):
             self.span_ns += sample.interval_ns
+
+    def add_losses(self, sample: Sample, parts: Iterable[DatagramSample]) -> None:
+        """Add an interval of the receiver to the pattern of the losses."""
+        gaps = sum_known(counts.gaps for counts in parts)
+        if gaps is not None and not sample.is_drain:
+            self.series.add(gaps, sample.elapsed_ns, sample.interval_ns)
 
     def add_drops(self, end: End, drops: HostDrops | None) -> None:
         whole = add_host_drops(self.drops.get(end), drops)
@@ -100,6 +108,7 @@ class _FlowSum:
         for end, drops in other.drops.items():
             self.add_drops(end, drops)
         self.span_ns += other.span_ns
+        self.series.extend(other.series)
 
     def _add_setting(self, name: str, value: int) -> None:
         values = self.settings.setdefault(name, set())
@@ -151,6 +160,7 @@ class DatagramSum:
         parts = [counts for counts in sample.datagrams if counts.direction is flow]
         if parts:
             self._flows.setdefault(flow, _FlowSum()).add_host(sample)
+            self._flows[flow].add_losses(sample, parts)
             for counts in parts:
                 self._flows[flow].add(counts)
                 if not sample.is_drain:
@@ -183,10 +193,24 @@ class DatagramSum:
         """Return the largest value of a counter such as `extent`; None where nobody reported it."""
         return max((part.peaks[name] for part in self._flows.values() if name in part.peaks), default=None)
 
-    def loss_places(self, flow: Direction) -> LossCauses:
+    def loss_causes(self, flow: Direction) -> LossCauses:
         """Return where the losses of a single direction happened, in the order of their way."""
         part = self._flows.get(flow)
         return LossCauses() if part is None else part.locate_losses(_sender(flow))
+
+    def loss_pattern(self, flow: Direction) -> tuple[LossPattern | None, int | None]:
+        """Return the pattern of a direction's losses, and the time between losses that come regularly."""
+        part = self._flows.get(flow)
+        if part is None or not part.lost:
+            return None, None
+        share = part.lost / max(1, part.lost + part.counters.get("received", 0))
+        pattern = find_loss_pattern(part.lost, part.bursts or 0, share, part.series)
+        return pattern, part.series.period_ns if pattern == "periodic" else None
+
+    @property
+    def smallest_buffer_bytes(self) -> int | None:
+        """The smallest buffer of a receiver's socket; None where nobody reported it."""
+        return min(self._values("receive_buffer_bytes"), default=None)
 
     def median_us(self, name: str) -> int | None:
         """Return the median of a time such as `rtt_us`; None where nobody reported it."""
@@ -258,7 +282,7 @@ class DatagramSum:
     def _lost_at(self) -> LossByHost | None:
         if self.lost is None:
             return None
-        places = {flow: self.loss_places(flow) for flow in self._flows}
+        places = {flow: self.loss_causes(flow) for flow in self._flows}
         near, far = (_sum_all(part.of_end(end, _sender(flow)) for flow, part in places.items()) for end in End)
         return LossByHost(near, far, _sum_all(part.network for part in places.values()))
 
