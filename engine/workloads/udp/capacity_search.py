@@ -65,8 +65,8 @@ class CapacitySearch:
         if not 0 < span_ns <= _MAX_SPAN_NS:  # the other host's clock is not believed
             return self.rate_bit_s
         received = max(0, feedback.received - last.received)
-        lost = feedback.advanced - last.advanced - received
-        self._step(Trial(received, lost, feedback.delay_ns, rtt_ns, span_ns))
+        sent = max(0, feedback.advanced - last.advanced)  # the other host's counts are not believed either
+        self._step(Trial(received, sent - received, feedback.delay_ns, rtt_ns, span_ns))
         return self.rate_bit_s
 
     def _step(self, trial: Trial) -> None:

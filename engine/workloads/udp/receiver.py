@@ -18,6 +18,7 @@ from .session import NO_WAIT, RECEIVE_BYTES, DatagramSession
 from .socket_options import IP_TOS, IPV6_TCLASS, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
 
 _HEADER_BYTES: Final = PAYLOAD_HEADER.size
+_CLOCK_SPAN_NS: Final = 20_000  # for three readings of clocks
 _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
 _TIMESPEC: Final = struct.Struct("@qq")
 _INT: Final = struct.Struct("@i")
@@ -46,6 +47,7 @@ class DatagramReceiver(DatagramSession):
         self._newest_stamp_ns = self._newest_received_ns = 0
         self._delay_sum_ns = self._delay_count = 0
         self._serial = 0
+        self._gaps = self._gap_longest = 0
         # A refresh comes twice in an interval: each stores the peak of two, so that none is missed between samples.
         self._last_extent = self._last_jitter_ns = 0
         self._drops_at_start = socket_options.read_socket_drops(sock)
@@ -66,7 +68,9 @@ class DatagramReceiver(DatagramSession):
         """Note how far the clock of the kernel's stamps is from the monotonic one, which no adjustment steps."""
         before_ns = time.monotonic_ns()
         wall_ns = time.time_ns()
-        self._clock_offset_ns = wall_ns - (before_ns + time.monotonic_ns()) // 2
+        span_ns = time.monotonic_ns() - before_ns
+        if span_ns < _CLOCK_SPAN_NS or not self._clock_offset_ns:  # otherwise this thread was held up in between
+            self._clock_offset_ns = wall_ns - before_ns - span_ns // 2
 
     def refresh(self) -> None:
         """Store every counter."""
@@ -84,8 +88,11 @@ class DatagramReceiver(DatagramSession):
         self._put("extent", max(extent, self._last_extent))
         self._put("jitter_max_ns", max(jitter_ns, self._last_jitter_ns))
         self._last_extent, self._last_jitter_ns = extent, jitter_ns
-        self._put("gaps", tracker.gaps)
-        self._put("gap_longest", tracker.gap_longest)
+        gaps, longest = tracker.take_bursts()
+        self._gaps = max(self._gaps, gaps)  # a counter that falls would be counted again when it rises
+        self._gap_longest = max(self._gap_longest, longest)
+        self._put("gaps", self._gaps)
+        self._put("gap_longest", self._gap_longest)
         self._put("socket_dropped", self._socket_dropped())
         self._put("invalid", self._invalid + tracker.invalid)
         self._put("jitter_sum_ns", jitter.sum_ns)
@@ -149,15 +156,16 @@ class DatagramReceiver(DatagramSession):
         count = -(-size // segment)
         self._packets += 1
         new = self._tracker.add(first) if count == 1 else self._count_numbers(first, count, size, segment)
+        if not new:  # the delay of a datagram is that of its first copy
+            return
         delay_ns = self._delay.add(stamp_ns, received_ns)
-        self._words[self._latency_at + bucket_of(delay_ns)] += count
+        self._words[self._latency_at + bucket_of(delay_ns)] += new
         self._jitter.add(stamp_ns, received_ns)
         self._delay_sum_ns += delay_ns
         self._delay_count += 1
         self._newest_stamp_ns, self._newest_received_ns = stamp_ns, received_ns
-        if new:
-            self._received_bytes += new * segment
-            self._words[self._bytes_at] = self._earlier_bytes + self._received_bytes
+        self._received_bytes += new * segment
+        self._words[self._bytes_at] = self._earlier_bytes + self._received_bytes
 
     def _count_numbers(self, first: int, count: int, size: int, segment: int) -> int:
         """Count the numbers of a group; return how many of them are new."""

@@ -123,6 +123,7 @@ class DatagramSender(DatagramSession):
                 pacer.change(now_ns, paced_bit_s, group.datagram_bytes)
             if now_ns - self._feedback_ns > _SILENCE_NS:
                 time.sleep(_PAUSE_S)
+                pacer.change(clock(), paced_bit_s, group.datagram_bytes)  # nothing is due from the pause
                 continue
             count = pacer.take(now_ns, group.count)
             if not count:

@@ -5,7 +5,8 @@ of the datagram that jumped over it. Datagrams in order cost two additions for a
 for those out of order only, and it is bounded whatever arrives.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from operator import itemgetter
 from typing import Final
 
 WINDOW: Final = 1 << 20  # numbers below the highest one in which a datagram that arrives late is still counted
@@ -40,8 +41,8 @@ class SequenceTracker:
         "_floor",
         "_head",
         "_last",
-        "_longest",
         "_ranges",
+        "_settled",
         "_streak_start",
         "advanced",
         "duplicates",
@@ -63,7 +64,7 @@ class SequenceTracker:
         self._head = 0  # the ranges before it are final
         self._floor = 0  # numbers below it are final
         self._final_gaps = self._final_longest = 0
-        self._longest: int | None = 0  # of the ranges that are not final; None: must be computed
+        self._settled = 0, 0  # the positions of arrival at the last two calls of `take_bursts`
         # The last three arrivals before the datagrams in order that came since position `_streak_start`.
         self._last = (-1,) * _RUN
         self._streak_start = 0
@@ -81,10 +82,7 @@ class SequenceTracker:
     @property
     def gap_longest(self) -> int:
         """The longest burst of loss as it stands, in datagrams."""
-        if self._longest is None:
-            # Rare: only after the longest one was filled. Costs about 4 ms with the most ranges, so read it seldom.
-            self._longest = max((stop - start for start, stop, _ in self._ranges[self._head :]), default=0)
-        return max(self._final_longest, self._longest)
+        return max([self._final_longest, *(stop - start for start, stop, _ in self._ranges[self._head :])])
 
     def add(self, number: int) -> int:
         """Count one datagram; return 1 if it is a new one, else 0."""
@@ -111,6 +109,20 @@ class SequenceTracker:
         peak, self._extent_peak = self._extent_peak, 0
         return peak
 
+    def take_bursts(self) -> tuple[int, int]:
+        """Return how many bursts of loss were there at the last call already, and the longest of the new ones.
+
+        Younger ones may yet be closed by datagrams that come out of order. Another thread may call it.
+        """
+        before, since = self._settled
+        self._settled = since, self.received
+        count = self._final_gaps
+        ranges = self._ranges[self._head :]  # at once: the list may change meanwhile
+        first = bisect_left(ranges, before, key=itemgetter(2))
+        behind = bisect_left(ranges, since, key=itemgetter(2))
+        longest = max([self._final_longest, *(stop - start for start, stop, _ in ranges[first:behind])])
+        return count + behind, longest
+
     def _jump(self, first: int, count: int) -> int:
         """Count datagrams that leave a gap behind those that arrived before."""
         self._streak_start = self.received
@@ -118,8 +130,6 @@ class SequenceTracker:
             self.invalid += count
             return 0
         self._ranges.append((self.advanced, first, self.received))
-        if self._longest is not None:
-            self._longest = max(self._longest, first - self.advanced)
         self.advanced = first + count
         self.received += count
         self._finalize()
@@ -146,8 +156,6 @@ class SequenceTracker:
             recovered += high - low
             self._count_reordered(high - low, jump)
             self._remember(high - low, high)
-            if stop - start == self._longest:
-                self._longest = None
             rest = [part for part in ((start, low, jump), (high, stop, jump)) if part[0] < part[1]]
             ranges[index : index + 1] = rest
             index += len(rest)

@@ -1,7 +1,7 @@
 """The search for a capacity: its phases, fed with the feedback of a receiver behind a link that is simulated."""
 
 import pytest
-from linkgauge.engine.model.plan import Settings
+from linkgauge.engine.model.plan import MAX_RATE_BIT_S, Settings
 from linkgauge.engine.protocol.datagrams import Feedback
 from linkgauge.engine.workloads.udp.capacity_search import CapacitySearch, SearchPhase
 
@@ -86,3 +86,11 @@ def test_a_link_that_brings_nothing_ends_without_a_result() -> None:
     run_search(search, Link(0), 20)
     assert search.phase is SearchPhase.DONE
     assert search.loss_free_bit_s is None
+
+
+def test_counts_of_the_other_host_that_fall_end_no_session() -> None:
+    """Whatever it reports, the search goes on within its bounds."""
+    search = CapacitySearch(SETTINGS, SIZE, 0.001)
+    for serial, (advanced, received) in enumerate([(50, 50), (10, 60), (0, 0), (9, 2**61), (2**61, 5)] * 10, 1):
+        search.take(Feedback(serial, 1, 0, serial * SPAN_NS, advanced, received, 0, 0, 0), 0)
+    assert 100_000 <= search.rate_bit_s <= MAX_RATE_BIT_S

@@ -6,6 +6,8 @@ import socket
 import time
 
 import pytest
+from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM
+from linkgauge.engine.model.latency_histogram import diff_histograms
 from linkgauge.engine.model.plan import Direction, Mode, Settings
 from linkgauge.engine.protocol.datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
 from linkgauge.engine.workloads.udp import socket_options
@@ -127,4 +129,37 @@ async def test_the_buffer_holds_50_ms_of_the_rate() -> None:
     granted = pair.receiver and socket_options.set_up_receiver(pair.receiving_socket, Mode.RATE, settings)
     assert granted
     assert pair.known("receiver", "receive_buffer_bytes") == granted
+    pair.close()
+
+
+@pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
+async def test_copies_have_no_delay(mode: Mode) -> None:
+    """The first copy of a datagram has come by then (RFC 5560): only its delay counts."""
+    pair = DatagramPair(SETTINGS, mode, has_sender=False)
+    pair.start()
+    first = [payload(number) for number in range(20)]
+    for datagram in first:
+        pair.sending_socket.send(datagram)
+    await pair.until(lambda: pair.known("receiver", "received") == 20)
+    await asyncio.sleep(0.05)
+    for datagram in first:
+        pair.sending_socket.send(datagram)
+    await pair.until(lambda: pair.known("receiver", "duplicates") == 20)
+    counts = diff_histograms(EMPTY_HISTOGRAM, pair.counters.read_latency(Direction.IN, 1))
+    assert sum(counts.values()) == 20
+    assert pair.count("receiver", "jitter_count") == 19
+    pair.close()
+
+
+async def test_a_thread_that_is_held_up_between_two_clocks_does_not_set_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What lies between their readings would pass for delay."""
+    pair = DatagramPair(SETTINGS, has_sender=False)
+    assert pair.receiver is not None
+    before_ns = pair.receiver._clock_offset_ns
+    wall_clock = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: (time.sleep(0.02), wall_clock())[1])
+    pair.receiver.refresh()
+    assert pair.receiver._clock_offset_ns == before_ns
     pair.close()

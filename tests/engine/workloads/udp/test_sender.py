@@ -140,3 +140,16 @@ async def test_payload_begins_with_number_stamp_and_cookie() -> None:
     stamps = [stamp for _, stamp, _ in headers]
     assert stamps == sorted(stamps)
     pair.close()
+
+
+async def test_what_is_not_sent_while_no_feedback_comes_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skipped are the datagrams for which this host was too slow."""
+    monkeypatch.setattr(sender_module, "_SILENCE_NS", 100_000_000)
+    pair = DatagramPair(Settings(rate_bit_s=80_000_000, datagram_bytes=1_000), has_receiver=False)
+    pair.start()
+    await asyncio.sleep(0.6)
+    sent = pair.known("sender", "sent")
+    pair.receiving_socket.send(KEYS.encode_feedback(replace(FEEDBACK, serial=7)))
+    await pair.until(lambda: pair.known("sender", "sent") > sent + 50)
+    assert pair.known("sender", "skipped") < 2_500  # half of the pause
+    pair.close()

@@ -206,3 +206,38 @@ def test_a_run_costs_no_more_than_one_datagram() -> None:
     assert (tracker.advanced, tracker.received) == (2 * many + 2_000_000, 2 * many)
     known = WINDOW - 500_000  # of the last run
     assert (tracker.duplicates, tracker.late) == (WINDOW + known, 2 * many - WINDOW - known)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bursts_are_settled_once_no_late_arrival_can_close_them(seed: int) -> None:
+    """A gap that reordering opens for a moment is no burst of loss, and none counts twice."""
+    rng = random.Random(seed)  # noqa: S311
+    tracker = SequenceTracker()
+    counts: list[int] = []
+    longest = 0
+    for number, arrival in enumerate(disturb("loss bursts swap copies", rng)):
+        tracker.add(arrival)
+        if number % 40 == 39:
+            count, length = tracker.take_bursts()
+            counts.append(count)
+            longest = max(longest, length)
+    for _ in range(2):
+        count, length = tracker.take_bursts()
+        counts.append(count)
+        longest = max(longest, length)
+    assert (counts[-1], longest) == (tracker.gaps, tracker.gap_longest)
+    assert counts == sorted(counts)
+    assert tracker.take_bursts() == (tracker.gaps, 0)
+
+
+def test_a_gap_that_reordering_opens_is_no_burst() -> None:
+    """Not at the moment of a call either."""
+    tracker = SequenceTracker()
+    for number in (0, 2):
+        tracker.add(number)
+    assert tracker.take_bursts() == (0, 0)
+    tracker.add(1)
+    assert tracker.take_bursts() == (0, 0)
+    tracker.add_run(10, 5)
+    assert tracker.take_bursts() == (0, 0)
+    assert tracker.take_bursts() == (1, 7)
