@@ -6,7 +6,6 @@ compares each with the shortest delay, so that the drift must come out.
 """
 
 from itertools import pairwise
-from statistics import median_low
 from typing import Final
 
 _MAX_DIFFERENCE_NS: Final = 1 << 32  # of one datagram: sums of a day at 50,000 a second stay below 64 bits
@@ -180,8 +179,8 @@ def _find_drift(points: list[tuple[int, int]]) -> float:
     before, after = next(edge for edge in pairwise(_lower_hull(points)) if edge[1][0] >= mean_at)
     slope = (after[1] - before[1]) / (after[0] - before[0])
     slope = max(-_MAX_DRIFT, min(_MAX_DRIFT, slope))
-    above = [delay_ns - slope * at_ns for at_ns, delay_ns in points]
-    scatter_ns = median_low(above) - min(above)
+    above = sorted(delay_ns - slope * at_ns for at_ns, delay_ns in points)
+    scatter_ns = above[len(above) // 2] - above[0]
     movement_ns = abs(slope) * (points[-1][0] - points[0][0])
     return slope if movement_ns >= _MIN_MOVEMENT_NS + _CLEAR_RATIO * scatter_ns else 0.0
 

@@ -127,7 +127,8 @@ class DatagramSender(DatagramSession):
                 continue
             count = pacer.take(now_ns, group.count)
             if not count:
-                wait_ns = min(max(pacer.wait_ns(now_ns), _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS)
+                # For a whole group: that takes half of the CPU at 1 Gb/s.
+                wait_ns = min(max(pacer.wait_ns(now_ns, group.count), _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS)
                 time.sleep(wait_ns / SECOND_NS)
                 continue
             datagrams = group.stamp(self._number, count, now_ns)
