@@ -114,7 +114,7 @@ def _judge_direction(
     was, wanted, percent = _compared(expected, measured)
     word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
     text = f"{name} {was} is {_percent(percent, pass_percent)} of {wanted} ({expected.basis}: {expected.source})"
-    if expected.is_exceeded_by(measured.bit_s):
+    if expected.is_exceeded_by(measured.result_bit_s):
         most = format_rate(expected.most_bit_s or 0)
         return Verdict("none", f"{text}, and more than the {most} that such a link can carry: {WRONG_PRESET_HINT}.")
     if word != "pass":
@@ -130,8 +130,8 @@ def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str, 
     """Return the measured and the expected rate as text, and the percentage."""
     transactions_s = measured.transactions_s
     if expected.transactions_s is None or transactions_s is None:
-        percent = measured.bit_s * 100 / expected.bit_s
-        return format_rate(measured.bit_s), format_rate(expected.bit_s), percent
+        percent = measured.result_bit_s * 100 / expected.bit_s
+        return format_rate(measured.result_bit_s), format_rate(expected.bit_s), percent
     percent = transactions_s * 100 / expected.transactions_s
     return format_transaction_rate(transactions_s), format_transaction_rate(expected.transactions_s), percent
 

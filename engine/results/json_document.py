@@ -13,7 +13,16 @@ from ..model.latency_histogram import LatencySummary
 from ..model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan, Settings
 from ..model.workload import Workload
 from .confidence import Estimate
-from .summary import CpuSummary, DatagramSummary, Measurement, Period, ProbeResult, ProbeSummary, Summary
+from .summary import (
+    CapacitySummary,
+    CpuSummary,
+    DatagramSummary,
+    Measurement,
+    Period,
+    ProbeResult,
+    ProbeSummary,
+    Summary,
+)
 from .udp.packet_overhead import PacketOverhead
 
 DOCUMENT_VERSION: Final = 1
@@ -108,7 +117,7 @@ def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) ->
         return round_figure(measured.transactions_s * 100 / expected.transactions_s)
     if expected.bit_s <= 0:
         return None
-    return round_figure(measured.bit_s * 100 / expected.bit_s)
+    return round_figure(measured.result_bit_s * 100 / expected.bit_s)
 
 
 def _expected_rates(summary: Summary) -> Expectation:
@@ -175,6 +184,17 @@ def _packets(measured: Measurement, overhead: PacketOverhead | None) -> dict[str
     }
 
 
+def _capacity(capacity: CapacitySummary) -> dict[str, Any]:
+    return {
+        "mbit_s": _figure(capacity.bit_s / 1e6),
+        "lost_percent": _figure(capacity.lost_percent),
+        "delay_variation_ms": _ms(capacity.delay_variation_ns),
+        "rtt_ms": _ms(capacity.rtt_ns),
+        "loss_free_mbit_s": None if capacity.loss_free_bit_s is None else _figure(capacity.loss_free_bit_s / 1e6),
+        "is_complete": capacity.is_complete,
+    }
+
+
 def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
     """Return what became of datagrams; unknown counts are null."""
     places, variation = counts.lost_at, counts.delay_variation
@@ -204,6 +224,7 @@ def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
         "delay_rise_ms": {"forward": _ms(counts.delay_rise_ns), "return": _ms(counts.return_rise_ns)},
         "rtt_us": counts.rtt_us,
         "datagram_bytes": counts.datagram_bytes,
+        "capacity": None if counts.capacity is None else _capacity(counts.capacity),
         "mode": counts.mode,
         "dscp": {"sent": _dscp(counts.sent_tos), "received": _dscp(counts.received_tos)},
         "ce_marks": counts.ce_marks,

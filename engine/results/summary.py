@@ -25,6 +25,23 @@ class LossByHost:
 
 
 @dataclass(frozen=True, slots=True)
+class CapacitySummary:
+    """The results of a search for the capacity of a direction (RFC 9097).
+
+    `bit_s` is the payload of the second in which most arrived, with its loss, delay variation and round trip.
+    `loss_free_bit_s` is the highest rate whose loss stayed within the goal for five seconds; None where none was
+    found. A search that was cut off is not `is_complete`.
+    """
+
+    bit_s: int
+    lost_percent: float
+    delay_variation_ns: int
+    rtt_ns: int
+    loss_free_bit_s: int | None
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DatagramSummary:
     """What became of the datagrams of a direction, or of both.
 
@@ -39,7 +56,8 @@ class DatagramSummary:
     the receiver's reports on their way back. The largest values may be from the warm-up of their period.
 
     `datagram_bytes` and the two bytes of IP's type of service are None where there were several. `asked_bit_s` is
-    the rate that all sessions were to send last; None is unlimited, or unknown.
+    the rate that all sessions were to send last; None is unlimited, or unknown. `capacity` is that of a search, in
+    a single direction.
     """
 
     in_time: int | None
@@ -67,6 +85,7 @@ class DatagramSummary:
     received_tos: int | None
     ce_marks: int | None
     asked_bit_s: int | None
+    capacity: CapacitySummary | None = None
 
     @property
     def lost_percent(self) -> float | None:
@@ -119,6 +138,12 @@ class Measurement:
     def transactions_s(self) -> float | None:
         """Transactions a second; None for streams."""
         return None if self.transactions is None else self.transactions * SECOND_NS / self.span_ns
+
+    @property
+    def result_bit_s(self) -> float:
+        """The rate to compare with the expected one: that of the best second where it was searched for."""
+        capacity = None if self.datagrams is None else self.datagrams.capacity
+        return self.bit_s if capacity is None else capacity.bit_s
 
     @property
     def packets_s(self) -> float | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
     from ...presets.wire import Variant
 
+_SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less than five for each step downwards
+
 # Sections of the help.
 TEST: Final = "Test"
 _SOCKETS: Final = "Sockets and processes"
@@ -263,6 +265,8 @@ class PlanOptions:
         """Return the duration of the test, None without a limit; raise PlanError for a bad one."""
         if self.seconds is None and self.bytes_ is not None:
             return None
+        if self.rate == "search":
+            default_seconds = _SEARCH_SECONDS
         return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
+from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
 from ...model.plan import Direction, End, sender_of
 from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
 from ...model.workload import Workload
 from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
-from ..summary import DatagramMode, DatagramSummary, LossByHost
+from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
 
@@ -61,6 +61,7 @@ class _FlowSum:
     span_ns: int = 0
     tails: tuple[int, ...] = ()
     series: LossSeries = field(default_factory=LossSeries)
+    search: DatagramSample | None = None  # the newest sample of a search for the rate
 
     def add_host(self, sample: Sample) -> None:
         """Add what the host of an end dropped meanwhile."""
@@ -82,6 +83,8 @@ class _FlowSum:
     def add(self, counts: DatagramSample) -> None:
         """Add one session's counts, at one end."""
         merge_counts(self.counters, _known(_SUMMED, _read_summed(counts)))
+        if counts.search_phase is not None:
+            self.search = counts
         if not (counts.sent or counts.received):
             return  # a session that is closed leaves its last values behind
         for name, value in _known(_PEAKS, _read_peaks(counts)):
@@ -104,6 +107,7 @@ class _FlowSum:
         for name, histogram in other.times.items():
             self.times.setdefault(name, Histogram(_TIME_BITS)).extend(histogram)
         self.rates |= other.rates
+        self.search = other.search or self.search
         self.tails += other.tails
         for end, drops in other.drops.items():
             self.add_drops(end, drops)
@@ -252,6 +256,7 @@ class DatagramSum:
             received_tos=self._only("received_tos"),
             ce_marks=self.count("ce_marks"),
             asked_bit_s=self._asked_bit_s(),
+            capacity=self._capacity(),
         )
 
     def _times(self, name: str) -> Histogram:
@@ -278,6 +283,21 @@ class DatagramSum:
     def _asked_bit_s(self) -> int | None:
         rates = [rate for part in self._flows.values() for rate in part.rates.values()]
         return sum(rates) if rates and all(rates) else None
+
+    def _capacity(self) -> CapacitySummary | None:
+        """Return what a search found; None for both directions together."""
+        searches = [part.search for part in self._flows.values()]
+        search = searches[0] if len(searches) == 1 else None
+        if search is None or search.best_bit_s is None:
+            return None
+        return CapacitySummary(
+            bit_s=search.best_bit_s,
+            lost_percent=(search.best_lost_ppm or 0) / 10_000,
+            delay_variation_ns=(search.best_delay_us or 0) * 1_000,
+            rtt_ns=(search.best_rtt_us or 0) * 1_000,
+            loss_free_bit_s=search.loss_free_bit_s,
+            is_complete=search.search_phase == SEARCH_DONE,
+        )
 
     def _lost_at(self) -> LossByHost | None:
         if self.lost is None:

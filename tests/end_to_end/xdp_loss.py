@@ -1,0 +1,76 @@
+"""`python xdp_loss.py DEVICE PERCENT [TOS]`: drop a random share of large UDP packets that arrive at an interface.
+
+For tests, inside a network namespace of their own. The kernel drops (XDP, bpf(2)), so it keeps up with every rate.
+Handshakes and feedback are small, and pass. The program prints `ready`, and drops until its standard input ends.
+"""
+
+import ctypes
+import os
+import socket
+import struct
+import sys
+
+_SYS_BPF = 321
+_PROG_LOAD, _LINK_CREATE = 5, 28
+_TYPE_XDP, _ATTACH_XDP, _SKB_MODE = 6, 37, 2
+_LEAST_BYTES = 300  # shorter packets pass
+_PROTOCOL_AT = 23  # of the IPv4 header, behind that of Ethernet
+_UDP = 17
+
+
+def _instruction(code: int, target: int = 0, source: int = 0, offset: int = 0, value: int = 0) -> bytes:
+    return struct.pack("<BBhi", code, source << 4 | target, offset, value)
+
+
+def drop_program(percent: float) -> bytes:
+    """Return the instructions (linux/bpf.h) that drop so many percent of large UDP packets."""
+    threshold = min(2**31 - 1, int(percent / 100 * 2**32))
+    return b"".join(
+        (
+            _instruction(0x61, 2, 1, 0),  # r2 = data
+            _instruction(0x61, 3, 1, 4),  # r3 = data_end
+            _instruction(0xBF, 4, 2),  # r4 = r2 + 300
+            _instruction(0x07, 4, value=_LEAST_BYTES),
+            _instruction(0x2D, 4, 3, 6),  # if r4 > r3: pass
+            _instruction(0x71, 5, 2, _PROTOCOL_AT),
+            _instruction(0x55, 5, offset=4, value=_UDP),  # if not UDP: pass
+            _instruction(0x85, value=7),  # r0 = get_prandom_u32()
+            _instruction(0x35, offset=2, value=threshold),  # if r0 >= threshold: pass
+            _instruction(0xB7, value=1),  # return XDP_DROP
+            _instruction(0x95),
+            _instruction(0xB7, value=2),  # pass: return XDP_PASS
+            _instruction(0x95),
+        )
+    )
+
+
+def _bpf(command: int, attributes: bytes) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 128))
+    result = libc.syscall(_SYS_BPF, command, buffer, len(buffer))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return int(result)
+
+
+def attach(device: str, percent: float) -> int:
+    """Drop from now on; return the descriptor that holds the program in place."""
+    instructions = ctypes.create_string_buffer(drop_program(percent))
+    license_ = ctypes.create_string_buffer(b"GPL")
+    count = (len(instructions) - 1) // 8
+    program = struct.pack(
+        "<IIQQIIQII16sII",
+        *(_TYPE_XDP, count, ctypes.addressof(instructions), ctypes.addressof(license_), 0, 0, 0, 0, 0),
+        b"random_loss",
+        *(0, _ATTACH_XDP),
+    )
+    fd = _bpf(_PROG_LOAD, program)
+    return _bpf(_LINK_CREATE, struct.pack("<IIII", fd, socket.if_nametoindex(device), _ATTACH_XDP, _SKB_MODE))
+
+
+if __name__ == "__main__":
+    attach(sys.argv[1], float(sys.argv[2]))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.read()
