@@ -8,6 +8,7 @@ come from histograms, which give the same answer in whatever order the samples a
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from operator import attrgetter
 from typing import Final
 
@@ -90,6 +91,7 @@ class ReceiverSum:
     """The receiver's sums of one direction, and the time they cover.
 
     `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
+    `squares` is the sum of bytes² / time over the intervals, from which their spread follows.
     `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
     over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP.
     """
@@ -99,6 +101,8 @@ class ReceiverSum:
     trailing_silence_ns: int = 0
     is_transactional: bool = False
     out_of_order: int | None = None
+    intervals: int = 0
+    squares: float = 0.0
     latency: dict[int, int] = field(default_factory=dict[int, int])
     series: RateSeries | None = None
     datagrams: DatagramSum | None = None
@@ -107,6 +111,9 @@ class ReceiverSum:
         """Add the receiver's sample, without its datagrams."""
         bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
         self._extend(bytes_, span_ns)
+        if span_ns > 0:
+            self.intervals += 1
+            self.squares += bytes_ * bytes_ / span_ns
         if self.series is not None:
             self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
         merge_counts(self.latency, latency_counts(sample, flow).items())
@@ -124,6 +131,8 @@ class ReceiverSum:
         if other.span_ns:
             self.series = None if self.span_ns else other.series
         self._extend(other.bytes, other.span_ns)
+        self.intervals += other.intervals
+        self.squares += other.squares
         self.is_transactional = self.is_transactional or other.is_transactional
         self.out_of_order = add_known(self.out_of_order, other.out_of_order)
         merge_counts(self.latency, other.latency.items())
@@ -142,6 +151,13 @@ class ReceiverSum:
     def bit_s(self) -> float | None:
         """The mean rate; None where no time was measured."""
         return bits_per_second(self.bytes, self.span_ns)
+
+    @property
+    def rate_spread(self) -> float | None:
+        """The standard deviation of the intervals' rates, as a share of their mean; None without two intervals."""
+        if self.intervals < 2 or not self.bytes:
+            return None
+        return sqrt(max(0.0, self.squares * self.span_ns / self.bytes**2 - 1))
 
     @property
     def measurement(self) -> Measurement | None:

@@ -122,6 +122,7 @@ class FlowEvidence:
     session are medians; `min_rtt_us` is the minimum. Windows are None if the kernel chose them. `low_window` is the
     share of samples in which the receiver's window was clearly smaller than before, as with data that nobody reads.
     Of UDP there are `datagrams` instead.
+    `rate_spread` is the standard deviation of the rates of the receiver's `intervals`, as a share of their mean.
     """
 
     direction: Direction
@@ -147,6 +148,8 @@ class FlowEvidence:
     send_window_bytes: int | None = None
     receive_window_bytes: int | None = None
     datagrams: DatagramEvidence | None = None
+    intervals: int = 0
+    rate_spread: float | None = None
 
     @property
     def is_read_late(self) -> bool:

@@ -32,6 +32,7 @@ FindingCode = Literal[
     "send-queue-full",
     "backlog-full",
     "socket-buffer-full",
+    "policer",
     "nic-errors",
     "nic-drops",
     "pacing",

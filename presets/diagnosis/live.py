@@ -161,6 +161,8 @@ class EvidenceCollector:
             send_window_bytes=sender.window_granted_bytes if sender else None,
             receive_window_bytes=receiver.window_granted_bytes if receiver else None,
             datagrams=_datagram_evidence(received.datagrams, flow),
+            intervals=received.intervals,
+            rate_spread=received.rate_spread,
         )
 
 

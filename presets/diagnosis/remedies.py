@@ -110,6 +110,17 @@ def lengthen_send_queue(end: EndEvidence) -> str:
     return _at(end, shell_command("ip", "link", "set", "dev", _nic_name(end), "txqueuelen", 10_000))
 
 
+def shape_below(end: EndEvidence, flow: FlowEvidence) -> str:
+    """Return the option that tests a policer's rate, and the command that keeps an end below it."""
+    text = f"linkgauge … {lower_rate(flow.bit_s)} has no loss if so; ask for the policer's rate and burst"
+    if not is_linux(end):
+        return text
+    rate = f"{max(1, int(0.95 * flow.bit_s / 1_000))}kbit"
+    queue = ("rate", rate, "burst", "32kb", "latency", "50ms")
+    command = shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "tbf", *queue)
+    return f"{text}, or keep below it, {_at(end, command)}"
+
+
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
     """Return the command that raises the limit for buffers that a program sets."""
     if is_linux(end):

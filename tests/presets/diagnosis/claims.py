@@ -11,6 +11,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, S
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.evidence import Evidence, FlowEvidence
 from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.tui.text import parsing
 
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, run
 
@@ -34,6 +35,7 @@ SET_OPTION: Final[dict[str, Callable[[Plan, str], Plan]]] = {
     "response": lambda plan, value: replace(plan, response_bytes=_size(value)),
     "burst": lambda plan, value: replace(plan, burst=int(value)),
     "workers": lambda plan, value: replace(plan, workers=int(value)),
+    "rate": lambda plan, value: replace(plan, rate_bit_s=parsing.rate_bit_s(value)),
     "mode": lambda plan, value: replace(plan, mode=Mode(value)),
 }
 
@@ -81,6 +83,12 @@ CLAIMS: Final[dict[str, Callable[[Evidence], bool]]] = {
     "send-buffer": _any(lambda _, flow: bool(flow.sndbuf_limited)),
     "sender-starved": _any(lambda _, flow: flow.busy is not None and flow.busy < 1),
     "loss": _any(lambda _, flow: (flow.retransmitted or 0) >= 0.0003),
+    "policer": _any(
+        lambda _, flow: (
+            (flow.retransmitted or 0) >= 0.0003
+            and (flow.rate_spread or 0) * ((flow.retransmits or 0) / flow.intervals) ** 0.5 <= 0.17
+        )
+    ),
     "window-below-bdp": lambda evidence: evidence.window_bytes is not None,
     "window-scaling-off": _any(lambda _, flow: flow.window_scaling is False),
     "timestamps-on": _any(lambda _, flow: bool(flow.timestamps)),
@@ -172,4 +180,6 @@ def plausible_evidence(draw: st.DrawFn) -> Evidence:
         timestamps=draw(st.booleans()),
         window_scaling=draw(st.sampled_from([True, True, False])),
         congestion=draw(st.sampled_from(["cubic", "bbr", "reno"])),
+        intervals=draw(st.sampled_from([0, 7, 16])),
+        rate_spread=draw(st.sampled_from([None, 0.0, 0.01, 0.3])),
     )

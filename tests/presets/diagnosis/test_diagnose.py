@@ -51,6 +51,11 @@ CAUSES: Final[list[tuple[dict[str, Any], dict[str, Any], str]]] = [
         "nic-errors",
     ),
     ({"retransmitted": 0.02, "retransmits": 900}, {"far": {"counts": NicCounts(1, 1, 0, 700, 0)}}, "nic-drops"),
+    (
+        {"retransmitted": 0.02, "retransmits": 900, "cwnd_bytes": 66_000, "intervals": 20, "rate_spread": 0.02},
+        {},
+        "policer",
+    ),
     ({"pacing_bit_s": 510_000_000}, {}, "pacing"),
     ({"congestion": "bbr", "pacing_bit_s": 510_000_000}, {}, "path-slow"),
     ({"cwnd_bytes": 60_000}, {}, "congestion-window"),
@@ -89,7 +94,7 @@ SETTINGS: Final = {
 }
 PRESENT: Final = re.compile(
     r"Running|\b((?<!Mb/s )is|are|has|stops|takes?|waits|pauses|arrives?|carries|limits)\b"
-    r"|\b(leaves|needs|shares?|paces|grants|builds)\b"
+    r"|\b(leaves|needs|shares?|paces|grants|builds|drops|exceeds|stays)\b"
 )
 
 
@@ -328,6 +333,8 @@ COUNTS = st.none() | st.integers(0, 2**62)
         **dict.fromkeys(("busy", "rwnd_limited", "low_window", "sndbuf_limited", "retransmitted"), SHARES),
         **dict.fromkeys(("rtt_us", "min_rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "retransmits"), COUNTS),
         **dict.fromkeys(("peer_window_bytes", "delivery_bit_s"), COUNTS),
+        intervals=st.integers(0, 2**40),
+        rate_spread=st.none() | st.floats(0, 100),
         timestamps=st.none() | st.booleans(),
         window_scaling=st.none() | st.booleans(),
         congestion=st.sampled_from([None, "bbr", "cubic"]),

@@ -46,3 +46,65 @@ def test_the_evidence_of_loss_has_tcps_bound() -> None:
     (finding,) = findings(retransmitted=0.02, retransmits=40, rtt_us=10_000, min_rtt_us=10_000)
     assert finding.evidence.startswith("2 % of the payload was sent again (40 segments)")
     assert finding.evidence.endswith("with a round trip of 10 ms that leaves TCP about 10.03 Mb/s")
+
+
+# 500 Mb/s in flight with a round trip of 10 ms fill the congestion window; 160 of 16 intervals are 10 for each.
+POLICED = {
+    "retransmitted": 0.02,
+    "retransmits": 160,
+    "rtt_us": 10_500,
+    "min_rtt_us": 10_000,
+    "cwnd_bytes": 656_000,
+    "intervals": 16,
+    "rate_spread": 0.05,
+}
+
+
+def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
+    """Its remedy tests the rate below it, where nothing is lost."""
+    (finding,) = findings(**POLICED)
+    assert finding.code == "policer"
+    assert finding.text == "A policer on the path drops what exceeds about 500 Mb/s."
+    assert "the rate stays the same within 5 %, and no queue builds: round trip 10.5 ms, at best 10 ms" in (
+        finding.evidence.replace("\u00a0", " ")
+    )
+    assert "--rate 475M" in finding.remedy
+    assert "tc qdisc replace dev eth0 root tbf rate 475000kbit" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rate_spread": 0.06},  # 0.17 / sqrt(10) is 0.054
+        {"rate_spread": None},
+        {"retransmits": None},
+        {"retransmits": 29},  # too few to know their spread
+        {"intervals": 7},
+        {"rtt_us": 12_000},  # a queue of 2 ms, in which a link of 500 Mb/s has 80 packets
+        {"rtt_us": 21_000},
+        {"min_rtt_us": None},
+        {"cwnd_bytes": 1_000_000},  # the flow waits for something else, which makes it steady
+        {"cwnd_bytes": None},
+        {"congestion": "bbr"},  # it keeps its rate in spite of loss
+    ],
+)
+def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
+    """A policer is named only where all its signs are there: a lossy long path has some of them."""
+    (finding,) = findings(**POLICED | change)
+    assert finding.code == "loss"
+
+
+@pytest.mark.parametrize("intervals", [8, 40, 1_000])
+@pytest.mark.parametrize("lost_in_each", [4, 25, 400])
+def test_the_rate_of_a_policer_may_spread_less_the_more_packets_are_lost(intervals: int, lost_in_each: int) -> None:
+    """Chance evens out over many losses, however long the test."""
+    limit = 0.17 / lost_in_each**0.5
+    lost = {"intervals": intervals, "retransmits": intervals * lost_in_each}
+    for spread, code in ((0.99 * limit, "policer"), (1.01 * limit, "loss")):
+        assert [each.code for each in findings(**POLICED | lost | {"rate_spread": spread})] == [code]
+
+
+def test_an_interface_that_counts_the_losses_is_named_instead_of_a_policer() -> None:
+    """A full receive ring keeps a rate steady as well."""
+    (finding,) = findings(far={"counts": NicCounts(1, 1, 0, 160, 0)}, **POLICED)
+    assert finding.code == "nic-drops"
