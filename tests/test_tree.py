@@ -24,6 +24,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/commands/app": "tests/end_to_end/test_terminal.py, tests/tui/cli/test_typer_extension.py",
     "tui/cli/commands/endpoint": "tests/end_to_end/test_service.py, tests/tui/cli/test_main.py",
     "tui/cli/commands/lab": "tests/end_to_end/test_lab_command.py",
+    "tui/cli/commands/mtu": "tests/end_to_end/test_path_mtu.py",
     "tui/cli/commands/run": "tests/end_to_end/test_command_line.py, tests/tui/cli/test_main.py",
     "tui/cli/render/runs": "a printer of rows: rows in tests/tui/text/test_comparison.py and test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/text/test_sweep.py, printed in tests/tui/cli/commands/test_sweep.py",
@@ -49,7 +50,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
 # Base names that several packages have, because each is the same thing in another role: what it is, how it is
 # written, how it is drawn, how it is asked for.
 SAME_ROLE = {
-    *("app", "ceiling", "comparison", "datagram_handshake", "endpoint", "plan", "preset"),
+    *("app", "ceiling", "comparison", "datagram_handshake", "endpoint", "path_mtu", "plan", "preset"),
     *("run", "runs", "session", "summary", "sweep"),
 }
 

@@ -61,6 +61,7 @@ from .admission import Admission, AdmittedClient, ConnectBackLimit
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .listener import format_host
 from .memory import SessionWindows, windows_of
+from .path_responder import PathResponder
 from .status import LogEntry, LogSink, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -263,6 +264,7 @@ class FarRun:
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
         self._settings = plan.settings
+        self._path_responder: PathResponder | None = None
 
     def get_status(self) -> RunStatus:
         """Return the progress of the run. Call it only inside the block of its pool."""
@@ -322,6 +324,8 @@ class FarRun:
     def release(self) -> None:
         """Drop the sampling, whose frames lead back here. Otherwise the control connection waits for a search."""
         self._sampling = None
+        if self._path_responder is not None:
+            self._path_responder.close()
 
     def end(self, reason: Reason, detail: str) -> None:
         """End the run. Only the first call has an effect."""
@@ -334,10 +338,11 @@ class FarRun:
 
         Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
+        has_datagrams = sock.type == socket.SOCK_DGRAM
         is_probe = hello.session == PROBE_SESSION
-        if (sock.type == socket.SOCK_DGRAM) is not (self.has_datagrams and not is_probe):
+        if has_datagrams is not self.has_datagrams and not (is_probe and not has_datagrams):
             raise RemoteProtocolError("a data connection of another protocol than the test's")
-        if is_probe and not self._plan.probe:
+        if is_probe and not (has_datagrams or self._plan.probe):
             raise RemoteProtocolError("the connection of a probe that the test does not have")
         if hello.session > self._limits.sessions:
             text = f"session {hello.session} is over the limit"
@@ -349,11 +354,22 @@ class FarRun:
         self._connect_back.take(hello.direction, time.monotonic_ns())
         self._reserve_connection(hello)
         spec = SessionSpec(*settings, secret.hex())
+        if is_probe and has_datagrams:
+            self._respond_on_path(sock, spec)
+            return
         try:
             await self.pool.send_command(AdoptSession(spec), sock.detach())
         except WorkerError as error:  # otherwise the near end would only see the connection closed
             self._handle_worker_loss(str(error))
             raise
+
+    def _respond_on_path(self, sock: socket.socket, spec: SessionSpec) -> None:
+        """Answer on the socket of a path's measurement; a newer one takes the place of an older one."""
+        if self._ending.done():
+            raise RemoteProtocolError("the test has ended")
+        if self._path_responder is not None:
+            self._path_responder.close()
+        self._path_responder = PathResponder(sock.dup(), spec)
 
     def _reserve_connection(self, hello: DataHello) -> None:
         """Reserve what a connection needs beyond the settings in force: it may arrive before their change does."""

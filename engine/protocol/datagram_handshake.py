@@ -9,8 +9,7 @@ The header is that of a data connection (`DataHello`), with a token that is vali
 endpoint's own secret over the address and the header, so that the endpoint remembers nothing before the second
 hello. A challenge repeats the token: nobody can forge one who has not seen the hello.
 
-Each begins with `CONTROL_MAGIC`. Read as a little-endian number its last byte is the highest: no payload datagram
-begins with a number as large.
+Each begins with `CONTROL_MAGIC`, as no payload datagram does.
 """
 
 import hmac
@@ -21,9 +20,9 @@ from typing import Any, Final, Self
 
 from ..model.errors import RemoteProtocolError
 from .auth import CODE_BYTES, TOKEN_BYTES, constant_time_equal
+from .datagrams import CONTROL_MAGIC
 from .preamble import DATA_HELLO_BYTES, PROTOCOL_VERSION, DataHello
 
-CONTROL_MAGIC: Final = b"linkgau\xff"
 COOKIE_BYTES: Final = 16
 NO_COOKIE: Final = bytes(COOKIE_BYTES)
 _HEAD: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBc")

@@ -19,6 +19,7 @@ from .commands.app import open_app
 from .commands.ceiling import ceiling
 from .commands.endpoint import endpoint
 from .commands.lab import lab
+from .commands.mtu import mtu
 from .commands.run import check, run
 from .commands.sweep import sweep
 from .completion import COMPLETION_VARIABLE, complete
@@ -82,6 +83,7 @@ for _name, _command in {
     "endpoint": endpoint,
     "sweep": sweep,
     "lab": lab,
+    "mtu": mtu,
     "ceiling": ceiling,
 }.items():
     add_command(app, _name, _command)

@@ -16,12 +16,12 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Direction, SocketOptions
 from linkgauge.engine.protocol.auth import RunSecret, TicketCheck
 from linkgauge.engine.protocol.datagram_handshake import (
-    CONTROL_MAGIC,
     DatagramAccepted,
     DatagramChallenge,
     DatagramHello,
     decode_handshake,
 )
+from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.preamble import DataHello
 from linkgauge.engine.workloads.datagram_handshake import (
     accept_datagrams,

@@ -9,7 +9,6 @@ from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.protocol.datagram_handshake import (
     ACCEPTED_BYTES,
     CHALLENGE_BYTES,
-    CONTROL_MAGIC,
     HELLO_BYTES,
     AddressCookies,
     DatagramAccepted,
@@ -18,6 +17,7 @@ from linkgauge.engine.protocol.datagram_handshake import (
     HandshakeDatagram,
     decode_handshake,
 )
+from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.preamble import DataHello
 
 HEADER = DataHello(b"r" * 16, b"t" * 16, Direction.IN, 2, 3, None)

@@ -1,0 +1,95 @@
+"""The datagrams that measure a path's MTU, between two ends that have a session's secret. Pure.
+
+    near  PROBE     as long as it says, and the far end answers REACHED with the length that arrived
+    near  REQUEST   asks the far end for a datagram of a length: LARGE, as long as it says
+    far   TOO_LONG  its kernel or a router refused the length, with the MTU that it reports
+
+All have the same fields and a code over them; PROBE and LARGE are padded with zeros, which no code covers. They go
+over the socket of a UDP session (datagram_handshake.py), so only to an address that has echoed its cookie.
+"""
+
+import hmac
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from .auth import CODE_BYTES, constant_time_equal
+from .datagrams import CONTROL_MAGIC
+from .preamble import PROTOCOL_VERSION
+
+_FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcII16s")
+PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES
+MAX_UDP_BYTES: Final = 65_507
+_KIND: Final = b"M"
+_SIZE_BITS: Final = 24
+_NO_ROUTER: Final = bytes(16)
+
+
+class PathKind(IntEnum):
+    """What a datagram is for."""
+
+    PROBE = 1
+    REACHED = 2
+    REQUEST = 3
+    LARGE = 4
+    TOO_LONG = 5
+
+
+_PADDED: Final = {PathKind.PROBE, PathKind.LARGE}
+
+
+@dataclass(frozen=True, slots=True)
+class PathDatagram:
+    """One of these datagrams.
+
+    `size_bytes` is a length of UDP payload, for TOO_LONG the MTU; `serial` names the probe or the request that it
+    belongs to. `router` is the address of a router that refused; None is the sender's own kernel.
+    """
+
+    kind: PathKind
+    serial: int
+    size_bytes: int
+    router: str | None = None
+
+    def pack(self, session_secret: bytes) -> bytes:
+        """Return its bytes, padded to its own length."""
+        router = _NO_ROUTER if self.router is None else _pack_router(self.router)
+        kind_and_size = self.kind << _SIZE_BITS | self.size_bytes
+        fields = _FIELDS.pack(CONTROL_MAGIC, PROTOCOL_VERSION, _KIND, self.serial, kind_and_size, router)
+        data = fields + _code(session_secret, fields)
+        return data.ljust(self.size_bytes, b"\0") if self.kind in _PADDED else data
+
+
+def decode_path_datagram(data: bytes, session_secret: bytes) -> PathDatagram | None:
+    """Return such a datagram of the session; None for all else. It never raises because of the bytes."""
+    if len(data) < PATH_HEADER_BYTES:
+        return None
+    fields, code = data[: _FIELDS.size], data[_FIELDS.size : PATH_HEADER_BYTES]
+    magic, version, letter, serial, kind_and_size, router = _FIELDS.unpack(fields)
+    if magic != CONTROL_MAGIC or version != PROTOCOL_VERSION or letter != _KIND:
+        return None
+    kind, size_bytes = kind_and_size >> _SIZE_BITS, kind_and_size & (1 << _SIZE_BITS) - 1
+    if kind not in set(PathKind) or not constant_time_equal(_code(session_secret, fields), code):
+        return None
+    length = size_bytes if kind in _PADDED else PATH_HEADER_BYTES
+    if len(data) != length or size_bytes > MAX_UDP_BYTES + PATH_HEADER_BYTES:
+        return None
+    return PathDatagram(
+        PathKind(kind), serial, size_bytes, None if router == _NO_ROUTER else _unpack_router(router)
+    )
+
+
+def _code(session_secret: bytes, fields: bytes) -> bytes:
+    return hmac.digest(session_secret, b"path" + fields, "sha256")[:CODE_BYTES]
+
+
+def _pack_router(text: str) -> bytes:
+    address = ip_address(text.partition("%")[0])
+    return IPv6Address(f"::ffff:{address}").packed if address.version == 4 else address.packed
+
+
+def _unpack_router(packed: bytes) -> str:
+    address = IPv6Address(packed)
+    return str(address.ipv4_mapped or address)

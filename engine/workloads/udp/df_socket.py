@@ -1,0 +1,163 @@
+"""A connected UDP socket whose packets are never fragmented, and what the kernel and routers say of their size.
+
+With IP_PMTUDISC_PROBE (ip(7)) the kernel sets DF and ignores what it has learned of the path: only the interface's
+MTU bounds a packet. With IP_RECVERR the errors of routers (ICMP, RFC 1191 and RFC 8201) wait in the socket's error
+queue, with the MTU that they report.
+"""
+
+import asyncio
+import contextlib
+import errno
+import select
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+# linux/in.h and linux/in6.h; the socket module has no names for most of them.
+_IP_MTU_DISCOVER: Final = 10
+_IP_RECVERR: Final = 11
+_IPV6_MTU_DISCOVER: Final = 23
+_IPV6_RECVERR: Final = 25
+_IPV6_DONTFRAG: Final = 62
+_PMTUDISC_PROBE: Final = 3
+_MSG_ERRQUEUE: Final = 0x2000
+_ERROR: Final = struct.Struct("@IBBBBII")  # sock_extended_err, linux/errqueue.h; the router's address follows
+_ORIGIN_LOCAL: Final = 1
+_IPV4_ADDRESS: Final = slice(4, 8)  # within sockaddr_in
+_IPV6_ADDRESS: Final = slice(8, 24)  # within sockaddr_in6
+_ANCILLARY_BYTES: Final = 512
+_MAX_DATAGRAM_BYTES: Final = 65_535
+_MAX_ERRORS: Final = 64
+_SEND_TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SizeError:
+    """A packet that was too long: for this host's interface, or for the link behind a router."""
+
+    mtu_bytes: int
+    router: str | None = None
+
+
+class DfSocket:
+    """Sends and receives datagrams that are never fragmented. `close` closes the socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        """Take over a connected, non-blocking UDP socket; raise OSError where the system cannot do this."""
+        if sys.platform != "linux":
+            sock.close()
+            raise OSError("the path MTU can be measured on Linux only")
+        self._sock = sock
+        self._epoll = select.epoll()
+        self._errors: list[SizeError] = []
+        is_ipv6 = sock.family == socket.AF_INET6
+        self.header_bytes = 48 if is_ipv6 else 28
+        if is_ipv6:
+            options = [(_IPV6_MTU_DISCOVER, _PMTUDISC_PROBE), (_IPV6_RECVERR, 1), (_IPV6_DONTFRAG, 1)]
+        else:
+            options = [(_IP_MTU_DISCOVER, _PMTUDISC_PROBE), (_IP_RECVERR, 1)]
+        level = socket.IPPROTO_IPV6 if is_ipv6 else socket.IPPROTO_IP
+        try:
+            for name, value in options:
+                sock.setsockopt(level, name, value)
+            self._epoll.register(sock.fileno(), select.EPOLLIN)
+        except BaseException:
+            self._epoll.close()
+            sock.close()
+            raise
+
+    def watch(self, on_ready: Callable[[], None]) -> None:
+        """Call `on_ready` for as long as a datagram or an error waits. uvloop alone would report one error only."""
+        asyncio.get_running_loop().add_reader(self._epoll.fileno(), on_ready)
+
+    def close(self) -> None:
+        """Stop watching, and close."""
+        if self._epoll.closed:
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            asyncio.get_running_loop().remove_reader(self._epoll.fileno())
+        self._epoll.close()
+        self._sock.close()
+
+    def send(self, data: bytes) -> bool:
+        """Send a datagram; return False where it is longer than the interface allows (see `take_errors`).
+
+        Where a queue is full, the datagram is lost. Raises OSError for all else, such as a refusal.
+        """
+        failure: OSError | None = None
+        for _ in range(_SEND_TRIES):
+            try:
+                self._sock.send(data)
+            except (BlockingIOError, InterruptedError):
+                return True
+            except OSError as error:
+                if error.errno == errno.ENOBUFS:
+                    return True
+                errors = self._read_errors()
+                self._errors += errors
+                if any(each.router is None for each in errors):
+                    return False
+                failure = error  # of an earlier datagram, perhaps: this one was not sent
+            else:
+                return True
+        if failure is not None and failure.errno != errno.EMSGSIZE:
+            raise failure
+        return False
+
+    def receive(self) -> bytes | None:
+        """Return the next datagram; None where there is none. Errors are in the queue of errors."""
+        for _ in range(2):
+            try:
+                return self._sock.recv(_MAX_DATAGRAM_BYTES)
+            except (BlockingIOError, InterruptedError):
+                return None
+            except OSError:
+                continue
+        return None
+
+    def take_errors(self) -> list[SizeError]:
+        """Return what the kernel and routers have said of the size since the last call."""
+        errors = self._errors + self._read_errors()
+        self._errors = []
+        return errors
+
+    def _read_errors(self) -> list[SizeError]:
+        errors: list[SizeError] = []
+        for _ in range(_MAX_ERRORS):
+            try:
+                _data, ancillary, _flags, _address = self._sock.recvmsg(1, _ANCILLARY_BYTES, _MSG_ERRQUEUE)
+            except OSError:
+                break
+            errors += [each for _, _, data in ancillary if (each := _read_error(data)) is not None]
+        return errors
+
+    def answer(self, data: bytes) -> None:
+        """Send a small datagram; what is lost is asked for again."""
+        with contextlib.suppress(OSError):
+            self._sock.send(data)
+
+    @property
+    def raw(self) -> socket.socket:
+        """The socket itself."""
+        return self._sock
+
+
+def _read_error(data: bytes) -> SizeError | None:
+    """Return an error about the size; None for any other."""
+    if len(data) < _ERROR.size:
+        return None
+    number, origin, _kind, _code, _pad, mtu_bytes, _more = _ERROR.unpack_from(data)
+    if number != errno.EMSGSIZE:
+        return None
+    address = data[_ERROR.size :]
+    family = int.from_bytes(address[:2], sys.byteorder)
+    if origin == _ORIGIN_LOCAL:
+        return SizeError(mtu_bytes)
+    if family == socket.AF_INET:
+        return SizeError(mtu_bytes, socket.inet_ntop(family, address[_IPV4_ADDRESS]))
+    if family == socket.AF_INET6:
+        return SizeError(mtu_bytes, socket.inet_ntop(family, address[_IPV6_ADDRESS]))
+    return None

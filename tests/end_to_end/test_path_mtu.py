@@ -1,0 +1,90 @@
+"""`linkgauge mtu` through a router between two network namespaces: what it prints is what was built."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from .conftest import CommandLine, assert_not_run
+from .routed_path import FAR_HOST, FAR_HOST_6, FAR_ROUTER, NEAR_ROUTER, Mtus, RoutedPath
+
+FAMILIES = [FAR_HOST, pytest.param(f"[{FAR_HOST_6}]", marks=pytest.mark.every)]
+
+
+@pytest.fixture
+def build() -> Iterator[Callable[..., RoutedPath]]:
+    """Give a function that builds a path, which is taken down at the end."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare", "sysctl"))):
+        pytest.skip("a routed path needs root, iproute2, nsenter and unshare")
+    with ExitStack() as stack:
+
+        def build(mtus: Mtus, **options: bool) -> RoutedPath:
+            path = RoutedPath(mtus, **options)
+            stack.callback(path.close)
+            return path
+
+        yield build
+
+
+def measure(linkgauge: CommandLine, path: RoutedPath, host: str) -> tuple[int, list[tuple[object, ...]]]:
+    """Return the exit status of `linkgauge mtu`, and MTU, bound, interface's MTU and router of both directions."""
+    endpoint = linkgauge.start("endpoint", "--open", within=path.far)
+    assert endpoint.stdout is not None
+    assert "listening" in endpoint.stdout.readline()
+    answer = linkgauge.finish(linkgauge.start("mtu", host, "--open", "--json", within=path.near))
+    assert answer.err == ""
+    keys = ("mtu_bytes", "bound", "interface_mtu_bytes", "router")
+    return answer.status, [tuple(answer.document[way][key] for key in keys) for way in ("out", "in")]
+
+
+@pytest.mark.parametrize("host", FAMILIES)
+def test_a_router_that_refuses_is_named_with_its_mtu(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
+) -> None:
+    """The way out is narrower behind the router; the way in begins there, at the remote interface."""
+    status, (out, in_) = measure(linkgauge, build(Mtus(towards_far=1_400, far=1_400)), host)
+    router = NEAR_ROUTER if host == FAR_HOST else "fd77:1::2"
+    assert (status, out, in_) == (0, (1_400, "router", 1_500, router), (1_400, "interface", 1_400, None))
+
+
+@pytest.mark.parametrize("host", FAMILIES)
+def test_a_router_that_says_nothing_is_a_black_hole(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
+) -> None:
+    """The same path without ICMP: the MTU is found all the same, and the exit status is 1."""
+    path = build(Mtus(9_000, 9_000, 4_321, 4_321), says_nothing=True)
+    status, (out, in_) = measure(linkgauge, path, host)
+    assert (status, out, in_) == (1, (4_321, "black_hole", 9_000, None), (4_321, "interface", 4_321, None))
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("host", FAMILIES)
+def test_a_router_on_the_way_in_is_told_by_the_remote_end(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
+) -> None:
+    """The far end's kernel hears of it, and the far end passes it on."""
+    status, (out, in_) = measure(linkgauge, build(Mtus(near=1_300, towards_near=1_300)), host)
+    router = FAR_ROUTER if host == FAR_HOST else "fd77:2::2"
+    assert (status, out, in_) == (0, (1_300, "interface", 1_300, None), (1_300, "router", 1_500, router))
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("host", FAMILIES)
+def test_a_link_whose_ends_differ_drops_longer_packets_one_way(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
+) -> None:
+    """The remote interface sends more than the router's takes: a black hole in that direction alone.
+
+    A veth takes four bytes more than its MTU, for a VLAN tag.
+    """
+    status, (out, in_) = measure(linkgauge, build(Mtus(9_198, 9_198, 9_000, 9_198)), host)
+    assert (status, out[:3]) == (1, (9_000, "router", 9_198))
+    assert in_ == (9_004, "black_hole", 9_198, None)
+
+
+def test_a_peer_that_does_not_answer_is_status_3(linkgauge: CommandLine) -> None:
+    """And a path over ssh alone has no datagrams: a wrong command line is status 2."""
+    assert_not_run(linkgauge("mtu", "127.0.0.1:1"), "nothing listens")
+    assert linkgauge("mtu").status == 2

@@ -1,0 +1,39 @@
+"""`linkgauge mtu`: the longest packets that a path carries, each direction by itself."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..options import AccessOptions, JsonOption, PeerArgument, SshOptions
+from ..output import emit_json, emit_line
+from ..termination import PASS, SHORT
+
+if TYPE_CHECKING:
+    from ....engine.model.peer import Peer
+    from ....engine.near.path_mtu import PathMtu
+
+
+def mtu(peer: PeerArgument, *, access: AccessOptions, ssh: SshOptions, as_json: JsonOption = False) -> int:
+    """Measure the path MTU in both directions, and find black holes.
+
+    UDP datagrams that must not be fragmented show the longest packet that arrives. Exit status 1 means that longer
+    ones disappear and no router says so: TCP connections can hang there.
+    """
+    from ....engine.host.event_loop import run
+    from ...text.path_mtu import path_mtu_json, path_mtu_lines
+
+    far_end = ssh.apply_to(access.parse_peer(peer))
+    path = replace(run(_measure(far_end)), peer=str(far_end))
+    if as_json:
+        emit_json(path_mtu_json(path))
+    else:
+        for line in path_mtu_lines(path):
+            emit_line(line)
+    return SHORT if path.has_black_hole else PASS
+
+
+async def _measure(peer: "Peer") -> "PathMtu":
+    from ....engine.near.connect import open_far_end
+    from ....engine.near.path_mtu import measure_path_mtu
+
+    async with open_far_end(peer) as far_end:
+        return await measure_path_mtu(far_end)
