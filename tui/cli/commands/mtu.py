@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from ..options import AccessOptions, JsonOption, PeerArgument, SshOptions
 from ..output import emit_json, emit_line
-from ..termination import PASS, SHORT
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
@@ -20,6 +19,7 @@ def mtu(peer: PeerArgument, *, access: AccessOptions, ssh: SshOptions, as_json: 
     """
     from ....engine.host.event_loop import run
     from ...text.path_mtu import path_mtu_json, path_mtu_lines
+    from ..termination import PASS, SHORT
 
     far_end = ssh.apply_to(access.parse_peer(peer))
     path = replace(run(_measure(far_end)), peer=str(far_end))
