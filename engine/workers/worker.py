@@ -20,7 +20,7 @@ from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Settings, SocketOptions
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
-from ..workloads import datagram_handshake, session_handshake, sockets
+from ..workloads import session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget
 from ..workloads.session import (
     RECEIVE_BYTES,
@@ -246,6 +246,8 @@ class Worker:
         return await session_handshake.negotiate_listener(sock, self._config, spec)
 
     async def _open_datagrams(self, command: OpenSession | AdoptSession, sock: socket.socket) -> None:
+        from ..workloads import datagram_handshake  # here and not above: workers of streams start earlier
+
         socket_options.set_up(sock, self._config.options)
         if isinstance(command, OpenSession):
             await datagram_handshake.connect_datagrams(sock, command.spec, command.target, self._config.options)
@@ -296,7 +298,7 @@ class Worker:
             bytes.fromhex(spec.secret_hex),
             self._settings,
             self._loss_goal_ppm / 1_000_000,
-            lambda sock, data: datagram_handshake.answer_control_datagram(sock, data, spec),
+            lambda sock, data: _answer_control(sock, data, spec),
         )
         session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)
         self._limit_rate(session)
@@ -338,6 +340,13 @@ def _create_socket(command: OpenSession | AdoptSession, fd: int | None, workload
     if fd is None:
         raise OSError("too many open files; raise the limit with ulimit -n")
     return socket.socket(fileno=fd)
+
+
+def _answer_control(sock: socket.socket, data: bytes, spec: SessionSpec) -> None:
+    """Answer what a session of datagrams gets besides payload and feedback."""
+    from ..workloads.datagram_handshake import answer_control_datagram
+
+    answer_control_datagram(sock, data, spec)
 
 
 def _close(*endpoints: CrrEndpoint) -> None:
