@@ -13,6 +13,7 @@ from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import Direction, Settings
 from ..engine.model.serialization import encode
 from ..engine.model.workload import Workload, workload_named
+from .number_text import format_rate
 from .preset import Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, largest_datagram
 
@@ -129,17 +130,32 @@ def _datagram_rates(
 ) -> Expectation:
     """Return the rates of UDP payload; none for datagrams that the link would carry in fragments.
 
-    Each direction of a full duplex line has the whole rate. A line of half duplex divides it.
+    Each direction of a full duplex line has the whole rate. A line of half duplex divides it. No more arrives than
+    the test sends: where that is less, it is what to expect.
     """
     most = largest_datagram(link, variant)
     if most is None or (datagram_bytes is not None and datagram_bytes > most):
         return Expectation()
     one = _expected_datagrams(link, "simplex", variant, datagram_bytes)
-    if one is None or settings.direction is not Direction.DUPLEX:
+    if one is None:
+        return Expectation()
+    flows = settings.direction.flows
+    asked = None if settings.searches_rate else settings.rate_bit_s
+    if len(flows) == 1:
+        one = _at_most(one, asked)
         return Expectation(one, None) if settings.direction is Direction.OUT else Expectation(None, one)
     total = _expected_datagrams(link, "duplex", variant, datagram_bytes)
     each = replace(one, bit_s=one.bit_s // 2) if link.duplex == "half" else one
-    return Expectation(each, each, total)
+    whole = None if asked is None else asked * len(flows)
+    return Expectation(_at_most(each, asked), _at_most(each, asked), total and _at_most(total, whole))
+
+
+def _at_most(expected: ExpectedRate, asked_bit_s: int | None) -> ExpectedRate:
+    """Return an expected rate, or the rate that the test sends if that is lower."""
+    if asked_bit_s is None or asked_bit_s >= expected.bit_s:
+        return expected
+    source = f"the rate that the test sends; {expected.source} allows {format_rate(expected.bit_s)}"
+    return replace(expected, bit_s=asked_bit_s, source=source, most_bit_s=expected.most_bit_s or expected.bit_s)
 
 
 def _expected_datagrams(

@@ -27,7 +27,7 @@ def expected_rate_bit_s(settings: Settings, find: FindExpectation) -> int | None
 
     Two directions send at one rate: the lower of theirs, or half of the total where only that is known.
     """
-    expectation = find(replace(settings, searches_rate=False))
+    expectation = find(replace(settings, rate_bit_s=None, searches_rate=False))
     flows = [expectation[flow] for flow in settings.direction.flows]
     known = [rate.bit_s for rate in flows if rate is not None]
     if len(known) == len(flows):

@@ -236,3 +236,24 @@ def test_programs_find_the_udp_rates_of_a_preset() -> None:
         "source": "the wire model (VLAN)",
     }
     assert preset_json(load_catalog().find("loopback"))["udp"] is None
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_no_more_is_expected_than_the_test_sends(direction: Direction) -> None:
+    """Below the link's rate it is the rate of the test. Above it, and in a search, it is the link's."""
+    preset = load_catalog().find("1gbe-1500")
+    whole = find_expectation(preset, Settings(direction), Workload.UDP)
+    slow = find_expectation(preset, Settings(direction, rate_bit_s=10**8), Workload.UDP)
+    for flow in direction.flows:
+        rate = slow[flow]
+        assert rate
+        most = whole[flow]
+        assert most
+        assert (rate.bit_s, rate.most_bit_s) == (10**8, most.most_bit_s)
+        assert "the rate that the test sends" in rate.source
+    if direction is Direction.DUPLEX:
+        assert slow.total
+        assert slow.total.bit_s == 2 * 10**8
+    assert find_expectation(preset, Settings(direction, rate_bit_s=2 * 10**9), Workload.UDP) == whole
+    search = Settings(direction, rate_bit_s=10**8, searches_rate=True)
+    assert find_expectation(preset, search, Workload.UDP) == whole
