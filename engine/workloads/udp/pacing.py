@@ -15,8 +15,8 @@ _GROUP_NS: Final = 250_000
 class Pacer:
     """Says how many datagrams are due, and when the next one is.
 
-    A sender that was held up sends at most 1 ms of the rate at once. The rest counts as `skipped`: to catch up on
-    all of it would be a burst that the link has to answer for.
+    A sender that was held up catches up on 1 ms of the rate, or one datagram. The rest counts as `skipped`:
+    to catch up on all of it would be a burst that the link has to answer for.
 
     Args:
         bit_s: The rate of the datagrams' payload; None: all that the caller can send.
@@ -48,7 +48,7 @@ class Pacer:
         # Without the common divisor most are small numbers, which divide faster.
         self._unit = gcd(cost, gain)
         self._cost, self._gain = cost // self._unit, gain // self._unit
-        self._credit_max = self._cost + self._gain * _CATCH_UP_NS
+        self._credit_max = self._cost + max(self._cost, self._gain * _CATCH_UP_NS)
         self._most = self._credit_max // self._cost
         self._credit = min(credit // self._unit, self._credit_max)
         self._now_ns = max(self._now_ns, now_ns)

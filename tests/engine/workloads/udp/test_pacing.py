@@ -63,11 +63,11 @@ def test_groups_are_exact_and_small(bit_s: int, datagram_bytes: int) -> None:
 @pytest.mark.parametrize("bit_s", RATES)
 @pytest.mark.parametrize("datagram_bytes", SIZES)
 def test_a_sender_that_was_held_up_does_not_burst(bit_s: int, datagram_bytes: int) -> None:
-    """It sends 1 ms of the rate and one datagram at most; the rest is skipped, and both together are the rate."""
+    """It catches up on 1 ms of the rate, or one datagram; the rest is skipped, and both together are the rate."""
     pacer = Pacer(bit_s, datagram_bytes, START)
     after = START + 50 * MS
     sent = pacer.take(after, 1 << 40)
-    assert 1 <= sent <= 1 + bit_s // 1_000 // (datagram_bytes * 8)
+    assert 1 <= sent <= 1 + max(1, bit_s // 1_000 // (datagram_bytes * 8))
     assert sent + pacer.skipped == 1 + 50 * bit_s // 1_000 // (datagram_bytes * 8)
     assert pacer.take(after, 64) == 0
 
@@ -80,7 +80,7 @@ def test_changes_add_up_without_a_burst(datagram_bytes: int) -> None:
     sent, now_ns, bits = 0, START, datagram_bytes * 8
     for bit_s in rates:
         pacer.change(now_ns, bit_s, datagram_bytes)
-        assert pacer.take(now_ns, 64) <= 1
+        assert pacer.take(now_ns, 64) <= 2
         for _ in range(100):
             now_ns += MS // 2
             count = pacer.take(now_ns, 1 << 40)
