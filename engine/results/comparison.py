@@ -21,7 +21,7 @@ from .confidence import CONFIDENCE, Estimate, student_t
 from .json_document import DIRECTION_KEYS
 from .summary import CpuSummary, Measurement, Summary
 
-FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count"]
+FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count", "loss_percent", "delay_ns"]
 _MAX_EXPONENT: Final = 50.0  # a wider interval has no meaning
 # The fields of Plan and Settings that distinguish two runs of the same link.
 _PLAN_FIELDS: Final = (
@@ -36,7 +36,7 @@ _PLAN_FIELDS: Final = (
     "rate_bit_s",
     "bytes_limit",
 )
-_SETTINGS_FIELDS: Final = ("direction", "sessions", "window_bytes")
+_SETTINGS_FIELDS: Final = ("direction", "sessions", "window_bytes", "datagram_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,9 @@ def compare(first: Summary, second: Summary) -> Comparison:
 def changed_fields(first: Plan, second: Plan) -> tuple[str, ...]:
     """Return the fields in which two plans and their settings differ, the most commonly changed first."""
     changed = [name for name in _SETTINGS_FIELDS if getattr(first.settings, name) != getattr(second.settings, name)]
+    rates = [(plan.settings.rate_bit_s, plan.settings.searches_rate) for plan in (first, second)]
+    if rates[0] != rates[1]:
+        changed.append("sending_rate")
     changed += [name for name in _PLAN_FIELDS if getattr(first, name) != getattr(second, name)]
     if first.transaction_sizes != second.transaction_sizes:
         changed.append("sizes")
@@ -130,6 +133,7 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     for name, direction in DIRECTION_KEYS.items():
         if direction in rows:
             yield from _rates(f"measured.{name}", *pairs[direction])
+            yield from _datagrams(f"measured.{name}", *pairs[direction])
     yield from _cpu("cpu.near", first.near_cpu, second.near_cpu)
     yield from _cpu("cpu.far", first.far_cpu, second.far_cpu)
     yield _plain("tcp.retransmits", "count", first.tcp.retransmits, second.tcp.retransmits)
@@ -148,6 +152,18 @@ def _rates(key: str, first: Measurement | None, second: Measurement | None) -> I
     for name in ("p50", "p99"):
         values = [latency and getattr(latency, f"{name}_ns") for latency in latencies]
         yield _plain(f"{key}.latency_us.{name}", "ns", *values)
+
+
+def _datagrams(key: str, first: Measurement | None, second: Measurement | None) -> Iterator[Figure]:
+    """Yield what became of datagrams; nothing for two runs of TCP."""
+    parts = first and first.datagrams, second and second.datagrams
+    if parts == (None, None):
+        return
+    yield _plain(f"{key}.packets_s", "count", first and first.packets_s, second and second.packets_s)
+    yield _plain(f"{key}.udp.lost_percent", "loss_percent", *(part and part.lost_percent for part in parts))
+    yield _plain(f"{key}.udp.jitter_ms.mean", "delay_ns", *(part and part.jitter_mean_ns for part in parts))
+    delays = [part and part.delay_variation for part in parts]
+    yield _plain(f"{key}.udp.delay_variation_ms.p99", "delay_ns", *(delay and delay.p99_ns for delay in delays))
 
 
 def _cpu(key: str, first: CpuSummary, second: CpuSummary) -> Iterator[Figure]:

@@ -8,12 +8,14 @@ from ...engine.model.plan import Plan
 from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
 from ...engine.results.json_document import round_figure
 from . import numbers
+from .datagram_results import loss_percent
 from .plan import socket_words
 
 Significance = Literal["real", "alike", "plain"]
 SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
 NO_DIFFERENCE: Final = "no significant difference"
 _NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": ""}
+_MIDDLE_WORDS: Final = {"latency_us": "", "udp": "", "jitter_ms": "jitter", "delay_variation_ms": "delay variation"}
 _ENDS: Final = {"near": "local", "far": "remote"}
 _LAST_WORDS: Final = {
     "mbit_s": "Mb/s",
@@ -25,23 +27,32 @@ _LAST_WORDS: Final = {
     "msec_per_transaction": "ms/trans",
     "retransmits": "retransmits",
     "rtt_us": "RTT",
+    "packets_s": "packets/s",
+    "lost_percent": "loss",
+    "mean": "mean",
 }
 _MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "bit_s": ("faster", "slower"),
     "transactions_s": ("faster", "slower"),
     "ns": ("longer", "shorter"),
     "us": ("longer", "shorter"),
+    "delay_ns": ("longer", "shorter"),
 }
 _COMPARED: Final[dict[FigureUnit, str]] = {
     "bit_s": "as fast",
     "transactions_s": "as fast",
     "ns": "as long",
     "us": "as long",
+    "delay_ns": "as long",
     "count": "as many",
 }
 _UNLIMITED: Final = "unlimited"
 _NOT_TESTED: Final = f"(not{numbers.NBSP}tested)"
-_SCALES: Final[dict[FigureUnit, float]] = {"bit_s": 1e-6, "ns": 1e-3}  # to the units of a run's document
+_SCALES: Final[dict[FigureUnit, float]] = {
+    "bit_s": 1e-6,
+    "ns": 1e-3,
+    "delay_ns": 1e-6,
+}  # to the units of a run's document
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,12 @@ def difference_words(figure: Figure) -> str:
     A difference that is not significant is named as such; one that could not be tested is marked.
     """
     difference = figure.difference
+    if (
+        figure.unit == "loss_percent"
+        and None not in {figure.first, figure.second}
+        and figure.first != figure.second
+    ):
+        return _points_words(figure)
     if difference is None:
         return numbers.UNKNOWN
     more, less = _MORE_AND_LESS.get(figure.unit, ("more", "less"))
@@ -103,19 +120,23 @@ def difference_words(figure: Figure) -> str:
         if not difference.percent:
             return "the same"
         if figure.unit == "percent":
-            points = (figure.second or 0.0) - (figure.first or 0.0)
-            return f"{_number(points)} points {more if points > 0 else less} {_NOT_TESTED}"
+            return _points_words(figure)
         return f"{amount} {_NOT_TESTED}"
     if not difference.is_significant:
         return f"{NO_DIFFERENCE} ({_range(difference.low, difference.high)})"
     return f"{amount} ({_bounds(difference.low, difference.high, is_factor=is_factor)})"
 
 
+def _points_words(figure: Figure) -> str:
+    points = (figure.second or 0.0) - (figure.first or 0.0)
+    return f"{_number(points)} points {'more' if points > 0 else 'less'} {_NOT_TESTED}"
+
+
 def figure_name(figure: Figure) -> str:
     """Return a figure's name: `out Mb/s`, `CPU local host`."""
     first, *rest = figure.key.split(".")
-    words = [_NAMES[first], *(_ENDS.get(word, word) for word in rest[:-1]), _LAST_WORDS[rest[-1]]]
-    return " ".join(word for word in words if word and word != "latency_us")
+    middle = (_MIDDLE_WORDS.get(word, _ENDS.get(word, word)) for word in rest[:-1])
+    return " ".join(filter(None, (_NAMES[first], *middle, _LAST_WORDS[rest[-1]])))
 
 
 def figure_value_words(figure: Figure, *, second: bool) -> str:
@@ -137,8 +158,10 @@ def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for eac
             return numbers.percent(value)
         case "us":
             return numbers.round_trip(value)
-        case "ns":
+        case "ns" | "delay_ns":
             return numbers.latency(round(value))
+        case "loss_percent":
+            return loss_percent(value)
         case "msec":
             return numbers.number(value, 3)
         case "count":
@@ -191,6 +214,8 @@ def _field_name(name: str) -> str:
         "block_bytes": "block",
         "sizes": "message sizes",
         "rate_bit_s": "rate",
+        "sending_rate": "rate",
+        "datagram_bytes": "datagram size",
         "bytes_limit": "bytes",
     }.get(name, name.replace("_", " "))
 
@@ -200,6 +225,10 @@ def _field(plan: Plan, name: str) -> str:
         "window_bytes": lambda: numbers.window(plan.settings.window_bytes),
         "block_bytes": lambda: numbers.window(plan.block_bytes),
         "rate_bit_s": lambda: _UNLIMITED if plan.rate_bit_s is None else numbers.rate(plan.rate_bit_s),
+        "sending_rate": lambda: (
+            numbers.sending_rate(plan.settings) if plan.workload.is_datagram else numbers.UNKNOWN
+        ),
+        "datagram_bytes": lambda: numbers.datagram_size(plan.settings.datagram_bytes),
         "bytes_limit": lambda: _UNLIMITED if plan.bytes_limit is None else numbers.payload(plan.bytes_limit),
         "socket": lambda: ", ".join(socket_words(plan.socket)) or "default",
         "sizes": lambda: (

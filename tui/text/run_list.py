@@ -153,9 +153,16 @@ def _settings_in_turn(document: Any) -> list[Settings]:
 def _settings(period: Any) -> Settings:
     """Return a period's settings. Raises ValueError or PlanError for a damaged one."""
     sessions, window_bytes = _value_in(period, "sessions"), _value_in(period, "window_bytes")
-    if not isinstance(sessions, int) or not isinstance(window_bytes, int | None):
+    rate_mbit_s, datagram_bytes = _value_in(period, "rate_mbit_s"), _value_in(period, "datagram_bytes")
+    sizes = (window_bytes, datagram_bytes)
+    if not isinstance(sessions, int) or not all(isinstance(size, int | None) for size in sizes):
         raise TypeError("a number of another type")
-    return Settings(Direction(_value_in(period, "direction")), sessions, window_bytes)
+    if not isinstance(rate_mbit_s, int | float | None):
+        raise TypeError("a rate of another type")
+    rate_bit_s = None if rate_mbit_s is None else round(rate_mbit_s * 1e6)
+    is_search = _value_in(period, "rate") == "search"
+    direction = Direction(_value_in(period, "direction"))
+    return Settings(direction, sessions, window_bytes, rate_bit_s, datagram_bytes, searches_rate=is_search)
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, PerDirection
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.comparison import Figure, compare, compare_estimates
 from linkgauge.engine.results.confidence import Estimate, estimate_mean
-from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
+from linkgauge.engine.results.summary import CpuSummary, DatagramSummary, Measurement, Summary, TcpSummary
 
 
 def measured(mbit_s: float, error: float = 0.5, transactions: int | None = None) -> Measurement:
@@ -126,3 +126,33 @@ def test_runs_that_are_alike_seem_to_differ_about_once_in_twenty() -> None:
         found = compare_estimates(pair[0], pair[1])
         shown += bool(found and found.is_significant)
     assert 0.01 <= shown / 400 <= 0.10
+
+
+def test_datagrams_are_compared_by_number_loss_jitter_and_delay() -> None:
+    """Beside the rate; a rate and a size that differ are settings that differ."""
+    plans = [
+        Plan(Settings(rate_bit_s=rate, datagram_bytes=size), Workload.UDP)
+        for rate, size in ((10**8, 1_472), (2 * 10**8, None))
+    ]
+    lossless = replace(DatagramSummary(*[None] * 25), in_time=1_000, received=1_000, lost=0)
+    lossy = replace(
+        lossless,
+        lost=250,
+        jitter_mean_ns=31_000.0,
+        delay_variation=LatencySummary(1, 2, 3, 4_000, 5, 6),
+    )
+    runs = [
+        summary(replace(measured(100.0), datagrams=datagrams), plan=plan)
+        for plan, datagrams in zip(plans, (lossless, lossy), strict=True)
+    ]
+    comparison = compare(*runs)
+    assert comparison.changed_fields == ("datagram_bytes", "sending_rate")
+    values = {
+        figure.key.removeprefix("measured.out."): (figure.first, figure.second) for figure in comparison.figures
+    }
+    assert values["packets_s"] == (100.0, 100.0)
+    assert values["udp.lost_percent"] == (0.0, 20.0)
+    assert values["udp.jitter_ms.mean"] == (None, 31_000.0)
+    assert values["udp.delay_variation_ms.p99"] == (None, 4_000)
+    streams = compare(summary(measured(1.0)), summary(measured(2.0)))
+    assert not any("udp" in figure.key or "packets" in figure.key for figure in streams.figures)

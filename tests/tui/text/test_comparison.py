@@ -60,6 +60,35 @@ def test_figures_are_named_and_valued_in_their_own_units() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "unit", "values", "texts"),
+    [
+        ("measured.out.packets_s", "count", (81_620.0, 900.0), ("out packets/s", "81 620", "900")),
+        ("measured.in.udp.lost_percent", "loss_percent", (0.0, 0.004), ("in loss", "0 %", "0.004 %")),
+        ("measured.out.udp.jitter_ms.mean", "delay_ns", (31_000.0, None), ("out jitter mean", "31.0 µs", "–")),
+        (
+            "measured.total.udp.delay_variation_ms.p99",
+            "delay_ns",
+            (1.25e6, 310_000),
+            ("total delay variation p99", "1.25 ms", "310 µs"),
+        ),
+    ],
+)
+def test_figures_of_datagrams_have_names_and_units(
+    key: str, unit: FigureUnit, values: tuple[float | None, float | None], texts: tuple[str, str, str]
+) -> None:
+    """A small loss is not rounded to nothing."""
+    figure = Figure(key, unit, *values)
+    shown = [figure_name(figure), *(figure_value_words(figure, second=second) for second in (False, True))]
+    assert tuple(text.replace("\N{NO-BREAK SPACE}", " ") for text in shown) == texts
+
+
+def test_a_loss_where_there_was_none_differs_by_points() -> None:
+    """A percentage of nothing says nothing."""
+    figure = Figure("measured.out.udp.lost_percent", "loss_percent", 0.0, 2.5)
+    assert difference_words(figure).replace("\N{NO-BREAK SPACE}", " ") == "2.5 points more (not tested)"
+
+
+@pytest.mark.parametrize(
     ("key", "unit", "words"),
     [
         ("measured.out.latency_us.p50", "ns", "3.0x as long (not tested)"),

@@ -108,6 +108,24 @@ def changed_row(*settings: tuple[str, Any, int | None], workload: str = "stream"
     return replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document)
 
 
+def test_a_udp_run_is_listed_with_the_rates_and_sizes_that_it_had() -> None:
+    """A document of an earlier version has neither."""
+    same = {"direction": "out", "sessions": 1, "window_bytes": None}
+    rates = [{**same, "rate": "fixed", "rate_mbit_s": rate, "datagram_bytes": None} for rate in (100.0, 500.0)]
+    size = {**rates[1], "datagram_bytes": 64}
+
+    def listed(*periods: dict[str, Any]) -> str:
+        document = {"plan": {**periods[0], "workload": "udp"}, "stretches": list(periods)}
+        line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document))
+        return line.test.replace("\N{NO-BREAK SPACE}", " ")
+
+    assert listed(rates[0]) == "udp→1"
+    assert listed(*rates) == "udp 100 Mb/s → 500 Mb/s"
+    assert listed(rates[1], size) == "udp datagram size auto → 64"
+    assert listed(*rates, size) == "udp 3 settings"
+    assert listed(same, {**same, "rate_mbit_s": "fast"}) == "udp→1"
+
+
 @pytest.mark.parametrize(
     ("settings", "test", "count"),
     [
