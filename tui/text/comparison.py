@@ -104,11 +104,7 @@ def difference_words(figure: Figure) -> str:
     A difference that is not significant is named as such; one that could not be tested is marked.
     """
     difference = figure.difference
-    if (
-        figure.unit == "loss_percent"
-        and None not in {figure.first, figure.second}
-        and figure.first != figure.second
-    ):
+    if figure.unit in {"percent", "loss_percent"}:
         return _points_words(figure)
     if difference is None:
         return numbers.UNKNOWN
@@ -117,19 +113,18 @@ def difference_words(figure: Figure) -> str:
     is_factor = numbers.is_factor(difference.percent)
     amount = f"{_change(difference.percent)} {_COMPARED.get(figure.unit, 'as much') if is_factor else word}"
     if difference.low is None or difference.high is None:
-        if not difference.percent:
-            return "the same"
-        if figure.unit == "percent":
-            return _points_words(figure)
-        return f"{amount} {_NOT_TESTED}"
+        return f"{amount} {_NOT_TESTED}" if difference.percent else "the same"
     if not difference.is_significant:
         return f"{NO_DIFFERENCE} ({_range(difference.low, difference.high)})"
     return f"{amount} ({_bounds(difference.low, difference.high, is_factor=is_factor)})"
 
 
 def _points_words(figure: Figure) -> str:
-    points = (figure.second or 0.0) - (figure.first or 0.0)
-    return f"{_number(points)} points {'more' if points > 0 else 'less'} {_NOT_TESTED}"
+    """Return the difference of two percentages in points."""
+    if figure.first is None or figure.second is None:
+        return numbers.UNKNOWN
+    points = figure.second - figure.first
+    return f"{_number(points)} points {'more' if points > 0 else 'less'} {_NOT_TESTED}" if points else "the same"
 
 
 def figure_name(figure: Figure) -> str:
