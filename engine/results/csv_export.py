@@ -1,7 +1,8 @@
 """A run as rows of CSV.
 
 The same writer serves a current run and one from the log. Rows are RFC 4180: a header, commas, CRLF.
-An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's.
+An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's. Columns
+are only ever added, at the end, so that a file with fewer of them can be continued.
 """
 
 import contextlib
@@ -31,6 +32,7 @@ from .counter_sums import host_percent, hottest_core_percent
 from .json_document import percent_of_expected, round_figure
 from .meter import Interval, Meter
 from .summary import Measurement
+from .udp.interval_figures import FIGURES, Figures, flow_figures, session_figures
 
 _FIELD: Final = "CSV file"
 COLUMNS: Final[tuple[str, ...]] = (
@@ -62,7 +64,9 @@ COLUMNS: Final[tuple[str, ...]] = (
     "retransmits",
     "rtt_us",
     "cwnd_bytes",
+    *FIGURES,
 )
+_FIRST_COLUMNS: Final = 28  # those of files from before datagrams
 ALL_SESSIONS: Final = "all"
 _MAX_HEADER_BYTES: Final = 4_096
 
@@ -74,14 +78,15 @@ class CsvWriter:
     """Writes the rows of complete intervals and flushes them, so that a reader can follow the file.
 
     The header is written at once, so that a path without write permission fails before the test starts.
-    `header` False omits it, for a stream that has it already.
+    A stream that has a header already has its `columns`, which may be the first ones only.
     """
 
-    def __init__(self, stream: TextIO, name: str = "the output", *, header: bool = True) -> None:
+    def __init__(self, stream: TextIO, name: str = "the output", *, columns: tuple[str, ...] | None = None) -> None:
         self._stream = stream
         self._name = name
+        self._columns = columns or COLUMNS
         self._writer = csv.writer(stream, lineterminator="\r\n")
-        self._write([COLUMNS] if header else [])
+        self._write([] if columns else [COLUMNS])
 
     @classmethod
     def create(cls, path: Path) -> Self:
@@ -100,6 +105,8 @@ class CsvWriter:
     def append(cls, path: Path) -> Self:
         """Open a file to continue its rows; a new or empty one gets the header.
 
+        One of an earlier version keeps the columns that it has.
+
         A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
         the path cannot be written or the file holds anything but rows of runs.
         """
@@ -112,7 +119,7 @@ class CsvWriter:
             reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
             raise PlanError(_FIELD, path, f"{reason}; give a file that can be written") from error
         try:
-            return cls(stream, str(path), header=not _has_header(path, stream))
+            return cls(stream, str(path), columns=_columns_of(path, stream))
         except BaseException as error:
             _close_quietly(stream)
             if isinstance(error, RunLogError):
@@ -134,7 +141,7 @@ class CsvWriter:
         }
         if rows:
             full_rows = [{**common, **row} for row in rows]
-            self._write([[_cell(row.get(column)) for column in COLUMNS] for row in full_rows])
+            self._write([[_cell(row.get(column)) for column in self._columns] for row in full_rows])
 
     def write_run(self, events: Iterable[Event], *, run_id: str, preset: str) -> Meter:
         """Write all rows of a run from its events; return the meter that consumed them."""
@@ -219,20 +226,24 @@ def _close_quietly(stream: TextIO) -> None:
         stream.close()
 
 
-def _has_header(path: Path, stream: TextIO) -> bool:
-    """Return whether the file begins with the header; end its last line. Raises PlanError for other content."""
+def _columns_of(path: Path, stream: TextIO) -> tuple[str, ...] | None:
+    """Return the columns of the file's header, None for an empty file; end its last line.
+
+    Raises PlanError for other content.
+    """
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
-        return False
+        return None
     with path.open("rb") as content:
         first = content.readline(_MAX_HEADER_BYTES)
         content.seek(-1, os.SEEK_END)
         last = content.read(1)
-    if first.decode("utf-8", "replace").strip() != ",".join(COLUMNS):
+    columns = tuple(first.decode("utf-8", "replace").strip().split(","))
+    if len(columns) < _FIRST_COLUMNS or columns != COLUMNS[: len(columns)]:
         raise PlanError(_FIELD, path, "it holds other data than runs; give another file")
     if last != b"\n":  # a row that was cut off must not swallow the next one
         stream.write("\r\n")
-    return True
+    return columns
 
 
 def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
@@ -253,6 +264,7 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
             **ends,
         }
         received, sent = _sessions(receiver, flow), _sessions(sender, flow)
+        datagrams = session_figures(receiver, sender, flow)
         expectation = meter.expectation_for(sampled.settings)
         expected = expectation[flow]
         whole = None if receiver is None else sum(part.bytes for part in received.values())
@@ -264,12 +276,14 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
             **_probe_cells(interval.near),
             **cost,
             **_tcp_cells(list(sent.values())),
+            **_round_cells(flow_figures(receiver, sender, flow)),
         }
-        for number in sorted({**received, **sent}):
+        for number in sorted({**received, **sent, **datagrams}):
             count = received[number].bytes if number in received else None
             tcp = _tcp_cells([sent[number]] if number in sent else [])
             transactions = _transactions(received.get(number), receiver)
-            yield {**base, "session": number, **_rate_cells(count, receiver, None), **transactions, **tcp}
+            rates = {**_rate_cells(count, receiver, None), **transactions, **tcp}
+            yield {**base, "session": number, **rates, **_round_cells(datagrams.get(number, {}))}
 
 
 def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, SessionSample]:
@@ -379,6 +393,10 @@ def _tcp_cells(sessions: list[SessionSample]) -> _Row:
         "rtt_us": round(median(rtts)) if rtts else None,
         "cwnd_bytes": sum(cwnds) if cwnds else None,
     }
+
+
+def _round_cells(figures: Figures) -> _Row:
+    return {name: round_figure(value) if isinstance(value, float) else value for name, value in figures.items()}
 
 
 def _seconds(ns: int) -> Decimal:

@@ -12,9 +12,18 @@ from typing import Any, Final
 from ..model.events import Changed, Event, Started, Warned
 from ..model.host_info import HostInfo
 from ..model.plan import SECOND_NS, Direction, End
+from ..model.workload import Workload
 from .csv_export import ALL_SESSIONS, interval_rows
-from .json_document import DIRECTION_KEYS, DOCUMENT_VERSION, expected_document, plan_document, round_figure
+from .json_document import (
+    DIRECTION_KEYS,
+    DOCUMENT_VERSION,
+    expected_document,
+    plan_document,
+    rate_document,
+    round_figure,
+)
 from .meter import Interval, Meter
+from .udp.interval_figures import FIGURES
 
 _RATE_COLUMNS: Final = (
     "bytes",
@@ -61,12 +70,17 @@ def event_lines(
                 "direction": settings.direction.value,
                 "sessions": settings.sessions,
                 "window_bytes": settings.window_bytes,
+                **rate_document(settings, _workload_of(meter)),
                 "expected": expected_document(event.expectation),
             }
         case Warned():
             yield warning_line(event.text, run_id=run_id)
         case _:
             pass
+
+
+def _workload_of(meter: Meter) -> Workload:
+    return Workload.STREAM if meter.started is None else meter.started.plan.workload
 
 
 def warning_line(text: str, *, run_id: str) -> dict[str, Any]:
@@ -111,9 +125,10 @@ def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:
             first = first or row
             flows[flow] = {name: row.get(name) for name in _RATE_COLUMNS} | {"sessions": []}
             flows[flow] |= {name: _seconds(row, name) for name in ("elapsed_s", "interval_s")}
+            flows[flow]["udp"] = _datagrams(row)
         else:
             figures = {name: row.get(name) for name in _SESSION_COLUMNS}
-            flows[flow]["sessions"].append({"session": row["session"], **figures})
+            flows[flow]["sessions"].append({"session": row["session"], **figures, "udp": _datagrams(row)})
     if not flows:
         return None
     rates = [flow["mbit_s"] for flow in flows.values()]
@@ -127,6 +142,11 @@ def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:
         "total_mbit_s": None if None in rates else round_figure(sum(rates)),
         **{end.value: {name: first.get(f"{end.value}_{name}") for name in _CPU_COLUMNS} for end in End},
     }
+
+
+def _datagrams(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the figures of datagrams; None for TCP."""
+    return {name: row.get(name) for name in FIGURES} if "sent" in row else None
 
 
 def _seconds(row: dict[str, Any], name: str) -> float | None:

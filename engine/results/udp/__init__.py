@@ -2,5 +2,5 @@
 
 Pure. It imports engine/model, `counter_sums` and `summary`; accumulators, meter, JSON and the diagnosis read it.
 Public: `datagram_sums` (DatagramSum), `tail_losses` (TailLosses), `loss_location`,
-`loss_pattern`, `packet_overhead`.
+`loss_pattern`, `packet_overhead`, `interval_figures`.
 """

@@ -18,7 +18,9 @@ from linkgauge.engine.model.plan import MIB, Direction, End, Settings
 from linkgauge.engine.model.samples import SessionSample
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.meter import Meter, replay
+from linkgauge.engine.results.udp.interval_figures import FIGURES
 
+from .datagram_runs import draw_datagram_run
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, sampled, simplex, started
 
 
@@ -34,7 +36,9 @@ def test_the_columns_are_in_their_promised_order() -> None:
         "run_id,started_utc,preset,workload,direction,session,sessions,window_bytes,elapsed_s,interval_s,warmup,"
         "bytes,mbit_s,mib_s,expected_mbit_s,percent_of_expected,transactions_s,latency_p50_us,latency_p99_us,"
         "near_cpu_percent,near_hottest_core_percent,far_cpu_percent,far_hottest_core_percent,"
-        "near_cpu_msec_per_mib,far_cpu_msec_per_mib,retransmits,rtt_us,cwnd_bytes"
+        "near_cpu_msec_per_mib,far_cpu_msec_per_mib,retransmits,rtt_us,cwnd_bytes,"
+        "rate_mbit_s,datagram_bytes,packets_s,sent,lost,lost_percent,duplicates,reordered,jitter_ms,"
+        "delay_variation_p50_ms,delay_variation_p99_ms"
     )
 
 
@@ -70,6 +74,7 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
         "retransmits": "2",
         "rtt_us": "200",
         "cwnd_bytes": "43440",
+        **dict.fromkeys(FIGURES, ""),  # of datagrams
     }
     assert (first["session"], first["bytes"], first["rtt_us"]) == ("1", str(10 * MIB), "100")
     assert (second["session"], second["bytes"], second["retransmits"]) == ("2", str(15 * MIB), "0")
@@ -209,6 +214,7 @@ def test_the_rows_add_up_to_the_summary_exactly(events: list[Event]) -> None:
 
 
 HEADER_LINE = (",".join(COLUMNS) + "\r\n").encode()
+OLD_HEADER = ",".join(COLUMNS[:28]).encode()
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -241,7 +247,44 @@ def test_a_file_of_earlier_runs_is_continued_without_a_second_header(
     assert path.read_bytes() == expected
 
 
-@pytest.mark.parametrize("content", [b"x", b"\n", HEADER_LINE[:-10], b"\xff\xfe", b"x" * 10_000])
+def test_a_file_of_an_earlier_version_keeps_the_columns_that_it_has(tmp_path: Path) -> None:
+    """Its reader knows no others; new ones come at the end, so that the first ones mean what they did."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(OLD_HEADER + b"\r\n")
+    events, _ = draw_datagram_run(1, Direction.OUT)
+    with CsvWriter.append(path) as writer:
+        writer.write_run(events, run_id="r1", preset="")
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    assert first == OLD_HEADER.decode()
+    assert lines == [",".join(row[column] for column in COLUMNS[:28]) for row in _rows(events, preset="")]
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_rows_of_datagrams_add_up_to_what_the_run_counted_in_time(direction: Direction) -> None:
+    """Of a direction and of each session; the drain has no row."""
+    events, _ = draw_datagram_run(5, direction)
+    measured = replay(events).summary().measured
+    rows = _rows(events)
+    for flow in direction.flows:
+        whole = [row for row in rows if (row["direction"], row["session"]) == (flow.value, "all")]
+        parts = [row for row in rows if row["direction"] == flow.value and row["session"] != "all"]
+        counts = measured[flow] and measured[flow].datagrams
+        assert counts is not None
+        assert len(whole) == 10
+        for column in ("sent", "duplicates", "reordered"):
+            assert sum(int(row[column]) for row in whole) == sum(int(row[column]) for row in parts)
+        assert sum(int(row["sent"]) for row in whole) == counts.sent
+        packets = sum(float(row["packets_s"]) * float(row["interval_s"]) for row in whole)
+        assert packets == pytest.approx(counts.in_time)
+        assert {row["rate_mbit_s"] for row in whole} == {"1"}
+        assert {row["rate_mbit_s"] for row in parts} == {"0.5"}
+        assert {row["datagram_bytes"] for row in whole} == {"1400"}
+        assert {row["delay_variation_p50_ms"] != "" for row in whole} == {True}
+        assert {row["delay_variation_p50_ms"] for row in parts} == {""}
+        assert all(int(row["lost"]) >= 0 for row in whole)
+
+
+@pytest.mark.parametrize("content", [b"x", b"\n", HEADER_LINE[:-10], OLD_HEADER[:-9], b"\xff\xfe", b"x" * 10_000])
 def test_a_file_of_anything_else_is_refused_and_stays_as_it_was(tmp_path: Path, content: bytes) -> None:
     """A slip of the hand costs nothing."""
     path = tmp_path / "rows.csv"

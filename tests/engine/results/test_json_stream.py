@@ -1,6 +1,7 @@
 """A run as JSON lines."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from linkgauge.engine.results.json_stream import end_line, error_line, event_lin
 from linkgauge.engine.results.meter import Meter, replay
 
 from ... import json_schemas
+from .datagram_runs import draw_datagram_run
 from .meter_events import E200, IN, TICK, of_flow
 from .simple_run import simplex
 
@@ -73,3 +75,21 @@ def test_a_line_of_no_known_type_does_not_fit_the_schema() -> None:
     """Otherwise the schema would prove nothing."""
     with pytest.raises(AssertionError, match="not valid"):
         json_schemas.check("stream.schema.json", {"type": "interval"})
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_intervals_have_the_datagrams_of_the_csv_and_a_change_its_rate(direction: Direction) -> None:
+    """With every session; for TCP they are null."""
+    events, _ = draw_datagram_run(3, direction, change=lambda settings: replace(settings, rate_bit_s=2 * 10**6))
+    lines = lines_of(events)
+    for line in lines:
+        json_schemas.check("stream.schema.json", line)
+    (change,) = [line for line in lines if line["type"] == "change"]
+    assert (change["rate"], change["rate_mbit_s"]) == ("fixed", 2.0)
+    intervals = [line for line in lines if line["type"] == "interval"]
+    assert len(intervals) == 10
+    for flow in (line[part.value] for line in intervals for part in direction.flows):
+        assert flow["udp"]["sent"] == sum(part["udp"]["sent"] for part in flow["sessions"])
+        assert flow["udp"]["lost_percent"] is not None
+    (of_tcp,) = [line for line in lines_of(simplex()) if line["type"] == "interval"]
+    assert of_tcp["out"]["udp"] is None

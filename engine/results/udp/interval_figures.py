@@ -1,0 +1,91 @@
+"""The figures of datagrams in one interval, for the rows of CSV and the lines of JSON. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...model.events import Sampled
+from ...model.latency_histogram import summarize_latency
+from ...model.plan import SECOND_NS, Direction
+from ...model.samples import DatagramSample
+from ..counter_sums import sum_known
+from .datagram_sums import delays_of, missing_datagrams
+
+FIGURES: Final[tuple[str, ...]] = (
+    "rate_mbit_s",
+    "datagram_bytes",
+    "packets_s",
+    "sent",
+    "lost",
+    "lost_percent",
+    "duplicates",
+    "reordered",
+    "jitter_ms",
+    "delay_variation_p50_ms",
+    "delay_variation_p99_ms",
+)
+"""The names of the figures, which are columns of the CSV."""
+
+Figures = dict[str, int | float | None]
+
+
+def flow_figures(receiver: Sampled | None, sender: Sampled | None, flow: Direction) -> Figures:
+    """Return the figures of all sessions of a single direction; empty without datagrams."""
+    received, sent = _sessions(receiver, flow), _sessions(sender, flow)
+    delays = None if receiver is None else delays_of(receiver.sample, flow)
+    if not received and not sent:
+        return {}
+    variation = delays and summarize_latency(dict(zip(delays.buckets, delays.counts, strict=True)))
+    return {
+        **_figures(list(received.values()), list(sent.values()), receiver),
+        "delay_variation_p50_ms": None if variation is None else variation.p50_ns / 1e6,
+        "delay_variation_p99_ms": None if variation is None else variation.p99_ns / 1e6,
+    }
+
+
+def session_figures(receiver: Sampled | None, sender: Sampled | None, flow: Direction) -> Mapping[int, Figures]:
+    """Return the figures of each session by its number. A percentile of delays is that of all together."""
+    received, sent = _sessions(receiver, flow), _sessions(sender, flow)
+    return {
+        number: _figures(
+            [received[number]] if number in received else [], [sent[number]] if number in sent else [], receiver
+        )
+        for number in {*received, *sent}
+    }
+
+
+def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, DatagramSample]:
+    """Return the open sessions of a direction at one end: those of the settings, and any that still has counts."""
+    if sampled is None:
+        return {}
+    return {
+        part.session: part
+        for part in sampled.sample.datagrams
+        if part.direction is flow
+        and (part.session <= sampled.settings.sessions or part.sent or part.received or part.advanced)
+    }
+
+
+def _figures(
+    received: Sequence[DatagramSample], sent: Sequence[DatagramSample], receiver: Sampled | None
+) -> Figures:
+    rates = [part.rate_bit_s for part in sent]
+    sizes = {part.datagram_bytes for part in sent}
+    count = sum_known(part.received for part in received)
+    lost = sum_known(missing_datagrams(part) for part in received)
+    jitters = sum_known(part.jitter_count for part in received)
+    jitter_ns = sum_known(part.jitter_sum_ns for part in received)
+    span_ns = 0 if receiver is None else receiver.sample.interval_ns
+    return {
+        # 0 is without a limit: then all sessions together have none.
+        "rate_mbit_s": sum(rate for rate in rates if rate) / 1e6 if rates and all(rates) else None,
+        "datagram_bytes": sizes.pop() if len(sizes) == 1 else None,
+        "packets_s": None if count is None or not span_ns else count * SECOND_NS / span_ns,
+        "sent": sum_known(part.sent for part in sent),
+        "lost": lost,
+        "lost_percent": 100 * lost / (lost + count)
+        if lost is not None and count is not None and lost + count
+        else None,
+        "duplicates": sum_known(part.duplicates for part in received),
+        "reordered": sum_known(part.reordered for part in received),
+        "jitter_ms": jitter_ns / jitters / 1e6 if jitters and jitter_ns is not None else None,
+    }
