@@ -108,8 +108,8 @@ def _small(name: str, title: str, place: Place) -> Case:
 # Datagrams of 256 bytes at the lowest rate, so that one more or less is little of it.
 _REQUESTED = (
     linkgauge_at_rate("1M", 1_000_000, "--datagram", "256"),
-    *(linkgauge_at_rate(f"{mega}M", mega * 1_000_000) for mega in (10, 100)),
-    *(linkgauge_at_rate(f"{giga}G", giga * 1_000_000_000) for giga in (1, 5)),
+    *(linkgauge_at_rate(f"{mega}M", mega * 1_000_000, "--datagram", "1400") for mega in (10, 100)),
+    *(linkgauge_at_rate(f"{giga}G", giga * 1_000_000_000, "--datagram", "1400") for giga in (1, 5)),
 )
 
 CASES = (

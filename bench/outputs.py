@@ -95,8 +95,7 @@ def linkgauge_datagram_rate(output: str) -> float:
 
 def linkgauge_sent_rate(output: str) -> float:
     """Return bits of payload a second at the sender."""
-    out = _udp_out(output)
-    return out["udp"]["sent"] * out["udp"]["datagram_bytes"] * 8 / out["seconds"]
+    return _udp_out(output)["udp"]["sent_mbit_s"] * 1e6
 
 
 def _udp_out(output: str) -> Any:

@@ -201,6 +201,7 @@ def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
     percentiles = ("p50", "p90", "p99", "p99_9", "max")
     return {
         "sent": counts.sent,
+        "sent_mbit_s": _figure(_mbit_s(counts.sent_bit_s)),
         "skipped": counts.skipped,
         "received": counts.received,
         "lost": counts.lost,

@@ -56,8 +56,8 @@ class DatagramSummary:
     the receiver's reports on their way back. The largest values may be from the warm-up of their period.
 
     `datagram_bytes` and the two bytes of IP's type of service are None where there were several. `asked_bit_s` is
-    the rate that all sessions were to send last; None is unlimited, or unknown. `capacity` is that of a search, in
-    a single direction.
+    the rate that all sessions were to send last; None is unlimited, or unknown. `sent_bit_s` is what they sent, by
+    the sender's clock. `capacity` is that of a search, in a single direction.
     """
 
     in_time: int | None
@@ -86,6 +86,7 @@ class DatagramSummary:
     ce_marks: int | None
     asked_bit_s: int | None
     capacity: CapacitySummary | None = None
+    sent_bit_s: float | None = None
 
     @property
     def lost_percent(self) -> float | None:

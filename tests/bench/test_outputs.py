@@ -19,10 +19,8 @@ XFR = "[0.117]  0.0 Mbps  0 B  rtx: 0  rtt: 0.03ms\n" + json.dumps({"throughput_
 NEPER = "num_transactions=12345\nthroughput=2600.25\nthroughput_units=Mbit/s\n"
 NEPER_STREAM = "throughput=1.0\nremote_throughput=57788691109\nremote_throughput_units=bit/s\n"
 ETHR = "[  5]     TCP      000-001 sec   40.00G\n[  5]     TCP      001-002 sec   42.00G\n"
-LINKGAUGE_UDP = {"sent": 1_002, "received": 990, "lost": 10, "skipped": 3, "datagram_bytes": 1_400}
-LINKGAUGE_OUT = json.dumps(
-    {"measured": {"out": {"mbit_s": 5.5, "seconds": 2.0, "packets_s": 495.0, "udp": LINKGAUGE_UDP}}}
-)
+LINKGAUGE_UDP = {"sent": 1_002, "received": 990, "lost": 10, "skipped": 3, "sent_mbit_s": 5.6}
+LINKGAUGE_OUT = json.dumps({"measured": {"out": {"mbit_s": 5.5, "packets_s": 495.0, "udp": LINKGAUGE_UDP}}})
 IPERF3_UDP = json.dumps(
     {
         "end": {
@@ -41,7 +39,7 @@ COUNTS = {
 }
 TRANSCRIPTS = {
     "linkgauge udp": (outputs.linkgauge_datagram_rate, LINKGAUGE_OUT, 495.0),
-    "linkgauge's sender": (outputs.linkgauge_sent_rate, LINKGAUGE_OUT, 1_002 * 1_400 * 8 / 2.0),
+    "linkgauge's sender": (outputs.linkgauge_sent_rate, LINKGAUGE_OUT, 5.6e6),
     "iperf3 udp": (outputs.iperf3_datagram_rate, IPERF3_UDP, 100_000.0),
     "linkgauge": (outputs.linkgauge_rate, json.dumps({"measured": {"total": {"mbit_s": 941.5}}}), 941.5e6),
     "linkgauge rr": (

@@ -16,7 +16,7 @@ from typing import Final
 
 from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
-from ...model.plan import Direction, End, sender_of
+from ...model.plan import SECOND_NS, Direction, End, sender_of
 from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
 from ...model.workload import Workload
 from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
@@ -59,6 +59,8 @@ class _FlowSum:
     rates: dict[int, int] = field(default_factory=dict[int, int])
     drops: dict[End, HostDrops] = field(default_factory=dict[End, HostDrops])
     span_ns: int = 0
+    sent_bytes: int = 0
+    sent_span_ns: int = 0
     tails: tuple[int, ...] = ()
     series: LossSeries = field(default_factory=LossSeries)
     search: DatagramSample | None = None  # the newest sample of a search for the rate
@@ -96,6 +98,13 @@ class _FlowSum:
         if counts.rate_bit_s is not None:
             self.rates[counts.session] = counts.rate_bit_s
 
+    def add_rate(self, sample: Sample, parts: Iterable[DatagramSample]) -> None:
+        """Add what the sessions of this direction sent in the time of a sample, if it is the sender's."""
+        senders = [counts for counts in parts if counts.sent is not None and counts.datagram_bytes is not None]
+        if senders:
+            self.sent_bytes += sum((counts.sent or 0) * (counts.datagram_bytes or 0) for counts in senders)
+            self.sent_span_ns += sample.interval_ns
+
     def extend(self, other: "_FlowSum") -> None:
         """Add the counters of another time."""
         merge_counts(self.counters, other.counters.items())
@@ -113,11 +122,18 @@ class _FlowSum:
             self.add_drops(end, drops)
         self.span_ns += other.span_ns
         self.series.extend(other.series)
+        self.sent_bytes += other.sent_bytes
+        self.sent_span_ns += other.sent_span_ns
 
     def _add_setting(self, name: str, value: int) -> None:
         values = self.settings.setdefault(name, set())
         if len(values) < _MOST_VALUES:
             values.add(value)
+
+    @property
+    def sent_bit_s(self) -> float | None:
+        """The rate of the sender's payload."""
+        return self.sent_bytes * 8 * SECOND_NS / self.sent_span_ns if self.sent_span_ns else None
 
     @property
     def missing(self) -> int | None:
@@ -169,6 +185,8 @@ class DatagramSum:
                 self._flows[flow].add(counts)
                 if not sample.is_drain:
                     self.in_time = add_known(self.in_time, counts.received)
+            if not sample.is_drain:
+                self._flows[flow].add_rate(sample, parts)
         for delays in sample.delay_variation:
             if delays.direction is flow:
                 merge_counts(self.delays, zip(delays.buckets, delays.counts, strict=True))
@@ -257,6 +275,7 @@ class DatagramSum:
             ce_marks=self.count("ce_marks"),
             asked_bit_s=self._asked_bit_s(),
             capacity=self._capacity(),
+            sent_bit_s=self._sent_bit_s(),
         )
 
     def _times(self, name: str) -> Histogram:
@@ -298,6 +317,10 @@ class DatagramSum:
             loss_free_bit_s=search.loss_free_bit_s,
             is_complete=search.search_phase == SEARCH_DONE,
         )
+
+    def _sent_bit_s(self) -> float | None:
+        rates = [part.sent_bit_s for part in self._flows.values() if part.sent_bit_s is not None]
+        return sum(rates) if rates else None
 
     def _lost_at(self) -> LossByHost | None:
         if self.lost is None:

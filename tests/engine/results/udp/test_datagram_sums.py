@@ -230,3 +230,24 @@ def test_a_delay_counts_for_its_own_direction() -> None:
     assert not sums.delays
     sums.add(sample, Direction.IN)
     assert sums.delays == {7: 2}
+
+
+@pytest.mark.parametrize("flow", Direction.DUPLEX.flows)
+def test_the_rate_that_was_sent_is_the_senders_over_its_own_time(flow: Direction) -> None:
+    """Of all sessions of a direction; neither the other end's time nor the drain's is in it."""
+    near, far = (End.NEAR, End.FAR) if flow is Direction.OUT else (End.FAR, End.NEAR)
+    sent = tuple(DatagramSample(flow, number, sent=100, datagram_bytes=DATAGRAM_BYTES) for number in (1, 2))
+    received = (DatagramSample(flow, 1, advanced=100, received=100),)
+    sums = DatagramSum()
+    for index, (end, parts) in enumerate(((near, sent), (far, received), (near, sent), (far, received))):
+        sums.add(Sample(end, index, INTERVAL_NS, INTERVAL_NS, (), datagrams=parts), flow)
+    drain = Sample(near, 4, INTERVAL_NS, INTERVAL_NS, (), datagrams=sent[:1], is_drain=True)
+    sums.add(drain, flow)
+    assert sums.summary is not None
+    assert sums.summary.sent_bit_s == pytest.approx(200 * DATAGRAM_BYTES * 8 * SECOND_NS / INTERVAL_NS)
+    both = DatagramSum()
+    both.extend(sums)
+    both.extend(sums)
+    assert both.summary is not None
+    assert both.summary.sent_bit_s == sums.summary.sent_bit_s
+    assert _datagrams(replay(draw_datagram_run(1, flow)[0]).summary().measured[flow]).sent_bit_s is not None
