@@ -142,7 +142,7 @@ def test_what_a_sockets_own_kernel_dropped_is_its_hosts_loss(flow: Direction) ->
     own, other = (30, 40) if sender is End.NEAR else (40, 30)
     assert sums.summary is not None
     assert sums.summary.lost_at == LossByHost(own, other, 10)
-    assert sums.loss_places(flow).socket == 40
+    assert sums.loss_causes(flow).socket == 40
     both = DatagramSum()
     both.extend(sums)
     both.extend(_sum(DatagramSample(Direction.OUT, 1, advanced=5, received=5, socket_dropped=0)))
