@@ -17,6 +17,7 @@ from namespace import VETH
 from processes import running
 from rounds import RoundError, cores_busy, measure_round, private_environment
 from tools import Entry, Tool, floor, linkgauge
+from udp_tools import linkgauge_at_rate, linkgauge_udp
 
 SERVER = (
     "import socket, sys, time\n"
@@ -240,3 +241,14 @@ def test_no_veth_pair_is_made_in_the_machines_own_namespace(
     monkeypatch.delenv("LINKGAUGE_BENCH_INSIDE", raising=False)
     with pytest.raises(RoundError, match="only made in a network namespace"):
         measure_round(replace(entry("print(5e9)"), place=VETH), 0, tmp_path)
+
+
+@pytest.mark.every
+def test_linkgauges_datagrams_are_measured_at_a_rate_with_what_was_lost(tmp_path: Path) -> None:
+    """One that is limited by a search, whose rate is any number, and one that is to keep a rate."""
+    limited = measure_round(linkgauge_udp("--datagram", "1400").at_rate(5_000_123.4), 1, tmp_path)
+    assert 0 < limited.rate < 5.5e6
+    assert (limited.limit_bit_s, limited.lost_share is None) == (5_000_123, False)
+    requested = measure_round(linkgauge_at_rate("2M", 2_000_000, "--datagram", "256"), 1, tmp_path)
+    assert 0 < requested.rate < 2.2e6
+    assert requested.skipped is not None
