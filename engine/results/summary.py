@@ -46,9 +46,8 @@ class DatagramSummary:
     """What became of the datagrams of a direction, or of both.
 
     Of those `received`, which are all different, `in_time` came before the drain at the end of the run; the rate is
-    theirs. `sent` is the sender's count by its own clock, so that at the ends of a period it differs from
-    `received + lost` by what was on its way. `skipped` ones were not sent, because the sender was held up. `late`
-    ones came too long after others, and stay lost.
+    theirs. `sent` are the received and the lost, or the sender's count where nothing arrived. `skipped` ones were
+    not sent, because the sender was held up. `late` ones came too long after others, and stay lost.
 
     `reordered` came after one with a higher number, `reordered_3` after three in a row; `max_extent` is the largest
     distance in datagrams (RFC 4737). `bursts` are runs of lost ones. Jitter is that of RFC 3550, `delay_variation`

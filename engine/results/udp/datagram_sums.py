@@ -207,6 +207,16 @@ class DatagramSum:
         """The lost datagrams; None where no receiver has reported any."""
         return sum_known(part.lost for part in self._flows.values())
 
+    @property
+    def sent(self) -> int | None:
+        """The datagrams that must have been sent, by the receiver's count; the sender's, where nothing arrived.
+
+        The two differ by what is on its way when samples are taken: by its own clock, a sender may have sent less
+        than was received in the same period.
+        """
+        lost, received = self.lost, self.count("received")
+        return lost + received if lost is not None and received else self.count("sent")
+
     def count(self, name: str) -> int | None:
         """Return the sum of a cumulative counter such as `sent`; None where nobody reported it."""
         return sum_known(part.counters.get(name) for part in self._flows.values())
@@ -247,7 +257,7 @@ class DatagramSum:
         has_jitter = bool(jitters) and jitter_sum_ns is not None
         return DatagramSummary(
             in_time=self.in_time,
-            sent=self.count("sent"),
+            sent=self.sent,
             skipped=self.count("skipped"),
             received=self.count("received"),
             lost=self.lost,

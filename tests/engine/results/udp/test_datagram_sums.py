@@ -158,6 +158,18 @@ def test_a_loss_that_another_interval_took_back_is_never_negative() -> None:
     assert summary.mean_burst is None
 
 
+def test_the_sent_are_the_received_and_the_lost() -> None:
+    """The sender's clock is another: by it, fewer may have been sent than received in the same period."""
+    sending, nothing = (
+        DatagramSample(Direction.OUT, 1, sent=629),
+        DatagramSample(Direction.OUT, 1, advanced=0, received=0),
+    )
+    for receiving, sent in ((DatagramSample(Direction.OUT, 1, advanced=650, received=647), 650), (nothing, 629)):
+        summary = _sum(sending, receiving).summary
+        assert summary is not None
+        assert summary.sent == sent
+
+
 def test_what_nobody_reported_is_unknown() -> None:
     """None is unknown, 0 is measured: without a receiver there is no loss, without datagrams no percentage."""
     sender = _sum(DatagramSample(Direction.OUT, 1, sent=9)).summary
