@@ -237,7 +237,8 @@ class LossFreeSearch:
 
     Attributes:
         rate_bit_s: The rate to send now.
-        result_bit_s: The rate that was found; None until then, and where there is none.
+        result_bit_s: The rate that arrived in the first such step, at most the one that was asked for; None until
+            then, and where there is none.
         is_done: Whether the search has ended.
 
     Args:
@@ -288,7 +289,8 @@ class LossFreeSearch:
 
     def _end_step(self) -> None:
         if self._received and self._lost <= self._loss_goal * (self._received + self._lost):
-            self.result_bit_s = self.rate_bit_s
+            arrived_bit_s = self._received * self._datagram_bits * _SECOND_NS // self._span_ns
+            self.result_bit_s = min(self.rate_bit_s, arrived_bit_s)
             self.is_done = True
         else:
             self._go_down()
