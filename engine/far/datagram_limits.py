@@ -54,21 +54,26 @@ class DatagramLimits:
             raise LimitReached(text, "udp_packets_s", limits.udp_packets_s)
 
     def cap(self, settings: Settings) -> Settings:
-        """Return the settings for senders of this end, with a rate within the limits."""
-        if not self._has_datagrams:
-            return settings
+        """Return the settings for senders of this end, with a rate, or the end of a search, within the limits."""
         limits = self._limits
-        most_bit_s: list[int] = []
-        if limits.udp_rate_bit_s < _FREE_BIT_S:
-            most_bit_s.append(limits.udp_rate_bit_s)
-        if limits.udp_packets_s < _FREE_PACKETS_S:
-            most_bit_s.append(limits.udp_packets_s * 8 * (settings.datagram_bytes or _LEAST_AUTO_BYTES))
-        if not most_bit_s:
+        most_bit_s = [
+            *([limits.udp_rate_bit_s] if limits.udp_rate_bit_s < _FREE_BIT_S else []),
+            *([self._packets_bit_s(settings)] if limits.udp_packets_s < _FREE_PACKETS_S else []),
+        ]
+        if not self._has_datagrams or not most_bit_s:
             return settings
-        highest = max(MIN_RATE_BIT_S, min(most_bit_s))
-        rate = highest if settings.rate_bit_s is None else min(highest, settings.rate_bit_s)
-        search_max = min(highest, settings.search_max_bit_s or highest) if settings.searches_rate else None
-        return replace(settings, rate_bit_s=rate, search_max_bit_s=search_max)
+
+        def bound(bit_s: int | None) -> int:
+            return max(MIN_RATE_BIT_S, min([*most_bit_s, *([] if bit_s is None else [bit_s])]))
+
+        capped = replace(settings, rate_bit_s=bound(settings.rate_bit_s))
+        return (
+            replace(capped, search_max_bit_s=bound(settings.search_max_bit_s)) if settings.searches_rate else capped
+        )
+
+    def _packets_bit_s(self, settings: Settings) -> int:
+        """Return the rate at which datagrams of the settings reach the limit of their number."""
+        return self._limits.udp_packets_s * 8 * (settings.datagram_bytes or _LEAST_AUTO_BYTES)
 
 
 class DatagramTraffic:

@@ -9,9 +9,10 @@ from linkgauge.engine.far.datagram_limits import DatagramLimits, DatagramTraffic
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import LimitReached, PeerRefused
+from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
 LIMITS = Limits(udp_rate_bit_s=10_000_000, udp_packets_s=1_000, udp_duration_s=60)
@@ -49,6 +50,8 @@ def test_a_sender_of_this_end_stays_below_the_limits() -> None:
     assert limits.cap(Settings(datagram_bytes=64)).rate_bit_s == 512_000
     assert limits.cap(Settings(rate_bit_s=5_000)).rate_bit_s == 5_000
     assert DatagramLimits(Limits(udp_packets_s=1), Workload.UDP).cap(Settings()).rate_bit_s == 9_856
+    search = Settings(rate_bit_s=1_000_000, datagram_bytes=9_000, searches_rate=True)
+    assert limits.cap(search).search_max_bit_s == 10_000_000
     few = DatagramLimits(Limits(udp_rate_bit_s=1_000, udp_packets_s=1), Workload.UDP)
     assert few.cap(Settings(datagram_bytes=24)).rate_bit_s == MIN_RATE_BIT_S
     for free in (DatagramLimits(Limits(), Workload.UDP), DatagramLimits(LIMITS, Workload.STREAM)):
@@ -67,6 +70,27 @@ def test_traffic_over_a_limit_is_too_much_after_a_second_of_excess() -> None:
     packets = DatagramTraffic(LIMITS, 0)
     with pytest.raises(LimitReached, match=r"3,000 datagrams arrive in a second.*limit udp_packets_s"):
         packets.check(SECOND_NS, 1_000, 3_000)
+
+
+async def test_a_run_that_brings_more_datagrams_than_a_limit_is_ended(record: Callable[..., Any]) -> None:
+    """A plan that leaves their size to the path is not over the limit; what arrives is."""
+    settings = Settings(rate_bit_s=20_000_000)
+    plan = Plan(settings, Workload.UDP, duration_ns=15 * SECOND_NS)
+    async with Endpoint(listen("127.0.0.1", 0), limits=Limits(udp_packets_s=50)) as endpoint:
+        recorded = await record(plan, Peer(*endpoint.address))
+    assert recorded.end.reason is Reason.PEER_STOPPED
+    assert "limit udp_packets_s is 50" in recorded.end.detail
+
+
+async def test_an_endpoint_sends_no_faster_than_its_limit(record: Callable[..., Any]) -> None:
+    """However fast it is asked to be: inwards, without a rate."""
+    plan = Plan(Settings(Direction.IN, datagram_bytes=1_000), Workload.UDP, duration_ns=SECOND_NS)
+    async with Endpoint(listen("127.0.0.1", 0), limits=Limits(udp_rate_bit_s=1_000_000)) as endpoint:
+        recorded = await record(plan, Peer(*endpoint.address))
+    assert recorded.end.reason is Reason.COMPLETED
+    near = [event.sample for event in recorded.samples if event.sample.end is End.NEAR]
+    received_bytes = sum(session.bytes for sample in near for session in sample.sessions)
+    assert 0 < received_bytes * 8 <= 1.1 * 1_000_000 * max(sample.elapsed_ns for sample in near) / SECOND_NS
 
 
 def test_a_run_of_udp_has_the_shorter_one_of_its_limits_of_duration() -> None:
