@@ -28,11 +28,12 @@ RUN_EACH: Final = textwrap.dedent("""
     from linkgauge.engine.near.run import open_run
 
     async def main(peer, source, key):
-        for workload in (Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH):
+        for workload in (Workload.STREAM, Workload.RR, Workload.CRR, Workload.FETCH, Workload.UDP):
             sizes = {"response_bytes": 100_000} if workload is Workload.FETCH else {}
-            limit = {"rate_bit_s": 100_000_000} if workload.is_bulk else {}
+            limit = {"rate_bit_s": 100_000_000} if workload.is_bulk and not workload.is_datagram else {}
+            settings = Settings(Direction.DUPLEX, rate_bit_s=20_000_000 if workload.is_datagram else None)
             plan = Plan(
-                Settings(Direction.DUPLEX), workload, SECOND_NS // 2, SECOND_NS // 10, SECOND_NS // 10,
+                settings, workload, SECOND_NS // 2, SECOND_NS // 10, SECOND_NS // 10,
                 socket=SocketOptions(source=source or None), probe=workload is Workload.STREAM, **sizes, **limit,
             )
             async with asyncio.timeout(20), open_run(plan, Peer.parse(peer).with_key(SharedKey(key))) as each:
@@ -99,7 +100,7 @@ def test_every_workload_runs_in_both_directions(
     )
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert lines == [[each, "completed", loop, "near0"] for each in ("stream", "rr", "crr", "fetch")]
+    assert lines == [[each, "completed", loop, "near0"] for each in ("stream", "rr", "crr", "fetch", "udp")]
 
 
 def test_the_command_line_takes_and_shows_such_addresses(

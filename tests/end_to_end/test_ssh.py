@@ -179,7 +179,7 @@ def test_a_passphrase_is_requested_on_the_terminal(linkgauge: Any, sshd: Any) ->
 
 
 def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, sshd: Any) -> None:
-    """Through a forwarded port, to the far end's loopback alone; crr has connections of its own and is declined."""
+    """Through a forwarded port, to the far end's loopback alone; what TCP over ssh cannot carry is declined."""
     sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")  # nothing gets there by itself
     arguments = ("run", sshd.peer, "--via-ssh", "--ssh-command", sshd.command())
     answer = linkgauge(*arguments, "--direction", "duplex", "--why", "--json", *SHORT)
@@ -188,7 +188,22 @@ def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, 
     (warning,) = answer.document["warnings"]
     assert warning.startswith("through ssh: ")
     assert answer.document["measured"]["total"]["bytes"] > 0
-    assert_not_run(linkgauge(*arguments, "--workload", "crr"), "--via-ssh cannot carry --workload crr")
+    for workload in ("crr", "udp"):
+        answer = linkgauge(*arguments, "--workload", workload)
+        assert_not_run(answer, f"--via-ssh cannot carry --workload {workload}")
+    assert_not_run(linkgauge("mtu", *arguments[1:]), "--via-ssh cannot carry datagrams")
+    sshd.wait_until_gone()
+
+
+def test_a_far_end_that_ssh_starts_takes_udp_beside_its_data_port(linkgauge: Any, sshd: Any) -> None:
+    """From the bundle alone: datagrams in both directions, and the path's MTU."""
+    sshd.start()
+    command = ("--ssh-command", sshd.command(), "--json")
+    options = ("--workload", "udp", "--rate", "5M", "--direction", "duplex", *SHORT)
+    answer = linkgauge("run", sshd.peer, *command, *options)
+    assert answer.status == 0, answer
+    assert min(answer.document["measured"][way]["bytes"] for way in ("out", "in")) > 0
+    assert linkgauge("mtu", sshd.peer, *command).document["in"]["bound"] == "interface"
     sshd.wait_until_gone()
 
 
