@@ -24,12 +24,20 @@ from attackers_with_key import ATTACKS_WITH_KEY
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.peer import SharedKey
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.near.connect import query_host_info
-from linkgauge.engine.protocol.auth import NONCE_BYTES
+from linkgauge.engine.protocol.auth import NONCE_BYTES, TOKEN_BYTES
+from linkgauge.engine.protocol.datagram_handshake import COOKIE_BYTES, DatagramHello
+from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, add_length_prefix, compress, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
-from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
+from linkgauge.engine.protocol.preamble import (
+    CONTROL_KIND,
+    DATA_HELLO_BYTES,
+    DATA_KIND,
+    DataHello,
+    encode_preamble,
+)
 
 _GREETING = encode_preamble(CONTROL_KIND)
 _HELLO = encode_frame(Hello("ab" * NONCE_BYTES))
@@ -162,11 +170,39 @@ async def denied(target: Target) -> None:
         group.create_task(repeat(target, 20, attempt))
 
 
+async def datagrams(target: Target) -> None:
+    """Flood the UDP port from many addresses: noise, hellos of no test, and parts of them. No answer may come."""
+    header = DataHello(os.urandom(TOKEN_BYTES), os.urandom(TOKEN_BYTES), Direction.IN, 1, 0, None)
+    hello = DatagramHello(header).pack()
+    data = (
+        hello,
+        hello[:-1],
+        b"\xff" * 1_400,
+        CONTROL_MAGIC,
+        DatagramHello(header, b"c" * COOKIE_BYTES).pack(),
+        b"",
+    )
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(50)]
+        for number, sock in enumerate(socks):
+            sock.setblocking(False)
+            sock.bind((source(number), 0))
+        while True:
+            for number, sock in enumerate(socks):
+                with contextlib.suppress(BlockingIOError):
+                    sock.sendto(data[number % len(data)], ("127.0.0.1", target.port))
+                    target.count("datagrams")
+                    sock.recv(100)
+                    target.count("ADMITTED")
+            target.report_strength()
+            await asyncio.sleep(0.001)
+
+
 ATTACKS: dict[str, Attack] = {
     attack.__name__: attack
     for attack in (
         *(silent, silent_tls, idle_crowd, half_open, slow_greeting, wrong_keys, early_pings, oversized_lengths),
-        *(bombs, strangers, denied),
+        *(bombs, strangers, denied, datagrams),
     )
 } | ATTACKS_WITH_KEY
 

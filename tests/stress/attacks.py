@@ -51,6 +51,12 @@ _VICTIM_BYTES = 4_096
 _HONEST = (
     Plan(Settings(Direction.IN), duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 4),
     Plan(Settings(Direction.DUPLEX), Workload.RR, duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 4),
+    Plan(
+        Settings(Direction.DUPLEX, rate_bit_s=1_000_000),
+        Workload.UDP,
+        duration_ns=SECOND_NS // 2,
+        interval_ns=SECOND_NS // 4,
+    ),
 )
 
 

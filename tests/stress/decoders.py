@@ -31,7 +31,15 @@ from linkgauge.engine.model.peer import NO_ACCESS, Peer
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.serialization import decode_tagged, encode_tagged
 from linkgauge.engine.protocol.auth import NEAR_ROLE, FrameCodes
+from linkgauge.engine.protocol.datagram_handshake import (
+    DatagramAccepted,
+    DatagramChallenge,
+    DatagramHello,
+    decode_handshake,
+)
+from linkgauge.engine.protocol.datagrams import DatagramKeys, Feedback
 from linkgauge.engine.protocol.framing import FrameReader, add_length_prefix, compress, decompress
+from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind, decode_path_datagram
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -113,6 +121,27 @@ def _data_hello(data: bytes) -> str:
     if DataHello.unpack(hello.pack()) != hello:
         raise BrokenPromise(f"{hello} is another one once it is sent on")
     return "read"
+
+
+_SESSION_SECRET: Final = b"a session's secret"
+
+
+def _handshake_datagram(data: bytes) -> str:
+    datagram = decode_handshake(data)
+    if datagram is not None and datagram.pack() != data:
+        raise BrokenPromise(f"{datagram} is another one once it is sent on")
+    return "nothing" if datagram is None else type(datagram).__name__
+
+
+def _path_datagram(data: bytes) -> str:
+    datagram = decode_path_datagram(data, _SESSION_SECRET)
+    if datagram is not None and len(datagram.pack(_SESSION_SECRET)) != len(data):
+        raise BrokenPromise(f"{datagram} came with {len(data)} bytes")
+    return "nothing" if datagram is None else datagram.kind.name
+
+
+def _feedback(data: bytes) -> str:
+    return type(DatagramKeys(_SESSION_SECRET).decode_feedback(data)).__name__
 
 
 def _frames(data: bytes) -> str:
@@ -372,6 +401,21 @@ _UP: Final = f'{BOOTSTRAP_MARK} up {{"port": 5820, "problem": null}}\n'.encode()
 DECODERS: Final = (
     Decoder("preamble", _preamble, (encode_preamble(CONTROL_KIND), encode_preamble(DATA_KIND))),
     Decoder("data hello", _data_hello, (_HELLO,)),
+    Decoder(
+        "handshake datagrams",
+        _handshake_datagram,
+        (
+            DatagramHello(DataHello.unpack(_HELLO), b"c" * 16).pack(),
+            DatagramChallenge(b"c" * 16, b"t" * 16).pack(),
+            DatagramAccepted.of_session(_SESSION_SECRET).pack(),
+        ),
+    ),
+    Decoder(
+        "path datagrams",
+        _path_datagram,
+        tuple(PathDatagram(kind, 7, 200, "192.0.2.1").pack(_SESSION_SECRET) for kind in PathKind),
+    ),
+    Decoder("feedback", _feedback, (DatagramKeys(_SESSION_SECRET).encode_feedback(Feedback(*range(1, 10))),)),
     Decoder("frames", _frames, (b"".join(map(add_length_prefix, _BODIES)),)),
     Decoder("coded frames", _coded_frames, (_coded_stream(),)),
     Decoder("compressed", _compressed, (compress(b'{"type":"Report","sample":' * 20), compress(bytes(9_000)))),
