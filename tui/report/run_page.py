@@ -22,6 +22,7 @@ from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
 from ..text.datagram_results import (
     DELAY_COLUMNS,
+    capacity_texts,
     delay_rows,
     loss_percent,
     loss_rows,
@@ -180,7 +181,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         findings_title=_findings_title(first, summary),
         throughput_plot=plots.throughput(run) if is_drawn else "",
         losses=_loss_cells(summary),
-        loss_places=run_losses(summary),
+        loss_places=[*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
         delays=[(_row_name(row.direction), row.jitter, row.jitter_max, *row.delays) for row in delay_rows(summary)],
         loss_plot=plots.losses(run) if is_drawn and traces.datagrams else "",
         latencies=list(_latency_cells(summary)),

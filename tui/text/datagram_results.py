@@ -8,7 +8,7 @@ from typing import Final
 
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
-from ...engine.results.summary import DatagramSummary, LossByHost, Measurement, Summary
+from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Measurement, Summary
 from . import numbers
 from .numbers import NBSP, UNKNOWN
 
@@ -151,6 +151,28 @@ def datagram_facts(datagrams: DatagramSummary) -> list[str]:
     return list(
         filter(None, (size, mode, rtt, bursts, reordering, late, skipped, *rises, marks, service_text(datagrams)))
     )
+
+
+def capacity_text(capacity: CapacitySummary) -> str:
+    """Return what a search has found: the best second, and the highest rate that loses no more than allowed."""
+    best = (
+        f"{numbers.rate(capacity.bit_s)} in the best second ({loss_percent(capacity.lost_percent)} lost, "
+        f"delay variation {time(capacity.delay_variation_ns)}, RTT {time(capacity.rtt_ns)})"
+    )
+    if capacity.loss_free_bit_s is not None:
+        return f"{best}, {numbers.rate(capacity.loss_free_bit_s)} within the loss goal for 5{NBSP}s"
+    return f"{best}, no rate within the loss goal" if capacity.is_complete else f"{best}; the search was cut off"
+
+
+def capacity_texts(summary: Summary) -> list[str]:
+    """Return what the search of each direction has found; nothing for a run without one."""
+    rows = _single_directions(summary)
+    arrows = {direction: f"{numbers.arrow(direction)} " if len(rows) > 1 else "" for direction, _ in rows}
+    return [
+        f"{arrows[direction]}{capacity_text(datagrams.capacity)}"
+        for direction, datagrams in rows
+        if datagrams.capacity is not None
+    ]
 
 
 def service_text(datagrams: DatagramSummary) -> str:

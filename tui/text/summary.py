@@ -21,7 +21,7 @@ from ...engine.results.summary import (
 )
 from ...presets.verdict import Verdict, VerdictCode, judge_period
 from . import numbers
-from .datagram_results import run_losses, udp_text
+from .datagram_results import capacity_texts, run_losses, udp_text
 
 LATENCY_COLUMNS: Final = ("min", "p50", "p90", "p99", "p99.9", "max")
 ROW_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "total"}
@@ -243,6 +243,7 @@ def run_facts(summary: Summary) -> list[str]:
     amount = [] if total is None else [numbers.payload(total.bytes)]
     if summary.plan.workload.is_datagram:
         return [
+            *(f"capacity {text}" for text in capacity_texts(summary)),
             *amount,
             numbers.reason(summary.end.reason),
             *run_losses(summary),

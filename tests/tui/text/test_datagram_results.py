@@ -7,9 +7,10 @@ import pytest
 from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.summary import DatagramSummary, LossByHost
+from linkgauge.engine.results.summary import CapacitySummary, DatagramSummary, LossByHost
 from linkgauge.tui.text.datagram_results import (
     DELAY_COLUMNS,
+    capacity_text,
     datagram_facts,
     delay_cells,
     delay_rows,
@@ -115,6 +116,23 @@ def test_facts_name_only_what_is_known_and_not_usual() -> None:
 def test_a_changed_type_of_service_is_named_by_its_parts(sent: int, arrived: int | None, text: str) -> None:
     """The upper six bits are the DSCP, the others ECN."""
     assert service_text(known(sent_tos=sent, received_tos=arrived)) == text
+
+
+@pytest.mark.parametrize(
+    ("loss_free", "is_complete", "end"),
+    [
+        (900_000_000, True, ", 900 Mb/s within the loss goal for 5 s"),
+        (None, True, ", no rate within the loss goal"),
+        (None, False, "; the search was cut off"),
+    ],
+)
+def test_a_search_names_its_best_second_and_the_rate_without_loss(
+    loss_free: int | None, is_complete: bool, end: str
+) -> None:
+    """One that was cut off does not claim that there is none."""
+    found = CapacitySummary(941_000_000, 0.4, 1_250_000, 8_000_000, loss_free, is_complete)
+    best = "941 Mb/s in the best second (0.40 % lost, delay variation 1.25 ms, RTT 8.00 ms)"
+    assert spaced(capacity_text(found)) == best + end
 
 
 def test_a_run_has_a_row_for_each_direction_and_its_losses_in_words(world: Any) -> None:

@@ -15,7 +15,7 @@ from ....engine.results.summary import ProbeSummary, Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ...text import numbers
-from ...text.datagram_results import DELAY_COLUMNS, delay_rows, loss_rows, run_losses, udp_text
+from ...text.datagram_results import DELAY_COLUMNS, capacity_texts, delay_rows, loss_rows, run_losses, udp_text
 from ...text.plan import core_affinity_text
 from ...text.summary import (
     LATENCY_COLUMNS,
@@ -248,6 +248,8 @@ def _cpu(summary: Summary) -> Padding:
 def _notes(summary: Summary) -> Padding:
     grid = _grid()
     if summary.plan.workload.is_datagram:
+        for text in capacity_texts(summary):
+            grid.add_row("capacity", text)
         for text in run_losses(summary):
             grid.add_row("lost", text)
         grid.add_row("udp", udp_text(summary))

@@ -5,6 +5,7 @@ from typing import Final
 
 from textual.content import Content
 
+from ....engine.results.summary import CapacitySummary
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import BAD, GOOD, MUTED, SHORT
 from ...state.instrument_values import DatagramReading
@@ -72,6 +73,9 @@ def _detailed_rows(reading: DatagramReading) -> list[_Row]:
         ("duplicates", (_bold(_count(reading, "duplicates")), _muted(f"late {_count(reading, 'late')}"))),
     ]
     rtt = None if now is None else now.rtt_us
+    capacity = None if so_far is None else so_far.capacity
+    if capacity is not None:
+        rows.insert(0, ("capacity", (_bold(numbers.rate(capacity.bit_s)), _muted(_loss_free(capacity)))))
     return [
         *rows,
         ("bursts", (_bold(_count(reading, "bursts")), _muted(f"longest {_count(reading, 'longest_burst')}"))),
@@ -108,6 +112,13 @@ def _places(reading: DatagramReading) -> Content:
     so_far = reading.so_far
     text = "" if so_far is None else datagram_results.loss_shares_text(so_far.lost_at)
     return Content(text) if text else Content.styled(UNKNOWN, MUTED)
+
+
+def _loss_free(capacity: CapacitySummary) -> str:
+    """Return the highest rate within the loss goal, or what the search for it is doing."""
+    if capacity.loss_free_bit_s is not None:
+        return f"loss-free {numbers.rate(capacity.loss_free_bit_s)}"
+    return "loss-free: none" if capacity.is_complete else "searching"
 
 
 def _worst_place(reading: DatagramReading) -> str:

@@ -201,7 +201,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     measured = view.summary.measured[direction]
     return FlowReading(
         direction,
-        measured.bit_s if measured is not None and measured.span_ns > 0 else None,
+        measured.result_bit_s if measured is not None and measured.span_ns > 0 else None,
         view.summary.expectation[direction],
         now.highest_bit_s,
         is_final=True,
