@@ -45,7 +45,7 @@ class Faults:
 
     `loss_burst` datagrams in a row are lost each time. Every `loss_period`-th is lost, 0 is none. Of each flow
     those with the number `lost_from` and above are lost. A copy follows its original, a swapped datagram waits
-    until `swap_distance` others have overtaken it. `jitter_ns` is drawn evenly, and keeps the order.
+    until `swap_distance` others have overtaken it. `jitter_ns` is drawn evenly, so that datagrams overtake others.
     """
 
     seed: int = 1
@@ -165,7 +165,6 @@ class FaultyDirection:
         self._order = 0
         self._waiting: list[tuple[int, int, bytes, Datagram | None]] = []
         self._swapped: dict[bytes, _Swapped] = {}
-        self._last_due_ns = 0
         self._lost_in_a_row = 0
         self.flows: dict[bytes, FlowRecord] = {}
 
@@ -187,7 +186,7 @@ class FaultyDirection:
             self._swapped[datagram.flow] = _Swapped(faults.swap_distance, frame, datagram)
             self._pass_at(now_ns + _LONGEST_SWAP_NS, b"", datagram)  # nothing may follow it
             return
-        self._last_due_ns = due_ns = max(self._last_due_ns, now_ns + added_ns)
+        due_ns = now_ns + added_ns
         for _ in range(1 + (copied < faults.duplicate)):
             self._pass_at(due_ns, frame, datagram)
         self._overtake(datagram.flow, due_ns)

@@ -9,7 +9,7 @@ A run ends with a drain: a sample of each end with what was still on its way. It
 rate.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -71,11 +71,13 @@ class _FlowSum:
         if any(counts.received is not None for counts in sample.datagrams):
             self.span_ns += sample.interval_ns
 
-    def add_losses(self, sample: Sample, parts: Iterable[DatagramSample]) -> None:
+    def add_losses(self, sample: Sample, parts: Sequence[DatagramSample]) -> None:
         """Add an interval of the receiver to the pattern of the losses."""
-        gaps = sum_known(counts.gaps for counts in parts)
-        if gaps is not None and not sample.is_drain:
-            self.series.add(gaps, sample.elapsed_ns, sample.interval_ns)
+        missing = sum_known(map(missing_datagrams, parts))
+        if missing is not None and not sample.is_drain:
+            self.series.add(
+                missing, sum(counts.advanced or 0 for counts in parts), sample.elapsed_ns, sample.interval_ns
+            )
 
     def add_drops(self, end: End, drops: HostDrops | None) -> None:
         whole = add_host_drops(self.drops.get(end), drops)

@@ -1,8 +1,8 @@
 """The pattern in which datagrams are lost: one by one at random, in bursts, or at regular distances.
 
-Pure. A receiver reports its bursts of loss for each interval: runs of missing numbers. Random losses vary from
-interval to interval as Poisson's do, whose variance is their mean; every hundredth datagram gives nearly the same
-number each time. What happens each second leaves intervals without a loss at the same distance.
+Pure. A receiver reports for each interval what is missing, and in how many runs of numbers. Random losses vary from
+interval to interval as Poisson's do, whose variance is their mean; every hundredth datagram gives nearly the
+hundredth part each time. What happens each second leaves intervals without a loss at the same distance.
 """
 
 from collections import deque
@@ -28,33 +28,36 @@ _BURST: Final = 1.6  # times the mean length of a burst if each datagram were lo
 
 @dataclass(slots=True)
 class LossSeries:
-    """The bursts of loss of one direction, interval by interval, in bounded memory.
+    """The losses of one direction, interval by interval, in bounded memory.
 
     `onsets_ns` are the ends of the newest intervals with a loss of which the interval before had none.
     """
 
     intervals: int = 0
-    gaps: int = 0
-    squares: int = 0
+    lost: int = 0
+    datagrams: int = 0
+    squares: float = 0.0
     longest_ns: int = 0
     onsets_ns: deque[int] = field(default_factory=lambda: deque[int](maxlen=_MAX_ONSETS))
     had_loss: bool = False
 
-    def add(self, gaps: int, end_ns: int, interval_ns: int) -> None:
-        """Add an interval. A much shorter one than the others says nothing of their evenness."""
+    def add(self, lost: int, datagrams: int, end_ns: int, interval_ns: int) -> None:
+        """Add an interval, with the datagrams that were sent in it and those of them that are missing."""
         self.longest_ns = max(self.longest_ns, interval_ns)
-        if gaps and not self.had_loss:
+        if lost and not self.had_loss:
             self.onsets_ns.append(end_ns)
-        self.had_loss = gaps > 0
-        if 2 * interval_ns >= self.longest_ns:
+        self.had_loss = lost > 0
+        if datagrams > 0:
             self.intervals += 1
-            self.gaps += gaps
-            self.squares += gaps * gaps
+            self.lost += lost
+            self.datagrams += datagrams
+            self.squares += lost * lost / datagrams
 
     def extend(self, other: "LossSeries") -> None:
         """Add another series, of a later time."""
         self.intervals += other.intervals
-        self.gaps += other.gaps
+        self.lost += other.lost
+        self.datagrams += other.datagrams
         self.squares += other.squares
         self.longest_ns = max(self.longest_ns, other.longest_ns)
         self.onsets_ns.extend(other.onsets_ns)
@@ -72,11 +75,14 @@ class LossSeries:
 
     @property
     def is_even(self) -> bool:
-        """Whether each interval has nearly the same number of losses, which chance does not give."""
-        if self.intervals < _MIN_INTERVALS or self.gaps < _MIN_PER_INTERVAL * self.intervals:
+        """Whether each interval has its part of the losses, more evenly than chance would have it.
+
+        The measure is Pearson's: the squared difference from what an interval's datagrams would lose, over that.
+        """
+        if self.intervals < _MIN_INTERVALS or self.lost < _MIN_PER_INTERVAL * self.intervals:
             return False
-        mean = self.gaps / self.intervals
-        return self.squares / self.intervals - mean * mean <= _MAX_EVEN * mean
+        differences = self.squares * self.datagrams / self.lost - self.lost
+        return differences <= _MAX_EVEN * self.intervals
 
 
 def find_loss_pattern(lost: int, gaps: int, loss_share: float, series: LossSeries) -> LossPattern | None:
@@ -86,7 +92,7 @@ def find_loss_pattern(lost: int, gaps: int, loss_share: float, series: LossSerie
         lost: the lost datagrams.
         gaps: their bursts, which may be one datagram long.
         loss_share: the share of the datagrams that was lost, 0 to 1.
-        series: the bursts by interval.
+        series: the losses by interval.
     """
     if series.period_ns is not None:
         return "periodic"

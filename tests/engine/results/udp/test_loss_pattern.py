@@ -28,21 +28,24 @@ def is_at(number: int, period: int, count: int) -> bool:
     return number % period < count
 
 
-def observe(lose: Lose, seconds: float, interval_s: float, seed: int = 1) -> LossPattern | None:
-    """Return the pattern of what is lost in a run of numbered datagrams, 2,000 a second."""
+def observe(
+    lose: Lose, seconds: float, interval_s: float, seed: int = 1, unevenness: float = 0.0
+) -> LossPattern | None:
+    """Return the pattern of what is lost in a run of numbered datagrams, 2,000 a second unless they are uneven."""
     chance = random.Random(seed)  # noqa: S311 - chance, not secrets
     series, lost, gaps, was_lost, sent = LossSeries(), 0, 0, False, 0
     for interval in range(round(seconds / interval_s)):
-        before = gaps
+        before, sent_before = lost, sent
         # The ends of intervals are late by a little, as those of a sampler are.
         end_s = (interval + 1) * interval_s + chance.random() * 0.002
-        for number in range(sent, round(end_s * RATE_S)):
+        shortfall = round(chance.random() * unevenness * interval_s * RATE_S)
+        for number in range(sent, round(end_s * RATE_S) - shortfall):
             is_lost = lose(number, chance)
             gaps += is_lost and not was_lost
             lost += is_lost
             was_lost = is_lost
             sent += 1
-        series.add(gaps - before, round(end_s * SECOND_NS), round(interval_s * SECOND_NS))
+        series.add(lost - before, sent - sent_before, round(end_s * SECOND_NS), round(interval_s * SECOND_NS))
     return find_loss_pattern(lost, gaps, lost / sent, series)
 
 
@@ -70,6 +73,14 @@ def test_the_pattern_of_losses_is_the_one_that_made_them(
     assert observe(lose, 10, 0.25, seed) == pattern
 
 
+def test_a_sender_that_is_held_up_at_times_changes_no_pattern() -> None:
+    """Intervals with fewer datagrams have fewer losses."""
+    patterns = {observe(lambda number, _: number % 40 == 0, 10, 0.25, seed, 0.6) for seed in range(10)}
+    assert patterns == {"periodic"}
+    patterns = {observe(lambda _, chance: chance.random() < 0.03, 10, 0.25, seed, 0.6) for seed in range(10)}
+    assert patterns == {"random"}
+
+
 @pytest.mark.parametrize(("share", "seconds"), [(0.02, 3), (0.02, 10), (0.0005, 30)])
 def test_random_losses_are_rarely_taken_for_others(share: float, seconds: int) -> None:
     """Neither in short runs nor where they are rare."""
@@ -82,7 +93,7 @@ def test_series_of_two_times_add_up() -> None:
     whole, first, second = LossSeries(), LossSeries(), LossSeries()
     for number in range(20):
         for series in (whole, first if number < 10 else second):
-            series.add(number % 4 == 1, (number + 1) * 10**9, 10**9)
+            series.add(number % 4 == 1, 100, (number + 1) * 10**9, 10**9)
     first.extend(second)
     assert first == whole
     assert whole.period_ns == 4 * 10**9
