@@ -173,6 +173,10 @@ class WarningText(StrEnum):
         "bytes: the remote host reports {received} received, but its kernel acknowledged {acknowledged}; "
         "its figures cannot be right"
     )
+    DATAGRAMS_IMPLAUSIBLE = (
+        "datagrams: the {receiver} host reports {received} different ones received, but the {sender} one {sent} "
+        "sent; one of these figures cannot be right"
+    )
 
 
 class EndText(StrEnum):

@@ -12,7 +12,7 @@ from typing import Final
 from ..model.errors import RemoteProtocolError
 from ..model.events import WarningText
 from ..model.host_info import HostInfo
-from ..model.plan import SECOND_NS, End, Plan, sender_of
+from ..model.plan import MAX_DATAGRAM_BYTES, SECOND_NS, End, Plan, sender_of
 from ..model.samples import CpuWaits, Sample
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
@@ -22,6 +22,9 @@ _DRIFT_PERCENT: Final = 2  # crystals differ by 0.01 %, clocks of virtual machin
 _MOST_BYTES_NS: Final = 12_500  # 100 Tb/s
 _MOST_CORES: Final = 65_536
 _BUFFERS_BYTES: Final = 1 << 30
+_MOST_DATAGRAMS_NS: Final = 150  # those bytes in the shortest frames of Ethernet
+_BUFFERED_DATAGRAMS: Final = 1 << 24
+_MOST_TOS: Final = 255
 _SETTLED_NS: Final = 2 * SECOND_NS
 _SETTLED_INTERVALS: Final = 4
 _MOST_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and reopened once more
@@ -59,6 +62,54 @@ def min_interval_ns(plan: Plan) -> int:
     return shortest_ns if plan.bytes_limit is None else min(shortest_ns, _MIN_LIMITED_NS)
 
 
+class _DatagramCounts:
+    """The datagrams that both ends have reported so far."""
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._sent = dict.fromkeys(End, 0)
+        self._received = dict.fromkeys(End, 0)
+        self._drained: set[End] = set()
+
+    def add(self, sample: Sample) -> None:
+        """Add a sample of either end."""
+        if sample.is_drain:
+            self._drained.add(sample.end)
+        for part in sample.datagrams:
+            self._sent[sample.end] += part.sent or 0
+            self._received[sample.end] += part.received or 0
+
+    def check(self, sample: Sample) -> None:
+        """Raise RemoteProtocolError for a sample of the far end that no run has."""
+        if End.FAR in self._drained:
+            raise RemoteProtocolError("a sample came after those of its datagrams that were still on their way")
+        for part in sample.datagrams:
+            counts = (part.sent, part.advanced, part.received, part.duplicates, part.late, part.invalid)
+            self._total += sum(count or 0 for count in counts)
+            if max(part.sent_tos or 0, part.received_tos or 0) > _MOST_TOS or (part.is_grouped or 0) > 1:
+                raise RemoteProtocolError("it reports settings of datagrams that no packet has")
+            if (part.datagram_bytes or 0) > MAX_DATAGRAM_BYTES:
+                raise RemoteProtocolError(f"it reports datagrams of {part.datagram_bytes} bytes")
+        self._total += sum(count for part in sample.delay_variation for count in part.counts)
+        if self._total > sample.elapsed_ns * _MOST_DATAGRAMS_NS + _BUFFERED_DATAGRAMS:
+            raise RemoteProtocolError(
+                f"it reports more datagrams in {_seconds(sample.elapsed_ns)} than any link carries"
+            )
+
+    @property
+    def discrepancy(self) -> str | None:
+        """A warning about more datagrams received than sent. Known once nothing is on its way any more."""
+        if len(self._drained) < len(End):
+            return None
+        for end in End:
+            received, sent = self._received[end], self._sent[end.other]
+            if received > sent:
+                return WarningText.DATAGRAMS_IMPLAUSIBLE.format(
+                    receiver=end.label, received=received, sender=end.other.label, sent=sent
+                )
+        return None
+
+
 class PeerValidator:
     """Checks the far end of one run. Methods raise RemoteProtocolError for impossible figures."""
 
@@ -73,6 +124,7 @@ class PeerValidator:
         self._waits_ns = 0
         self._received = {End.NEAR: 0, End.FAR: 0}
         self._sent = {End.NEAR: 0, End.FAR: 0}
+        self._datagrams = _DatagramCounts()
         self._news_left = _MOST_NEWS
         self._notices_left = _MOST_NOTICES
 
@@ -94,6 +146,10 @@ class PeerValidator:
             )
         if sample.index > sample.elapsed_ns * MIN_INTERVAL_DIVISOR // self._interval_ns + 1:
             raise RemoteProtocolError(f"a run of {_seconds(sample.elapsed_ns)} has no sample {sample.index}")
+        has_datagrams = sample.is_drain or sample.datagrams or sample.delay_variation
+        if has_datagrams and not self._workload.is_datagram:
+            raise RemoteProtocolError("it reports datagrams of a test over TCP")
+        self._datagrams.check(sample)
         self._index, self._elapsed_ns = sample.index, sample.elapsed_ns
         self._bytes += sum(session.bytes for session in sample.sessions)
         self._cpu_ns += sample.process_cpu_ns or 0
@@ -127,7 +183,7 @@ class PeerValidator:
 
     def find_discrepancies(self, now_ns: int) -> list[str]:
         """Return warnings about a run that ended in order `now_ns` after its start, after its last sample."""
-        warnings = [self._check_clock(now_ns), self._check_bytes(now_ns)]
+        warnings = [self._check_clock(now_ns), self._check_bytes(now_ns), self._datagrams.discrepancy]
         return [text for text in warnings if text is not None]
 
     def _check_clock(self, now_ns: int) -> str | None:
@@ -147,6 +203,7 @@ class PeerValidator:
 
     def _count(self, sample: Sample) -> None:
         end = sample.end
+        self._datagrams.add(sample)
         for session in sample.sessions:
             counts = self._sent if sender_of(session.direction, self._workload) is end else self._received
             counts[end] += session.bytes

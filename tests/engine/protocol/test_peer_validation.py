@@ -19,9 +19,10 @@ from linkgauge.engine.model.events import Reason, Warned
 from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, CpuWaits, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.samples import CoreTimes, CpuWaits, DatagramSample, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import LinkCheck
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import decode_body, encode_frame
@@ -56,6 +57,8 @@ HOST = HostInfo("db-02", "Linux", 2, "linkgauge", "uvloop")
 PLAN = Plan(
     Settings(window_bytes=65_536), duration_ns=2 * SECOND_NS, interval_ns=SECOND_NS // 10, block_bytes=4_096
 )
+
+UDP_PLAN = replace(PLAN, settings=Settings(rate_bit_s=10**6), workload=Workload.UDP)
 
 Say = Callable[[bytes], None]
 Script = Callable[[Say], Awaitable[None]]
@@ -151,6 +154,10 @@ LIES: dict[str, tuple[bytes, str]] = {
             b'{"type":"Report","sample":{"end":"far","index":NaN,"elapsed_ns":1,"interval_ns":1,"sessions":[]}}'
         ),
         "Report.sample.index: expected a whole number",
+    ),
+    "datagrams over TCP": (
+        encode_frame(Report(a_sample(datagrams=(DatagramSample(Direction.OUT, 1, received=1),)))),
+        "datagrams of a test over TCP",
     ),
     "texts without end": (framed({"type": "Notice", "text": "x"}) * 100, "sends too many notices"),
 }
@@ -339,6 +346,70 @@ def test_samples_that_no_run_can_have_are_refused(samples: list[Sample], problem
         watch.check_far_sample(sample, SECOND_NS)
     with pytest.raises(RemoteProtocolError, match=re.escape(problem)):
         watch.check_far_sample(samples[-1], SECOND_NS)
+
+
+def some_datagrams(index: int = 0, *, is_drain: bool = False, end: End = End.FAR, **counts: int) -> Sample:
+    """Return a sample of one session's datagrams, from the near end to the far one."""
+    part = DatagramSample(Direction.OUT, 1, **counts)
+    elapsed_ns = (index + 1) * 10**8
+    return Sample(end, index, elapsed_ns, 10**8, (), datagrams=(part,), is_drain=is_drain)
+
+
+@pytest.mark.parametrize(
+    ("samples", "problem"),
+    [
+        ([some_datagrams(received=2**62)], "more datagrams in 0.1 s than any link carries"),
+        ([some_datagrams(advanced=2**62)], "more datagrams in 0.1 s than any link carries"),
+        ([some_datagrams(duplicates=2**62)], "more datagrams in 0.1 s than any link carries"),
+        ([some_datagrams(0, sent=2**24), some_datagrams(1, sent=2**35)], "than any link carries"),
+        (
+            [a_sample(delay_variation=(LatencyCounts(Direction.OUT, (1,), (2**62,)),))],
+            "more datagrams in 0.1 s than any link carries",
+        ),
+        ([some_datagrams(received_tos=256)], "settings of datagrams that no packet has"),
+        ([some_datagrams(is_grouped=2)], "settings of datagrams that no packet has"),
+        ([some_datagrams(datagram_bytes=70_000)], "datagrams of 70000 bytes"),
+        ([some_datagrams(is_drain=True), some_datagrams(1)], "came after those of its datagrams"),
+        ([some_datagrams(is_drain=True), some_datagrams(1, is_drain=True)], "came after those of its datagrams"),
+    ],
+)
+def test_datagrams_that_no_run_can_have_are_refused(samples: list[Sample], problem: str) -> None:
+    """A far end's counts are the result of a run."""
+    watch = PeerValidator(UDP_PLAN)
+    *earlier, last = samples
+    for sample in earlier:
+        watch.check_far_sample(sample, SECOND_NS)
+    with pytest.raises(RemoteProtocolError, match=re.escape(problem)):
+        watch.check_far_sample(last, SECOND_NS)
+
+
+@pytest.mark.parametrize("sample", [some_datagrams(received=1), a_sample(is_drain=True)])
+def test_a_test_over_tcp_has_no_datagrams(sample: Sample) -> None:
+    """They would be in its rows."""
+    with pytest.raises(RemoteProtocolError, match="datagrams of a test over TCP"):
+        PeerValidator(PLAN).check_far_sample(sample, SECOND_NS)
+    PeerValidator(UDP_PLAN).check_far_sample(sample, SECOND_NS)
+
+
+@pytest.mark.parametrize("sender", list(End))
+@pytest.mark.parametrize("is_drained", [False, True])
+@pytest.mark.parametrize(("received", "is_impossible"), [(100, False), (101, True)])
+def test_more_different_datagrams_received_than_sent_are_a_warning(
+    sender: End, is_drained: bool, received: int, is_impossible: bool
+) -> None:
+    """Not before both ends have drained: until then one of them knows more. Copies are no different ones."""
+    watch = PeerValidator(UDP_PLAN)
+    for index, last in ((0, False), (1, is_drained)):
+        for end, count in ((sender, 100), (sender.other, received)):
+            name = "sent" if end is sender else "received"
+            counts = {name: count * (not index)} | ({} if end is sender else {"duplicates": 7})
+            sample = some_datagrams(index, end=end, is_drain=last, **counts)
+            if end is End.NEAR:
+                watch.add_near_sample(sample)
+            else:
+                watch.check_far_sample(sample, SECOND_NS)
+    texts = [text for text in watch.find_discrepancies(SECOND_NS) if text.startswith("datagrams: ")]
+    assert bool(texts) is (is_impossible and is_drained)
 
 
 def test_news_of_sessions_has_an_end_that_each_change_puts_off() -> None:
