@@ -7,6 +7,7 @@ from ..host.description import read_tcp_sysctls
 from ..model.plan import MIB, PROBE_SESSION, Direction, Mode, Plan, Settings
 from ..workers.pool import choose_worker_count
 from ..workloads.session import RECEIVE_BYTES
+from ..workloads.udp.sequence_tracker import TRACKER_BYTES
 from ..workloads.udp.socket_options import receive_buffer_bytes
 
 WORKER_BYTES: Final = 6 * MIB  # a worker's own pages, those of its interpreter included
@@ -49,7 +50,7 @@ def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> in
     workers = min(choose_worker_count(plan, max_workers), connections - plan.probe) + plan.probe
     session_bytes = _granted_bytes(windows)
     if plan.workload.is_datagram:
-        session_bytes += connections * 2 * receive_buffer_bytes(plan.settings)
+        session_bytes += connections * (2 * receive_buffer_bytes(plan.settings) + TRACKER_BYTES)
     if plan.workload.opens_connections:
         session_bytes += connections * _REQUEST_COPIES * request_bytes
     return _RUN_BYTES + workers * worker_bytes + session_bytes

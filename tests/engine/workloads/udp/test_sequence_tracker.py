@@ -1,6 +1,8 @@
 """Loss, duplicates and reordering, against a count by brute force over the list of arrivals."""
 
 import random
+import sys
+import threading
 import tracemalloc
 from itertools import pairwise
 
@@ -8,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.workloads.udp import sequence_tracker
-from linkgauge.engine.workloads.udp.sequence_tracker import MAX_ADVANCE, MAX_RANGES, WINDOW, SequenceTracker
+from linkgauge.engine.workloads.udp.sequence_tracker import (
+    MAX_ADVANCE,
+    MAX_RANGES,
+    TRACKER_BYTES,
+    WINDOW,
+    SequenceTracker,
+)
 
 NAMES = (
     *("advanced", "received", "duplicates", "late", "reordered", "reordered_3"),
@@ -189,10 +197,25 @@ def test_a_hostile_sender_takes_little_memory(step: str, monkeypatch: pytest.Mon
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 600_000
-    assert len(tracker._ranges) <= 1_100
+    assert peak < 100_000
+    assert len(tracker._starts) <= 1_100
     assert tracker.gap_longest <= tracker.lost
     assert tracker.gaps <= tracker.lost
+
+
+def test_a_tracker_stays_within_what_the_far_end_reserves_for_it() -> None:
+    """With as many gaps as it may have, and while they are read."""
+    tracemalloc.start()
+    try:
+        tracker = SequenceTracker()
+        for number in range(1, 4 * MAX_RANGES, 2):
+            tracker.add(number)
+        tracker.take_bursts()
+        tracker.take_bursts()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= TRACKER_BYTES
 
 
 def test_a_run_costs_no_more_than_one_datagram() -> None:
@@ -241,3 +264,29 @@ def test_a_gap_that_reordering_opens_is_no_burst() -> None:
     tracker.add_run(10, 5)
     assert tracker.take_bursts() == (0, 0)
     assert tracker.take_bursts() == (1, 7)
+
+
+def test_another_thread_sees_no_burst_that_never_was() -> None:
+    """While the receiving thread counts datagrams out of order."""
+    tracker = SequenceTracker()
+    is_done = threading.Event()
+    order = [20 * block + number for block in range(4_000) for number in (0, 6, 3, 5, 1, 12)]
+    lengths: list[int] = []
+
+    def read() -> None:
+        while not is_done.is_set():
+            lengths.append(tracker.take_bursts()[1])
+
+    thread = threading.Thread(target=read)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        thread.start()
+        for number in order:
+            tracker.add(number)
+    finally:
+        sys.setswitchinterval(interval)
+        is_done.set()
+        thread.join()
+    lengths.extend(tracker.take_bursts()[1] for _ in range(2))
+    assert max(lengths) == tracker.gap_longest == 7
