@@ -11,7 +11,7 @@ def linkgauge_udp(*options: str, place: Place = LOOPBACK, unit: str = BITS) -> E
     """Return linkgauge's datagrams with options, without a limit."""
 
     def client_at(bit_s: int | None) -> ClientCommand:
-        rate = "max" if bit_s is None else f"{max(1, bit_s // 1_000)}K"
+        rate = "max" if bit_s is None else f"{max(1_000, bit_s) / 1e6:.6f}M"
 
         def command(port: int, seconds: int) -> list[str]:
             base = [*SELF, "run", f"{place.host}:{port}", "--json", "--seconds", str(seconds)]
