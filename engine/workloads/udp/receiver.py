@@ -52,6 +52,10 @@ class DatagramReceiver(DatagramSession):
         self._last_extent = self._last_jitter_ns = 0
         self._drops_at_start = socket_options.read_socket_drops(sock)
         self._receive_buffer_bytes = 0
+        self._received_at, self._advanced_at = (self._datagram_words[name] for name in ("received", "advanced"))
+        self._earlier_received, self._earlier_advanced = (self._earlier[name] for name in ("received", "advanced"))
+        self._put("received", 0)
+        self._put("advanced", 0)
         self._measure_clocks()
         self._adopt_settings()
 
@@ -73,13 +77,11 @@ class DatagramReceiver(DatagramSession):
             self._clock_offset_ns = wall_ns - before_ns - span_ns // 2
 
     def refresh(self) -> None:
-        """Store every counter."""
+        """Store every counter but those that the thread stores."""
         tracker, jitter = self._tracker, self._jitter
         self._measure_clocks()
         if self._newest_received_ns:
             self.last_received_ns = self._newest_received_ns
-        self._put("received", tracker.received)
-        self._put("advanced", tracker.advanced)
         self._put("duplicates", tracker.duplicates)
         self._put("late", tracker.late)
         self._put("reordered", tracker.reordered)
@@ -166,6 +168,9 @@ class DatagramReceiver(DatagramSession):
         self._newest_stamp_ns, self._newest_received_ns = stamp_ns, received_ns
         self._received_bytes += new * segment
         self._words[self._bytes_at] = self._earlier_bytes + self._received_bytes
+        # As old as the last refresh, they would give another rate than the bytes do.
+        self._words[self._received_at] = self._earlier_received + self._tracker.received
+        self._words[self._advanced_at] = self._earlier_advanced + self._tracker.advanced
 
     def _count_numbers(self, first: int, count: int, size: int, segment: int) -> int:
         """Count the numbers of a group; return how many of them are new."""

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM
+from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from linkgauge.engine.model.latency_histogram import diff_histograms
 from linkgauge.engine.model.plan import Direction, Mode, Settings
 from linkgauge.engine.protocol.datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
@@ -54,6 +55,26 @@ async def test_loss_copies_and_order_are_counted_exactly(mode: Mode) -> None:
         assert slot is not None
         assert slot.bytes == len(kept) * 100
         pair.close()
+
+
+@pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
+async def test_datagrams_are_counted_with_their_bytes(mode: Mode) -> None:
+    """At every moment: a sample between two refreshes would have the rate of one time and the loss of another."""
+    pair = DatagramPair(SETTINGS, mode, has_sender=False)
+    pair.start()
+
+    def numbers() -> tuple[int | None, ...]:
+        values = dict(zip(DATAGRAM_COUNTER_NAMES, pair.counters.read_datagrams(Direction.IN, 1), strict=True))
+        return values["received"], values["advanced"]
+
+    assert numbers() == (0, 0)
+    for number in (0, 1, 4):
+        pair.sending_socket.send(payload(number))
+    await pair.until(lambda: numbers() == (3, 5))
+    slot = pair.counters.read(Direction.IN, 1)
+    assert slot is not None
+    assert slot.bytes == 300
+    pair.close()
 
 
 async def test_payload_of_another_cookie_counts_as_invalid_only() -> None:
