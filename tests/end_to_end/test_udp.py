@@ -74,7 +74,7 @@ def test_every_endpoint_carries_datagrams_both_ways(
         measured = document["measured"][way]
         udp = counts(document, way)
         assert udp["mode"] == "quality"
-        assert measured["mbit_s"] == pytest.approx(measured["packets_s"] * SIZE * 8 / 1e6)
+        assert measured["mbit_s"] == pytest.approx(measured["packets_s"] * SIZE * 8 / 1e6, rel=0.02)
         assert 0 < udp["sent_mbit_s"] < 6
         assert udp["delay_variation_ms"]["p50"] >= 0
         assert udp["jitter_ms"]["mean"] >= 0
@@ -83,8 +83,8 @@ def test_every_endpoint_carries_datagrams_both_ways(
 @pytest.mark.parametrize(
     ("direction", "options", "mode"),
     [
-        ("in", ("--rate", "max", "--seconds", "0.3"), "rate"),
-        pytest.param("out", ("--rate", "max", "--seconds", "0.3"), "rate", marks=pytest.mark.every),
+        ("in", ("--rate", "max", "--seconds", "0.5"), "rate"),
+        pytest.param("out", ("--rate", "max", "--seconds", "0.5"), "rate", marks=pytest.mark.every),
         pytest.param("out", ("--rate", "5M", "--mode", "rate"), "rate", marks=pytest.mark.every),
         pytest.param("in", ("--rate", "20M", "--mode", "quality"), "quality", marks=pytest.mark.every),
     ],
@@ -108,7 +108,7 @@ def test_a_run_of_datagrams_is_written_and_saved(linkgauge: CommandLine, far_end
     assert answer.status == 0, answer
     udp = counts(answer.document, "out")
     with rows.open(newline="", encoding="utf-8") as file:
-        whole = [row for row in csv.DictReader(file) if row["workload"] == "udp" and row["session"] == ""]
+        whole = [row for row in csv.DictReader(file) if row["workload"] == "udp" and row["session"] == "all"]
     assert whole
     assert {row["datagram_bytes"] for row in whole} == {str(SIZE)}
     assert sum(int(row["lost"] or 0) for row in whole) == 0
@@ -122,7 +122,7 @@ def test_a_run_of_datagrams_is_written_and_saved(linkgauge: CommandLine, far_end
 
 
 def test_what_a_link_does_not_carry_is_counted_as_lost(linkgauge: CommandLine, lab: Lab) -> None:
-    """Twice the rate of a line of 10 Mb/s: the rest is lost, all of it at some place, and the rate is the line's."""
+    """Twice the rate of a line of 10 Mb/s: the rest is lost, all of it at some place; the rate is the line's."""
     options = (*UDP, "--rate", "20M", "--seconds", "1.5", "--warmup", "0.5", "--json")
     process = linkgauge.start("run", lab.peer, *options, within=lab.near_end_command([]))
     answer = linkgauge.finish(process)
@@ -133,7 +133,7 @@ def test_what_a_link_does_not_carry_is_counted_as_lost(linkgauge: CommandLine, l
     assert udp["lost"] > udp["received"] / 10, udp
     assert udp["lost"] == sum(udp["lost_at"].values()), udp
     assert udp["bursts"] > 0
-    assert measured["packets_s"] * SIZE * 8 / 1e6 == pytest.approx(measured["mbit_s"], rel=0.01)
+    assert measured["packets_s"] * SIZE * 8 / 1e6 == pytest.approx(measured["mbit_s"], rel=0.02)
 
 
 def test_a_check_compares_datagrams_with_the_rate_of_the_link(linkgauge: CommandLine, far_end: str) -> None:
