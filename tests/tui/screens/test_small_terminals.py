@@ -25,6 +25,8 @@ PLANS = {
     "duplex": Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS),
     "transactions": Plan(workload=Workload.RR, duration_ns=30 * SECOND_NS),
     "latency": Plan(duration_ns=30 * SECOND_NS, probe=True),
+    "datagrams": Plan(workload=Workload.UDP, duration_ns=30 * SECOND_NS),
+    "datagrams both ways": Plan(Settings(Direction.DUPLEX, 2), Workload.UDP, duration_ns=30 * SECOND_NS),
 }
 
 
@@ -45,6 +47,7 @@ async def test_no_number_of_a_run_is_cut(world: Any, size: tuple[int, int], kind
     async with world.cockpit(size, peer=FAR, preset=preset, plan=PLANS[kind]) as cockpit:
         await cockpit.press("space")
         world.script.took_ns = (641_000, 1_062_000, 19_000_000)
+        world.script.lost_share = 0.012
         if kind == "transactions":
             world.script.run_for(40, 9.6e6)
         else:
@@ -119,6 +122,7 @@ async def test_the_smallest_plots_have_their_names(world: Any) -> None:
     async with world.cockpit((40, 10), peer=FAR, plan=PLANS["latency"]) as cockpit:
         await cockpit.press("space")
         world.script.took_ns = (641_000, 1_062_000, 19_000_000)
+        world.script.lost_share = 0.012
         five_sessions_half_way(world.script)
         await cockpit.settle()
         assert "╭" not in cockpit.text()

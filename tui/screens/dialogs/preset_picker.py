@@ -1,5 +1,6 @@
 """The dialog to choose a preset: a filter, the list, and the data sheet of the highlighted preset."""
 
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from rich.console import Group
@@ -14,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from ....engine.model.plan import Settings
+from ....engine.model.workload import Workload
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.search import unknown_link_hint
@@ -84,21 +86,36 @@ class PresetPicker(ModalScreen[str | None]):
     }
     """
 
-    def __init__(self, catalog: Catalog, chosen: str, settings: Settings, language: str = "en") -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        chosen: str,
+        settings: Settings,
+        language: str = "en",
+        workload: Workload = Workload.STREAM,
+    ) -> None:
         super().__init__()
         self._catalog = catalog
         self._chosen = chosen
-        self._settings = settings
+        self._workload = workload
+        # Datagrams are compared with what the link carries, not with the rate that they happen to be sent at.
+        self._settings = replace(settings, rate_bit_s=None, searches_rate=False)
         self._language = language
-        self._list = PresetList(preset_sections(catalog, settings, language))
+        self._list = PresetList(preset_sections(catalog, self._settings, language, workload))
         self._sheet = TextPage(widget_id="sheet")
         self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._filter)
         self._sheet_soon = Debounce(self, _SHEET_AFTER_S, self._show_sheet)
 
+    def _test_words(self) -> str:
+        settings = self._settings
+        if not self._workload.is_datagram:
+            return numbers.settings(settings)
+        return f"{self._workload}, {settings.direction}, {numbers.datagrams(settings.datagram_bytes)}"
+
     def compose(self) -> ComposeResult:
         """Compose the filter, the list and the sheet."""
         with Vertical() as box:
-            box.border_title = Content(f"presets, with rates for {numbers.settings(self._settings)}")
+            box.border_title = Content(f"presets, with rates for {self._test_words()}")
             yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
             if self._catalog.problems:
                 problems = numbers.quantity(len(self._catalog.problems), "problem")

@@ -384,7 +384,7 @@ class CockpitScreen(InstrumentScreen):
                 self._query_far_end()
 
         chosen = AUTO if self.state.is_preset_auto else self.preset.id
-        screen = PresetPicker(self.catalog, chosen, self.plan.settings, self._language)
+        screen = PresetPicker(self.catalog, chosen, self.plan.settings, self._language, self.plan.workload)
         app_of(self).push_screen(screen, use_preset)
 
     def action_peer(self) -> None:

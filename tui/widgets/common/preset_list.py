@@ -8,6 +8,7 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.plan import Settings
+from ....engine.model.workload import Workload
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
@@ -101,13 +102,15 @@ def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: st
             yield from matches
 
 
-def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list[tuple[str, Sequence[PresetRow]]]:
+def preset_sections(
+    catalog: Catalog, settings: Settings, language: str, workload: Workload = Workload.STREAM
+) -> list[tuple[str, Sequence[PresetRow]]]:
     """Return the sections of the list: `auto`, presets by family, problems of a person's own presets."""
     auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=AUTO_SEARCH_TEXT)
     sections: list[tuple[str, Sequence[PresetRow]]] = [
         ("Automatic", [auto]),
         *(
-            (numbers.sanitize(family), [_row(preset, settings, language) for preset in presets])
+            (numbers.sanitize(family), [_row(preset, settings, language, workload) for preset in presets])
             for family, presets in by_family(catalog.presets).items()
         ),
     ]
@@ -118,8 +121,8 @@ def preset_sections(catalog: Catalog, settings: Settings, language: str) -> list
     return [*sections, ("not usable", problems)] if problems else sections
 
 
-def _row(preset: Preset, settings: Settings, language: str) -> PresetRow:
-    expected = find_expectation(preset, settings)[settings.direction]
+def _row(preset: Preset, settings: Settings, language: str, workload: Workload) -> PresetRow:
+    expected = find_expectation(preset, settings, workload)[settings.direction]
     return PresetRow(
         numbers.sanitize(preset.name_in(language)),
         numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),

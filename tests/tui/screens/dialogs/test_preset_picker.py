@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.screens.dialogs.preset_picker import PresetPicker
@@ -53,6 +55,17 @@ async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) ->
         assert headings(cockpit) == ["Automatic", *by_family(world.catalog.presets)]
         assert ids(cockpit)[0] == "auto"
         assert sorted(ids(cockpit)[1:]) == sorted(preset.id for preset in world.catalog.presets)
+
+
+async def test_the_list_has_the_rates_of_the_chosen_workload(world: Any) -> None:
+    """Datagrams are compared with what a link carries of them, at whatever rate they are being sent."""
+    plan = Plan(Settings(rate_bit_s=5_000_000), Workload.UDP)
+    async with world.cockpit((120, 40), preset="gbe-fd-1500", plan=plan) as cockpit:
+        await cockpit.press("n")
+        rates = {row.id: row.rate for row in cockpit.app.screen.query_one(PresetList).rows if row.id}
+        assert rates["gbe-fd-1500"] == "957.1"
+        assert rates["loopback"] == "–"
+        assert "rates for udp, out, datagram size auto" in cockpit.text()
 
 
 @BOTH_SIZES
