@@ -1,0 +1,119 @@
+"""Runs of datagrams between two real ends: settings that change while it runs, and what is counted meanwhile."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.events import Changed, Event, Reason, Sampled
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.near.run import Run
+from linkgauge.engine.results.meter import replay
+
+from ..tcp_pair import only_linux
+
+pytestmark = only_linux
+Recorder = Callable[..., Any]
+SIZE: Final = 1_000
+RATE_BIT_S: Final = 4_000_000
+CHANGES: Final[dict[str, dict[str, Any]]] = {
+    "rate": {"rate_bit_s": 2 * RATE_BIT_S},
+    "size": {"datagram_bytes": 300},
+    "size of the path": {"datagram_bytes": "auto"},
+    "more sessions": {"sessions": 3},
+    "fewer sessions": {"sessions": 1},
+    "direction": {"direction": Direction.IN},
+    "both directions": {"direction": Direction.DUPLEX},
+    "all": {"direction": Direction.DUPLEX, "sessions": 3, "rate_bit_s": RATE_BIT_S // 2, "datagram_bytes": 100},
+}
+ALWAYS: Final = {"all", "fewer sessions"}
+
+
+def plan_of(direction: Direction = Direction.OUT, sessions: int = 2, seconds: float = 1.0) -> Plan:
+    """Return a plan of slow datagrams that samples ten times a second."""
+    settings = Settings(direction, sessions, rate_bit_s=RATE_BIT_S, datagram_bytes=SIZE)
+    return Plan(
+        settings,
+        Workload.UDP,
+        duration_ns=round(seconds * SECOND_NS),
+        interval_ns=SECOND_NS // 10,
+        warmup_ns=SECOND_NS // 10,
+    )
+
+
+def at_work(events: list[Event], settings: Settings) -> dict[tuple[Direction, int], tuple[int, int]]:
+    """Return the size and the rate of each session that sent and whose datagrams arrived under some settings."""
+    sent: dict[tuple[Direction, int], tuple[int, int]] = {}
+    arrived: set[tuple[Direction, int]] = set()
+    for event in events:
+        if isinstance(event, Sampled) and event.settings == settings and not event.warmup:
+            for counts in event.sample.datagrams:
+                key = counts.direction, counts.session
+                if counts.sent and counts.datagram_bytes and counts.rate_bit_s is not None:
+                    sent[key] = counts.datagram_bytes, counts.rate_bit_s
+                if counts.received:
+                    arrived.add(key)
+    return {key: value for key, value in sent.items() if key in arrived}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ALWAYS else pytest.mark.every) for name in CHANGES]
+)
+async def test_a_change_is_in_force_at_both_ends_and_loses_nothing(
+    far_end: Peer, record: Recorder, name: str
+) -> None:
+    """Rate, size, sessions and direction, alone and together: what it cut off is no loss."""
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled) and event.sample.index == 3 and run.settings == plan.settings:
+            run.change(run.settings.with_changes(**CHANGES[name]))
+
+    plan = plan_of()
+    recorded = await record(plan, far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    (changed,) = [event.settings for event in recorded.events if isinstance(event, Changed)]
+    assert changed == plan.settings.with_changes(**CHANGES[name])
+    for settings in (plan.settings, changed):
+        sessions = at_work(recorded.events, settings)
+        assert set(sessions) == {
+            (flow, number) for flow in settings.direction.flows for number in range(1, settings.sessions + 1)
+        }
+        sizes = {size for size, _ in sessions.values()}
+        assert len(sizes) == 1
+        assert settings.datagram_bytes is None or sizes == {settings.datagram_bytes}
+        assert settings.rate_bit_s is not None
+        assert {rate for _, rate in sessions.values()} == {settings.rate_bit_s // settings.sessions}
+    summary = replay(recorded.events).summary()
+    for flow in changed.direction.flows:
+        measured = summary.measured[flow]
+        assert measured is not None
+        assert measured.datagrams is not None
+        assert (measured.datagrams.lost, measured.datagrams.duplicates) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("address", "direction"),
+    [
+        ("127.0.0.1", Direction.DUPLEX),
+        pytest.param("::1", Direction.OUT, marks=pytest.mark.every),
+        pytest.param("::1", Direction.IN, marks=pytest.mark.every),
+    ],
+)
+async def test_the_end_of_a_run_leaves_no_datagram_uncounted(
+    record: Recorder, address: str, direction: Direction
+) -> None:
+    """From the first to the last one, what was sent has arrived: the drain is waited for."""
+    async with Endpoint(listen(address, 0)) as endpoint:
+        recorded = await record(plan_of(direction, seconds=0.6), Peer(*endpoint.address))
+    assert recorded.end.reason is Reason.COMPLETED
+    for flow in direction.flows:
+        parts = [
+            counts for event in recorded.samples for counts in event.sample.datagrams if counts.direction is flow
+        ]
+        sent = sum(counts.sent or 0 for counts in parts)
+        assert sent > 0
+        assert sent == sum(counts.advanced or 0 for counts in parts)
+        assert sent == sum(counts.received or 0 for counts in parts)
