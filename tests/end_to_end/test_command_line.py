@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from .. import json_schemas
 from ..command_line import RATE_LIMIT, wait_for_rows
 from ..command_line import SHORT_RUN as SHORT
 
@@ -207,6 +208,33 @@ def test_a_second_run_continues_the_csv_and_the_log_exports_the_same_rows(
     assert linkgauge("runs", "export", "all", "--csv", exported).status == 0
     assert exported.read_bytes() == path.read_bytes()
     assert linkgauge("runs", "export", "all").out == path.read_text(encoding="utf-8")
+
+
+def test_the_datagrams_of_a_udp_run_are_the_same_in_json_csv_and_the_run_log(
+    linkgauge: Any, far_end: str, path: Path, tmp_path: Path
+) -> None:
+    """Whole: nothing on loopback is lost at this rate, and nothing of the end of a run is missing."""
+    options = ("--workload", "udp", "--rate", "5M", "--seconds", "1", "--interval", "100ms", "--warmup", "0")
+    answer = linkgauge("run", far_end, *options, "--direction", "duplex", "--csv", path, "--json")
+    document = answer.document
+    json_schemas.check("run.schema.json", document)
+    rows = rows_of(path)
+    for flow in ("out", "in"):
+        measured = document["measured"][flow]
+        counts = measured["udp"]
+        whole = [row for row in rows if (row["direction"], row["session"]) == (flow, "all")]
+        # Of the last datagrams the sender's sample may have all, or its drain.
+        assert 0 < sum(int(row["sent"] or 0) for row in whole) <= counts["sent"]
+        packets = sum(float(row["packets_s"]) * float(row["interval_s"]) for row in whole if row["packets_s"])
+        assert packets == pytest.approx(measured["packets_s"] * measured["seconds"], rel=1e-3)
+        assert measured["bytes"] == sum(int(row["bytes"]) for row in whole if row["bytes"])
+        assert counts["sent"] == counts["received"] + counts["lost"]
+        assert {row["rate_mbit_s"] for row in whole if row["sent"]} == {"5"}
+        assert measured["ip_mbit_s"] > measured["mbit_s"]
+    assert linkgauge("runs", "show", document["run_id"], "--json").document["measured"] == document["measured"]
+    exported = tmp_path / "again.csv"
+    assert linkgauge("runs", "export", document["run_id"], "--csv", exported).status == 0
+    assert exported.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("content", [b"my thesis", b"run_id,something\r\n1,2\r\n", b"\x00\xff\n"])
