@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import MIB, SECOND_NS
-from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
+from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time, group_digits
 from .. import remedies
 from ..evidence import DatagramEvidence, EndEvidence, FlowView, end_name, nic_name
 from ..finding import Finding, FindingCode
@@ -95,15 +95,17 @@ def _finding(
 
 
 def _describe(datagrams: DatagramEvidence, count: int) -> str:
-    whole = f"{format_percent(datagrams.loss)} of the datagrams {'was' if datagrams.lost == 1 else 'were'} lost"
-    return f"{format_quantity(count, 'datagram')} of {format_quantity(datagrams.lost, 'lost one')}; {whole}"
+    share = format_percent(datagrams.loss)
+    if count == datagrams.lost:
+        return f"{format_quantity(count, 'datagram')} lost, {share} of all"
+    return f"{group_digits(count)} of {format_quantity(datagrams.lost, 'lost datagram')}; {share} of all were lost"
 
 
 def _describe_bursts(datagrams: DatagramEvidence) -> str:
     if not datagrams.bursts or datagrams.longest_burst is None:
         return ""
     mean = datagrams.lost / datagrams.bursts
-    return f" in runs of {mean:.1f} on average, {datagrams.longest_burst} at most"
+    return f"; in runs of {mean:.1f} on average, {datagrams.longest_burst} at most"
 
 
 def _socket_buffer(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:

@@ -1,0 +1,70 @@
+"""Where a UDP run says that datagrams were lost, on links that lose them there; and remedies that mend it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.lab_link import plan_lab_link
+
+pytestmark = [
+    pytest.mark.every,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc"))),
+        reason="makes network namespaces as root, with iproute2",
+    ),
+]
+
+DEADLINE_S: Final = 40.0
+OPTION: Final = re.compile(r"linkgauge … --rate (\w+)")
+
+
+@pytest.fixture(autouse=True)
+def _data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """Give a link of 100 Mb/s, whose queues are in the senders' hosts."""
+    try:
+        with open_lab(plan_lab_link(load_catalog().find("100mb-fd"))) as lab:
+            yield lab
+    except LabUnavailable as error:
+        pytest.skip(str(error))
+
+
+def run(within: Sequence[str], peer: object, *options: object) -> Any:
+    """Return the result of a UDP run of two seconds with its reasons."""
+    fixed = ("--workload", "udp", "--seconds", 2, "--warmup", 0.5, "--json", "--why")
+    command = [sys.executable, "-P", "-m", "linkgauge", "run", str(peer), *map(str, (*fixed, *options))]
+    done = subprocess.run([*within, *command], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("direction", "end"), [("out", "near"), ("in", "far")])
+@pytest.mark.parametrize("size", [200, "auto"])
+def test_what_the_senders_queue_drops_is_the_senders_loss(
+    lab: Lab, direction: str, end: str, size: str | int
+) -> None:
+    """Sent as fast as the kernel takes it, into a line of 100 Mb/s; the rate that is named loses none there."""
+    options = ("--direction", direction, "--datagram", size)
+    before = run(lab.near_end_command([]), lab.peer, *options, "--rate", "max")
+    udp, finding = before["measured"][direction]["udp"], before["why"][0]
+    assert udp["lost_at"][end] >= 0.9 * udp["lost"] > 0  # both ends measure alike but for an edge
+    assert (finding["code"], finding["end"]) == ("send-queue-full", end), before["why"]
+    rate = OPTION.search(finding["remedy"])
+    assert rate is not None
+    after = run(lab.near_end_command([]), lab.peer, *options, "--rate", rate[1])
+    assert after["measured"][direction]["udp"]["lost_at"][end] == 0
+    assert "send-queue-full" not in {each["code"] for each in after["why"]}
