@@ -11,8 +11,7 @@ import logging
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final
 
 from ..control.connection import ControlConnection
@@ -30,13 +29,21 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, Plan, Settings, So
 from ..model.workload import Workload
 from ..protocol.auth import RunSecret
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
-from ..protocol.path_probe import MAX_UDP_BYTES, PathDatagram, PathKind, decode_path_datagram
+from ..protocol.path_probe import (
+    LEAST_MTU_BYTES,
+    MAX_UDP_BYTES,
+    DirectionMtu,
+    MtuBound,
+    PathDatagram,
+    PathKind,
+    PathMtu,
+    decode_path_datagram,
+)
 from ..workloads.datagram_handshake import connect_datagrams
 from ..workloads.session_handshake import ConnectTarget, SessionSpec
 from ..workloads.udp.df_socket import DfSocket, SizeError
 from .connect import CHECK_RUNS, FarEnd, connect
 
-LEAST_MTU_BYTES: Final = {4: 576, 6: 1_280}  # what every path carries: RFC 791, RFC 8200
 READY_DEADLINE_S: Final = 15.0
 MEASURE_DEADLINE_S: Final = 20.0
 _TRIES: Final = 3
@@ -51,57 +58,6 @@ _UNBOUND: Final = SocketOptions()
 # What the endpoint is asked to prepare. It is never started.
 _PLAN: Final = Plan(Settings(rate_bit_s=1_000), Workload.UDP, duration_ns=SECOND_NS)
 _log = logging.getLogger(__name__)
-
-
-class MtuBound(StrEnum):
-    """What bounds the packets of a direction."""
-
-    INTERFACE = "interface"
-    ROUTER = "router"
-    BLACK_HOLE = "black_hole"
-
-
-@dataclass(frozen=True, slots=True)
-class DirectionMtu:
-    """The path MTU of one direction: of the IP packet, header included.
-
-    `mtu_bytes` is None where not even the smallest probe arrived. `interface` is the sending host's, if its name is
-    known, and `interface_bytes` its MTU, None where that is more than a datagram can have. `router` is the address
-    of the one that refused longer packets.
-    """
-
-    direction: Direction
-    mtu_bytes: int | None
-    interface_bytes: int | None
-    bound: MtuBound
-    router: str | None = None
-    interface: str | None = None
-    header_bytes: int = 28
-
-    @property
-    def datagram_bytes(self) -> int | None:
-        """The UDP payload of the longest packet."""
-        return None if self.mtu_bytes is None else self.mtu_bytes - self.header_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class PathMtu:
-    """The path MTU of both directions between this host and a peer."""
-
-    peer: str
-    ip_version: int
-    out: DirectionMtu
-    in_: DirectionMtu
-
-    @property
-    def directions(self) -> tuple[DirectionMtu, DirectionMtu]:
-        """Both directions."""
-        return self.out, self.in_
-
-    @property
-    def has_black_hole(self) -> bool:
-        """Whether packets disappear in a direction, and nobody tells their sender."""
-        return any(each.bound is MtuBound.BLACK_HOLE for each in self.directions)
 
 
 class MtuSearch:

@@ -1,4 +1,4 @@
-"""The datagrams that measure a path's MTU, between two ends that have a session's secret. Pure.
+"""The datagrams that measure a path's MTU, between two ends that have a session's secret, and the result. Pure.
 
     near  PROBE     as long as it says, and the far end answers REACHED with the length that arrived
     near  REQUEST   asks the far end for a datagram of a length: LARGE, as long as it says
@@ -11,10 +11,11 @@ over the socket of a UDP session (datagram_handshake.py), so only to an address 
 import hmac
 import struct
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
+from ..model.plan import Direction
 from .auth import CODE_BYTES, constant_time_equal
 from .datagrams import CONTROL_MAGIC
 from .preamble import PROTOCOL_VERSION
@@ -22,6 +23,7 @@ from .preamble import PROTOCOL_VERSION
 _FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcII16s")
 PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES
 MAX_UDP_BYTES: Final = 65_507
+LEAST_MTU_BYTES: Final = {4: 576, 6: 1_280}  # what every path carries: RFC 791, RFC 8200
 _KIND: Final = b"M"
 _SIZE_BITS: Final = 24
 _NO_ROUTER: Final = bytes(16)
@@ -93,3 +95,54 @@ def _pack_router(text: str) -> bytes:
 def _unpack_router(packed: bytes) -> str:
     address = IPv6Address(packed)
     return str(address.ipv4_mapped or address)
+
+
+class MtuBound(StrEnum):
+    """What bounds the packets of a direction."""
+
+    INTERFACE = "interface"
+    ROUTER = "router"
+    BLACK_HOLE = "black_hole"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionMtu:
+    """The path MTU of one direction: of the IP packet, header included.
+
+    `mtu_bytes` is None where not even the smallest probe arrived. `interface` is the sending host's, if its name is
+    known, and `interface_bytes` its MTU, None where that is more than a datagram can have. `router` is the address
+    of the one that refused longer packets.
+    """
+
+    direction: Direction
+    mtu_bytes: int | None
+    interface_bytes: int | None
+    bound: MtuBound
+    router: str | None = None
+    interface: str | None = None
+    header_bytes: int = 28
+
+    @property
+    def datagram_bytes(self) -> int | None:
+        """The UDP payload of the longest packet."""
+        return None if self.mtu_bytes is None else self.mtu_bytes - self.header_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PathMtu:
+    """The path MTU of both directions between this host and a peer."""
+
+    peer: str
+    ip_version: int
+    out: DirectionMtu
+    in_: DirectionMtu
+
+    @property
+    def directions(self) -> tuple[DirectionMtu, DirectionMtu]:
+        """Both directions."""
+        return self.out, self.in_
+
+    @property
+    def has_black_hole(self) -> bool:
+        """Whether packets disappear in a direction, and nobody tells their sender."""
+        return any(each.bound is MtuBound.BLACK_HOLE for each in self.directions)

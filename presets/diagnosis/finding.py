@@ -39,6 +39,7 @@ FindingCode = Literal[
     "congestion-window",
     "path-slow",
     "mtu-mismatch",
+    "path-mtu",
     "mss-small",
     "timestamps-on",
     "timestamps-off",

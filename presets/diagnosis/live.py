@@ -13,6 +13,7 @@ from typing import Final
 from ...engine.model.events import Changed, Event, Sampled, Started, Warned
 from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from ...engine.model.samples import CoreTimes
+from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.accumulators import RecentSamples, SampleSum
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
@@ -21,6 +22,7 @@ from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose
 from .evidence import CoreLoad, DatagramEvidence, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
+from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 
 RECENT_NS: Final = 3 * SECOND_NS
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
@@ -269,6 +271,7 @@ class LiveDiagnosis:
     ) -> None:
         self._collector = EvidenceCollector(meter, link, pass_percent=pass_percent, ceiling=ceiling)
         self._without_target = without_target
+        self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
         self._windows: tuple[FlowWindows, ...] = ()
         self._elapsed_ns = 0
@@ -327,7 +330,15 @@ class LiveDiagnosis:
     def final_findings(self) -> tuple[Finding, ...]:
         """The findings of the run's last period that was measured for long enough."""
         evidence = self._collector.period_evidence()
-        return () if evidence is None else self._diagnose(evidence)
+        if evidence is None:
+            return ()
+        findings = self._diagnose(evidence)
+        return findings if self.path_mtu is None else name_path_mtu(findings, self.path_mtu, evidence)
+
+    @property
+    def suspects_path_mtu(self) -> bool:
+        """Whether the MTU of the path may be the cause of a final finding."""
+        return any(finding.code in PATH_MTU_SYMPTOMS for finding in self.final_findings)
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0

@@ -28,11 +28,16 @@ def build() -> Iterator[Callable[..., RoutedPath]]:
         yield build
 
 
-def measure(linkgauge: CommandLine, path: RoutedPath, host: str) -> tuple[int, list[tuple[object, ...]]]:
-    """Return the exit status of `linkgauge mtu`, and MTU, bound, interface's MTU and router of both directions."""
+def serve(linkgauge: CommandLine, path: RoutedPath) -> None:
+    """Start an endpoint at the far end of a path."""
     endpoint = linkgauge.start("endpoint", "--open", within=path.far)
     assert endpoint.stdout is not None
     assert "listening" in endpoint.stdout.readline()
+
+
+def measure(linkgauge: CommandLine, path: RoutedPath, host: str) -> tuple[int, list[tuple[object, ...]]]:
+    """Return the exit status of `linkgauge mtu`, and MTU, bound, interface's MTU and router of both directions."""
+    serve(linkgauge, path)
     answer = linkgauge.finish(linkgauge.start("mtu", host, "--open", "--json", within=path.near))
     assert answer.err == ""
     keys = ("mtu_bytes", "bound", "interface_mtu_bytes", "router")
@@ -49,6 +54,7 @@ def test_a_router_that_refuses_is_named_with_its_mtu(
     assert (status, out, in_) == (0, (1_400, "router", 1_500, router), (1_400, "interface", 1_400, None))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("host", FAMILIES)
 def test_a_router_that_says_nothing_is_a_black_hole(
     linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
@@ -82,6 +88,21 @@ def test_a_link_whose_ends_differ_drops_longer_packets_one_way(
     status, (out, in_) = measure(linkgauge, build(Mtus(9_198, 9_198, 9_000, 9_198)), host)
     assert (status, out[:3]) == (1, (9_000, "router", 9_198))
     assert in_ == (9_004, "black_hole", 9_198, None)
+
+
+def test_a_check_in_which_nothing_arrives_names_the_path_mtu(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath]
+) -> None:
+    """The sessions open and stand still: the path is measured after the run, and the finding has the remedy."""
+    path = build(Mtus(towards_far=1_400), says_nothing=True)
+    serve(linkgauge, path)
+    command = ("check", "gbe-fd-1500", FAR_HOST, "--open", "--seconds", "1", "--json")
+    answer = linkgauge.finish(linkgauge.start(*command, within=path.near))
+    assert answer.status == 1, answer
+    finding = answer.document["why"][0]
+    assert finding["code"] == "path-mtu"
+    assert "packets of 1400 bytes, but the link should carry 1500" in finding["text"]
+    assert "ip link set near0 mtu 1400" in finding["remedy"]
 
 
 def test_a_peer_that_does_not_answer_is_status_3(linkgauge: CommandLine) -> None:

@@ -4,6 +4,7 @@ Each event goes to the run log first, to the CSV second, and only then to the ca
 person has seen. A failure to write never ends a run; it becomes a notice.
 """
 
+import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -14,11 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.model.errors import RunLogError
+from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled, Started
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.connect import FarEnd, open_far_end
+from ...engine.near.path_mtu import measure_path_mtu
 from ...engine.near.run import Run, no_expectation, open_run
 from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
@@ -41,6 +43,7 @@ from .storage import cache_dir, data_dir
 
 _log = logging.getLogger(__name__)
 _RANDOM: Final = random.SystemRandom()
+_PATH_MTU_DEADLINE_S: Final = 10.0  # a black hole takes four seconds in a direction
 # A run that broke off did so for a reason that no finding names.
 DIAGNOSABLE_REASONS: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
 
@@ -124,6 +127,7 @@ async def open_run_session(
             run,
             preset,
             peer,
+            far_end=far_end,
             log=log,
             writer=writer,
             options=options,
@@ -179,6 +183,7 @@ class RunSession:
         preset: Preset | None,
         peer: Peer,
         *,
+        far_end: FarEnd,
         log: RunLog | None,
         writer: CsvWriter | None,
         diagnosis: LiveDiagnosis,
@@ -190,6 +195,7 @@ class RunSession:
             run: The run of the engine.
             preset: The link that it is judged by.
             peer: The far end, for the run log.
+            far_end: The same, as it can be connected to once more.
             log: The run log to write to.
             writer: The CSV file to write to.
             diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
@@ -201,6 +207,7 @@ class RunSession:
         self.intervals: list[Interval] = []
         self.outcome: Outcome | None = None
         self._run = run
+        self._far_end = far_end
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
         self._label, self._group = options.label, options.group
@@ -223,8 +230,23 @@ class RunSession:
     async def __anext__(self) -> Event:
         """Return the next event, after it was written."""
         event = await anext(self._events)
-        self._handle(event)
+        self._record(event)
+        if isinstance(event, Ended):
+            try:
+                await self._measure_path_mtu(event.end)
+            finally:
+                self._finish()
         return event
+
+    async def _measure_path_mtu(self, end: RunEnd) -> None:
+        """Measure the path's MTU where it may be the cause of a finding. Without it, the finding stays as it is."""
+        if end.reason is not Reason.COMPLETED or not self.diagnosis.suspects_path_mtu:
+            return
+        try:
+            async with asyncio.timeout(_PATH_MTU_DEADLINE_S):
+                self.diagnosis.path_mtu = await measure_path_mtu(self._far_end, self._run.plan.socket)
+        except (LinkgaugeError, TimeoutError) as error:
+            _log.debug("run %s: the path MTU is unknown: %r", self.run_id, error)
 
     @property
     def notices(self) -> list[str]:
@@ -261,7 +283,8 @@ class RunSession:
         """Record the end of a run whose events nobody reads any more. A run that has ended stays unchanged."""
         if self.outcome is None:
             _log.debug("run %s is abandoned", self.run_id)
-            self._handle(Ended(self._stopped or RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+            self._record(Ended(self._stopped or RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+            self._finish()
 
     def json_lines(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield the objects of `--json-stream` for the newest event; with `Ended`, also that of the whole run."""
@@ -269,7 +292,8 @@ class RunSession:
         if self.outcome is not None:
             yield end_line(self.outcome.document, run_id=self.run_id)
 
-    def _handle(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
+        """Store an event, and pass it to the meter and the diagnosis."""
         if self._run_log is not None:
             self._run_log.add(self.run_id, event)
         self.intervals = self.meter.feed(event)
@@ -277,8 +301,6 @@ class RunSession:
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
             self._stop_if_precise()
-        if isinstance(event, Ended):
-            self._finish()
 
     def _stop_if_precise(self) -> None:
         """End the run when its confidence interval is as narrow as requested."""

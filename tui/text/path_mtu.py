@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ...engine.model.plan import Direction, End
 from ...engine.model.shell_commands import set_mtu_command
-from ...engine.near.path_mtu import LEAST_MTU_BYTES, DirectionMtu, MtuBound, PathMtu
+from ...engine.protocol.path_probe import LEAST_MTU_BYTES, DirectionMtu, MtuBound, PathMtu
 from ...engine.results.json_document import DOCUMENT_VERSION
 from .numbers import arrow, quantity, sanitize
 

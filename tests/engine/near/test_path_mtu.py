@@ -11,7 +11,8 @@ from linkgauge.engine.model.errors import PeerRefused, PeerUnreachable
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction
-from linkgauge.engine.near.path_mtu import MtuBound, MtuSearch, PathMtu, measure_path_mtu
+from linkgauge.engine.near.path_mtu import MtuSearch, measure_path_mtu
+from linkgauge.engine.protocol.path_probe import MtuBound, PathMtu
 from linkgauge.engine.workloads.udp.df_socket import SizeError
 
 LEAST, MOST = 576, 65_535

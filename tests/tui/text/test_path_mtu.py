@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import Direction
-from linkgauge.engine.near.path_mtu import DirectionMtu, MtuBound, PathMtu
+from linkgauge.engine.protocol.path_probe import DirectionMtu, MtuBound, PathMtu
 from linkgauge.tui.text.path_mtu import path_mtu_json, path_mtu_lines
 
 OUT = DirectionMtu(Direction.OUT, 1_500, 1_500, MtuBound.INTERFACE, None, "eth0")

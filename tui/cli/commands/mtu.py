@@ -8,7 +8,7 @@ from ..output import emit_json, emit_line
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
-    from ....engine.near.path_mtu import PathMtu
+    from ....engine.protocol.path_probe import PathMtu
 
 
 def mtu(peer: PeerArgument, *, access: AccessOptions, ssh: SshOptions, as_json: JsonOption = False) -> int:
