@@ -31,6 +31,7 @@ _LOST = ("peer_lost", "session_lost", "failed")
 ACTIONS = (
     _action(faults.plain_run, 6, "completed"),
     _action(faults.changing_run, 4, "completed"),
+    _action(faults.datagram_run, 4, "completed"),
     _action(faults.abandoned_run, 4, "cancelled"),
     _action(faults.far_worker_killed, 2, "worker_lost"),
     _action(faults.far_fork_server_killed, 2, "completed"),

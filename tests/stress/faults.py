@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from endpoint_under_test import EndpointUnderTest
@@ -53,13 +54,19 @@ async def main(host, port, key, fingerprint):
 run(main(sys.argv[1], int(sys.argv[2]), sys.stdin.readline().strip(), sys.argv[3]))
 """
 
+_RATES = (1_000_000, 20_000_000, 100_000_000)  # of datagrams
+_SIZES = (None, 64, 1_400)
 Fault = Callable[[EndpointUnderTest, random.Random], Awaitable[str]]
 
 
-def plan_of(chance: random.Random, seconds: float = 1.0) -> Plan:
-    """Return a random plan."""
-    workload = chance.choice([*all_workloads(), Workload.STREAM])
-    settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)), chance.choice((None, 65_536)))
+def plan_of(chance: random.Random, seconds: float = 1.0, workload: Workload | None = None) -> Plan:
+    """Return a random plan, of any workload unless one is given."""
+    workload = workload or chance.choice([*all_workloads(), Workload.STREAM])
+    settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)))
+    if workload.is_datagram:
+        settings = replace(settings, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
+    else:
+        settings = replace(settings, window_bytes=chance.choice((None, 65_536)))
     size = 65_536 if workload is Workload.FETCH else None
     return Plan(
         settings,
@@ -69,6 +76,16 @@ def plan_of(chance: random.Random, seconds: float = 1.0) -> Plan:
         block_bytes=chance.choice((4_096, 65_536)),
         response_bytes=size,
     )
+
+
+def change_of(chance: random.Random, settings: Settings, most_sessions: int = 6) -> Settings:
+    """Return a random change of settings: of a rate and a size where there is a rate, else of a window."""
+    changed = settings.with_changes(
+        direction=chance.choice(list(Direction)), sessions=chance.randint(1, most_sessions)
+    )
+    if settings.rate_bit_s is not None:
+        return replace(changed, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
+    return replace(changed, window_bytes=chance.choice((None, 65_536, 131_072)))
 
 
 async def carry_out(peer: Peer, plan: Plan, act: Callable[[Any, Any], None] = lambda _run, _event: None) -> str:
@@ -93,16 +110,20 @@ async def plain_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:
 
 async def changing_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:
     """Change the settings at random, up to the end of the run."""
+    return await carry_out(endpoint.peer, plan_of(chance), _change_at_times(chance))
 
+
+async def datagram_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Send datagrams, and change their rate, their size, sessions and direction at random."""
+    return await carry_out(endpoint.peer, plan_of(chance, workload=Workload.UDP), _change_at_times(chance))
+
+
+def _change_at_times(chance: random.Random) -> Callable[[Any, Any], None]:
     def act(run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and chance.random() < 0.5:
-            window = chance.choice(("auto", 65_536, 131_072))
-            direction = chance.choice(list(Direction))
-            run.change(
-                run.settings.with_changes(direction=direction, sessions=chance.randint(1, 6), window_bytes=window)
-            )
+            run.change(change_of(chance, run.settings))
 
-    return await carry_out(endpoint.peer, plan_of(chance), act)
+    return act
 
 
 async def abandoned_run(endpoint: EndpointUnderTest, chance: random.Random) -> str:

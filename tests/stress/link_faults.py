@@ -23,7 +23,7 @@ from processes import fork_server_pids, process_tree, worker_pids
 
 _CLIENT = Path(__file__).with_name("soak_client.py")
 _DEADLINE_S = 120.0
-_WORKLOADS = ("stream", "stream", "rr", "crr", "fetch")
+_WORKLOADS = ("stream", "stream", "rr", "crr", "fetch", "udp", "udp")
 
 Act = Callable[[asyncio.subprocess.Process], Awaitable[None]]
 

@@ -16,6 +16,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from faults import change_of
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
@@ -40,14 +41,7 @@ async def _carry_out(plan: Plan, peer: Peer, chance: random.Random) -> dict[str,
                         is_running = True
                         print("running", flush=True)
                     if isinstance(event, Sampled) and chance.random() < 0.15:
-                        window = chance.choice(("auto", 65_536))
-                        session.change_settings(
-                            session.settings.with_changes(
-                                direction=chance.choice(list(Direction)),
-                                sessions=chance.randint(1, 4),
-                                window_bytes=window,
-                            )
-                        )
+                        session.change_settings(change_of(chance, session.settings, most_sessions=4))
                     if isinstance(event, Ended):
                         end |= {"reason": event.end.reason.value, "detail": event.end.detail}
         except LinkgaugeError as error:
@@ -66,9 +60,14 @@ def main() -> int:
     options = parser.parse_args()
     access = Access(SharedKey(sys.stdin.readline().strip()), fingerprint=bytes.fromhex(options.tls) or None)
     chance = random.Random(options.seed)
+    workload = workload_named(options.workload)
     plan = Plan(
-        Settings(chance.choice(list(Direction)), chance.choice((1, 2, 4))),
-        workload_named(options.workload),
+        Settings(
+            chance.choice(list(Direction)),
+            chance.choice((1, 2, 4)),
+            rate_bit_s=20_000_000 if workload.is_datagram else None,
+        ),
+        workload,
         duration_ns=round(options.seconds * SECOND_NS),
         interval_ns=SECOND_NS // 10,
         block_bytes=65_536,
