@@ -105,6 +105,17 @@ async def transactions(world: World) -> None:
         await driver.end()
 
 
+async def datagrams(world: World) -> None:
+    """Show datagrams at the expected rate, then at more than the link carries, when they are lost."""
+    async with world.app(Plan(workload=Workload.UDP, duration_ns=12 * SECOND_NS)) as driver:
+        await driver.press("space")
+        await driver.reach(6.0)
+        await driver.press("k")
+        await driver.reach(10.0)
+        await _in_all_sizes(driver, "udp")
+        await driver.end()
+
+
 async def monochrome(world: World) -> None:
     """Show the same cockpit on a terminal without colours."""
     os.environ["NO_COLOR"] = "1"
@@ -205,12 +216,15 @@ class Scene:
 
 _SMALL_WINDOW: Final = frozenset({"window-below-bdp"})
 _FAST: Final = frozenset({"at-expected"})
+# What a rate above the link's makes: a full queue, by the pattern of its losses.
+_TOO_FAST: Final = frozenset({"policer", "loss-bursts", "loss", "path-slow", "send-queue-full", "nic-drops"})
 
 SCENES: Final[tuple[Scene, ...]] = (
     Scene(cockpit, _SMALL_WINDOW | _FAST),
     Scene(why, _SMALL_WINDOW),
     Scene(duplex, _FAST),
     Scene(transactions, _FAST | {"round-trip"}),
+    Scene(datagrams, _FAST | _TOO_FAST),
     Scene(monochrome, _FAST),
     Scene(history, frozenset()),
     Scene(sweep, _SMALL_WINDOW | _FAST),

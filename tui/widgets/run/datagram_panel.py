@@ -72,11 +72,12 @@ def _detailed_rows(reading: DatagramReading) -> list[_Row]:
         ("reordered", (_bold(datagram_results.loss_percent(reordered)), _muted(_count(reading, "reordered")))),
         ("duplicates", (_bold(_count(reading, "duplicates")), _muted(f"late {_count(reading, 'late')}"))),
     ]
+    if so_far is not None and so_far.skipped:  # else a sender that is held up looks like a slow link
+        rows.insert(2, ("not sent", (_bold(numbers.count(so_far.skipped)), _muted("sender too slow"))))
     rtt = None if now is None else now.rtt_us
     capacity = None if so_far is None else so_far.capacity
-    if capacity is not None:
-        rows.insert(0, ("capacity", (_bold(numbers.rate(capacity.bit_s)), _muted(_loss_free(capacity)))))
     return [
+        *([] if capacity is None else _capacity_rows(capacity)),
         *rows,
         ("bursts", (_bold(_count(reading, "bursts")), _muted(f"longest {_count(reading, 'longest_burst')}"))),
         ("RTT", (_bold(numbers.round_trip(rtt)),)),
@@ -114,11 +115,16 @@ def _places(reading: DatagramReading) -> Content:
     return Content(text) if text else Content.styled(UNKNOWN, MUTED)
 
 
-def _loss_free(capacity: CapacitySummary) -> str:
-    """Return the highest rate within the loss goal, or what the search for it is doing."""
-    if capacity.loss_free_bit_s is not None:
-        return f"loss-free {numbers.rate(capacity.loss_free_bit_s)}"
-    return "loss-free: none" if capacity.is_complete else "searching"
+def _capacity_rows(capacity: CapacitySummary) -> list[_Row]:
+    """Return what a search has found so far: the best second, and the highest rate within the loss goal."""
+    state = [] if capacity.is_complete else [_muted("searching")]
+    loss_free = "none" if capacity.loss_free_bit_s is None else numbers.rate(capacity.loss_free_bit_s)
+    if capacity.loss_free_bit_s is None and not capacity.is_complete:
+        loss_free = UNKNOWN
+    return [
+        ("capacity", (_bold(numbers.rate(capacity.bit_s)), *state)),
+        ("loss-free", (_bold(loss_free),)),
+    ]
 
 
 def _worst_place(reading: DatagramReading) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import Direction
-from linkgauge.engine.results.summary import DatagramSummary, LossByHost
+from linkgauge.engine.results.summary import CapacitySummary, DatagramSummary, LossByHost
 from linkgauge.tui.state.instrument_values import DatagramReading
 from linkgauge.tui.widgets.run.datagram_panel import DatagramPanel
 
@@ -56,6 +56,21 @@ async def test_one_direction_has_each_value_with_its_detail() -> None:
         "RTT 212 µs",
     ]
     assert [" ".join(line.split()) for line in await drawn(reading, size=(39, 3))] == lines[:3]
+
+
+async def test_what_was_not_sent_and_what_a_search_has_found_have_rows_of_their_own() -> None:
+    """Otherwise a sender that is held up would look like a slow link."""
+    found = CapacitySummary(941_000_000, 0.4, 1_250_000, 8_000_000, None, is_complete=False)
+    some = replace(SOME, skipped=1_229, capacity=found)
+    lines = [" ".join(line.split()) for line in await drawn(DatagramReading(Direction.OUT, 1.0, some, some))]
+    assert lines[:2] == ["capacity 941 Mb/s searching", "loss-free –"]
+    assert lines[4] == "not sent 1 229 sender too slow"
+    for capacity, words in (
+        (replace(found, is_complete=True), "none"),
+        (replace(found, loss_free_bit_s=900_000_000), "900 Mb/s"),
+    ):
+        other = replace(some, capacity=capacity)
+        assert (await drawn(DatagramReading(Direction.OUT, 1.0, other, other)))[1].endswith(words)
 
 
 async def test_two_directions_stand_beside_each_other() -> None:
