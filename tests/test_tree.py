@@ -16,8 +16,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
     "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
-    "tui/cli/run_test": "a whole run: tests/end_to_end/test_command_line.py",
-    "tui/cli/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
+    "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
+    "tui/cli/runners/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
     "tui/cli/terminal_app": "tests/end_to_end/test_terminal.py, tests/tui/screens/sweep/test_sweep_screen.py",
     "tui/cli/endpoint_screen": "tests/end_to_end/test_terminal.py (endpoint --ui)",
     "tui/cli/endpoint_service": "a process with signals and sockets: tests/end_to_end/test_service.py",
@@ -52,7 +52,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
 # written, how it is drawn, how it is asked for.
 SAME_ROLE = {
     *("app", "ceiling", "comparison", "datagram_handshake", "endpoint", "path_mtu", "plan", "preset"),
-    *("run", "runs", "session", "summary", "sweep"),
+    *("rate_steps", "run", "runs", "session", "summary", "sweep"),
 }
 
 

@@ -11,7 +11,7 @@ import typer
 
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
-from ...engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
 from .typer_extension import option
@@ -108,6 +108,14 @@ class PlanOptions:
         "--datagram",
         metavar="SIZE",
         default_text="auto",
+    )
+    loss_goal: str | None = option(
+        TEST,
+        str | None,
+        "Datagrams that may be lost, with udp: at each step of check, or in the second part of a search.",
+        "--loss-goal",
+        metavar="PERCENT",
+        default_text="0.1%",
     )
     bytes_: str | None = option(
         TEST,
@@ -218,6 +226,7 @@ class PlanOptions:
             rate_bit_s=None if self.rate is None or self.workload.is_datagram else parsing.rate_bit_s(self.rate),
             bytes_limit=None if self.bytes_ is None else parsing.bytes_limit(self.bytes_),
             client_port=_optional_integer(self.cport, "client port", "give a port number, 1 to 65535"),
+            loss_goal_ppm=self._loss_goal_ppm(),
         )
         _check_samples(plan)
         return plan
@@ -227,6 +236,13 @@ class PlanOptions:
         if self.rate is None or not self.workload.is_datagram:
             return None
         return parsing.sending_rate(self.rate)
+
+    def _loss_goal_ppm(self) -> int:
+        if self.loss_goal is None:
+            return DEFAULT_LOSS_GOAL_PPM
+        if not self.workload.is_datagram:
+            raise UsageError("--loss-goal is for datagrams; give --workload udp")
+        return parsing.loss_goal_ppm(self.loss_goal)
 
     def _settings(self) -> Settings:
         """Return the settings; a rate of datagrams that depends on the preset is not in them yet."""

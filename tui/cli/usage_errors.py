@@ -17,6 +17,8 @@ _OPTIONS: Final = {
     "block size": "--block",
     "bytes": "--bytes",
     "client port": "--cport",
+    "loss goal": "--loss-goal",
+    "maximum jitter": "--max-jitter",
     "congestion control": "--congestion",
     "far cores": "--far-cores",
     "CSV file": "--csv",

@@ -42,6 +42,7 @@ _AGE: Final = re.compile(r"(\d{1,6})\s*([hdw])", re.ASCII | re.IGNORECASE)
 _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24}
 _NUMBER: Final = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%?", re.ASCII)
 _HERTZ: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:Hz)?", re.ASCII | re.IGNORECASE)
+_MILLISECONDS: Final = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)\s*(?:ms)?", re.ASCII | re.IGNORECASE)
 _RATE_REMEDY: Final = "give bits a second such as 100M, 2.5G or 10Gb (1K to 10T)"
 _RATE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([KMGTkmgt])(?:b(?:it)?(?:/s|ps)?)?", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?\d{1,9}", re.ASCII)
@@ -120,6 +121,23 @@ def datagram_bytes(text: str) -> int | None:
     if text.strip().lower() == "auto":
         return None
     return _size(text, "datagram", _DATAGRAM_REMEDY)
+
+
+def loss_goal_ppm(text: str) -> int:
+    """Parse the share of datagrams that may be lost, in percent: `0`, `0.1`, `0.1%`; return it in a million."""
+    match = _NUMBER.fullmatch(text.strip())
+    ppm = None if match is None else Decimal(match[1]) * 10_000
+    if ppm is None or not 0 <= ppm <= 1_000_000 or ppm != int(ppm):
+        raise PlanError("loss goal", repr(text), "give 0 to 100 percent, such as 0 or 0.1%")
+    return int(ppm)
+
+
+def jitter_ns(text: str) -> int:
+    """Parse a jitter in milliseconds: `5`, `0.5`, `5ms`."""
+    match = _MILLISECONDS.fullmatch(text.strip())
+    if match is None:
+        raise PlanError("maximum jitter", repr(text), "give milliseconds, such as 5 or 0.5")
+    return int(Decimal(match[1]) * 1_000_000)
 
 
 def bytes_limit(text: str) -> int:

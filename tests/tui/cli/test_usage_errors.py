@@ -35,6 +35,22 @@ LIBRARY_WORDS = (
         (["run", "loopback", "-P", "0"], "--sessions 0 is invalid; give 1 to 128"),
         (["run", "loopback", "-w", "x"], "--window 'x' is invalid; give auto"),
         (["run", "loopback", "-b", "1000"], "--rate '1000' is invalid; give bits a second such as 100M"),
+        (
+            ["run", "loopback", "--workload", "udp", "--loss-goal", "200"],
+            "--loss-goal '200' is invalid; give 0 to 100",
+        ),
+        (["run", "loopback", "--loss-goal", "1"], "--loss-goal is for datagrams; give --workload udp"),
+        (["check", "loopback", "--max-jitter", "1"], "--max-jitter is for steps of a rate; give --workload udp"),
+        (
+            ["check", "loopback", "--workload", "udp", "--max-jitter", "soon"],
+            "--max-jitter 'soon' is invalid; give milliseconds",
+        ),
+        (
+            ["check", "loopback", "--workload", "udp", "--max-jitter", "0"],
+            "--max-jitter 0 ms is invalid; give more than 0 and at most 10000 ms",
+        ),
+        (["check", "loopback", "--workload", "udp", "-t", "none"], "--seconds none has no next step"),
+        (["check", "loopback", "--workload", "udp", "--until-ci", "1"], "--until-ci does not go with steps"),
         (["run", "loopback", "-n", "x"], "--bytes 'x' is invalid; give a number of bytes"),
         (
             ["run", "loopback", "-t", "soon"],

@@ -52,7 +52,7 @@ def open_app(
         check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
         raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
     from ..preset_option import find_preset
-    from ..run_test import TestJob, run_test
+    from ..runners.run_test import TestJob, run_test
 
     return run_test(
         TestJob(

@@ -1,6 +1,6 @@
 """`linkgauge check` and `linkgauge run`: one test of a link, with or without a preset."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from ..options import (
     TestOptions,
 )
 
+if TYPE_CHECKING:
+    from ..runners.run_test import TestJob
+
 
 def check(
     preset: Annotated[
@@ -33,6 +36,16 @@ def check(
     ] = None,
     peer: Annotated[str | None, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)] = None,
     *,
+    max_jitter: Annotated[
+        str | None,
+        typer.Option(
+            "--max-jitter",
+            metavar="MS",
+            show_default=False,
+            help="Largest mean jitter of a step, in milliseconds, with udp.",
+            rich_help_panel=TEST,
+        ),
+    ] = None,
     test_options: TestOptions,
     link: LinkOptions,
     access: AccessOptions,
@@ -41,9 +54,16 @@ def check(
 ) -> int:
     """Run a test, compare it with a preset, and print a verdict.
 
-    With auto, the network interfaces of both ends choose the preset.
+    With auto, the network interfaces of both ends choose the preset. With udp there is a test for each of 50, 75,
+    90 and 100 % of the rate.
     """
     preset_id, peer_text = _preset_and_peer(preset, peer)
+    if test_options.workload.is_datagram and test_options.sending_rate() not in {"search", "max"}:
+        return _test_steps(
+            test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, max_jitter
+        )
+    if max_jitter is not None:
+        raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
     return _test(test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output)
 
 
@@ -99,23 +119,62 @@ def _test(
         peer: the far end, with its credentials.
         output: the pass mark, the label and the files of the results.
     """
+    from ..runners.run_test import run_test
+
+    return run_test(_job(test_options, preset_id, link, peer, output))
+
+
+def _test_steps(
+    test_options: TestOptions,
+    preset_id: str | None,
+    link: LinkOptions,
+    peer: Peer,
+    output: OutputOptions,
+    max_jitter: str | None,
+) -> int:
+    """Check every option before anything starts, then run a test at each step of the rate; return the exit status.
+
+    Args:
+        test_options: the options of the plan of each step.
+        preset_id: the preset's id, `auto`, or None for steps of a rate of one's own.
+        link: the differences of the link from the preset's.
+        peer: the far end, with its credentials.
+        output: the pass mark, the label and the files of the results.
+        max_jitter: the largest mean jitter as typed; None for any.
+
+    Raises:
+        UsageError: a step would have no end, or another one than its duration.
+    """
+    from ....presets.rate_steps import StepGoals
+    from ..runners.step_runner import run_steps
+
+    jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
+    job = _job(test_options, preset_id, link, peer, output)
+    if job.plan.duration_ns is None:
+        raise UsageError("--seconds none has no next step; give the duration of each step")
+    if job.target_ci_percent is not None:
+        raise UsageError("--until-ci does not go with steps of a rate; leave it out, or give --rate max or search")
+    return run_steps(job, StepGoals(job.pass_percent, job.plan.loss_goal_ppm, jitter_ns))
+
+
+def _job(
+    test_options: TestOptions, preset_id: str | None, link: LinkOptions, peer: Peer, output: OutputOptions
+) -> "TestJob":
     from ..preset_option import find_preset, read_pass_mark
-    from ..run_test import TestJob, run_test
+    from ..runners.run_test import TestJob
 
     plan, variant, pass_mark = test_options.to_plan(), link.to_variant(), output.pass_mark
-    return run_test(
-        TestJob(
-            plan,
-            find_preset(preset_id),
-            peer,
-            read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
-            csv=output.csv,
-            as_json=output.as_json,
-            as_json_stream=output.as_json_stream,
-            variant=variant,
-            label=validate_label(output.label),
-            target_ci_percent=test_options.target_ci_percent(),
-            why=output.why,
-            sending_rate=test_options.sending_rate(),
-        )
+    return TestJob(
+        plan,
+        find_preset(preset_id),
+        peer,
+        read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
+        csv=output.csv,
+        as_json=output.as_json,
+        as_json_stream=output.as_json_stream,
+        variant=variant,
+        label=validate_label(output.label),
+        target_ci_percent=test_options.target_ci_percent(),
+        why=output.why,
+        sending_rate=test_options.sending_rate(),
     )

@@ -126,7 +126,7 @@ def sweep(
     confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
     """
     from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
-    from ..sweep_runner import SweepJob, run_sweep
+    from ..runners.sweep_runner import SweepJob, run_sweep
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
     page = None if output.report is None else _report_path(output.report)

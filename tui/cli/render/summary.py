@@ -36,7 +36,7 @@ from ...text.summary import (
 
 _MIN_NAME: Final = 7  # cells of the column of rows' names, so that tables stand below each other
 _MIN_WORDS: Final = 14  # cells of a column of text that wraps
-_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
+VERDICT_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
 
 def summary_parts(
@@ -87,7 +87,9 @@ def summary_parts(
         yield findings_part(findings, findings_period(summary))
         yield Text()
     first = headline(summary, verdict)
-    yield Text.assemble((first.mark, _STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text)
+    yield Text.assemble(
+        (first.mark, VERDICT_STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text
+    )
 
 
 def _grid() -> Table:

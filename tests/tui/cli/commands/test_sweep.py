@@ -38,7 +38,7 @@ def test_a_wrong_sweep_is_a_wrong_command_line(
 
 def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its windows, message sizes and preset, from the catalogue."""
-    from linkgauge.tui.cli import sweep_runner as sweep_run
+    from linkgauge.tui.cli.runners import sweep_runner as sweep_run
 
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     jobs: list[sweep_run.SweepJob] = []

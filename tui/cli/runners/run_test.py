@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ...engine.host.event_loop import run
-from ...engine.model.errors import LinkgaugeError
-from ...engine.model.events import Event, Reason, Started, Warned
-from ...engine.model.peer import Peer
-from ...engine.model.plan import Plan
-from ...engine.near.connect import open_far_end
-from ...engine.results.json_stream import error_line, warning_line
-from ...engine.results.run_log import RunLog
-from ...engine.workers.fork_client import ForkServerLease
-from ...presets.catalog import Catalog
-from ...presets.preset import Preset
-from ...presets.sending_rate import SendingRate
-from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..services.pruning import thin_old_runs
-from ..services.run_session import Outcome, RunSession, SessionOptions, open_run_session
-from ..services.storage import open_run_log
-from .live_line import LiveLine
-from .output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
-from .preset_option import check_link_options, choose_preset, with_sending_rate
-from .render.summary import summary_parts
-from .termination import (
+from ....engine.host.event_loop import run
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.events import Event, Reason, Started, Warned
+from ....engine.model.peer import Peer
+from ....engine.model.plan import Plan
+from ....engine.near.connect import open_far_end
+from ....engine.results.json_stream import error_line, warning_line
+from ....engine.results.run_log import RunLog
+from ....engine.workers.fork_client import ForkServerLease
+from ....presets.catalog import Catalog
+from ....presets.preset import Preset
+from ....presets.sending_rate import SendingRate
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ....presets.wire import DEFAULT_VARIANT, Variant
+from ...services.pruning import thin_old_runs
+from ...services.run_session import Outcome, RunSession, SessionOptions, open_run_session
+from ...services.storage import open_run_log
+from ..live_line import LiveLine
+from ..output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
+from ..preset_option import check_link_options, choose_preset, with_sending_rate
+from ..render.summary import summary_parts
+from ..termination import (
     INCOMPLETE,
     RunStopper,
     handle_signals,

@@ -8,27 +8,27 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...engine.host.event_loop import run
-from ...engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
-from ...engine.model.events import Event
-from ...engine.model.peer import Peer
-from ...engine.near.connect import FarEnd, open_far_end
-from ...engine.results.json_stream import error_line
-from ...engine.results.run_log import RunLog
-from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
-from ...engine.workers.fork_client import ForkServerLease
-from ...presets.catalog import Catalog
-from ...presets.preset import Preset
-from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..services.credentials import with_access
-from ..services.pruning import thin_old_runs
-from ..services.run_session import RunSession, SessionOptions, open_run_session
-from ..services.storage import open_run_log
-from ..services.sweeps import load_failures, load_results, missing_points, run_points, save_sweep
-from ..text import numbers
-from ..text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
-from .live_line import LiveLine
-from .output import (
+from ....engine.host.event_loop import run
+from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
+from ....engine.model.events import Event
+from ....engine.model.peer import Peer
+from ....engine.near.connect import FarEnd, open_far_end
+from ....engine.results.json_stream import error_line
+from ....engine.results.run_log import RunLog
+from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ....engine.workers.fork_client import ForkServerLease
+from ....presets.catalog import Catalog
+from ....presets.preset import Preset
+from ....presets.wire import DEFAULT_VARIANT, Variant
+from ...services.credentials import with_access
+from ...services.pruning import thin_old_runs
+from ...services.run_session import RunSession, SessionOptions, open_run_session
+from ...services.storage import open_run_log
+from ...services.sweeps import load_failures, load_results, missing_points, run_points, save_sweep
+from ...text import numbers
+from ...text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
+from ..live_line import LiveLine
+from ..output import (
     PROGRAM,
     check_json_options,
     emit_json,
@@ -37,8 +37,8 @@ from .output import (
     print_stderr,
     write_in_background,
 )
-from .preset_option import PresetChoice, choose_preset
-from .termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
+from ..preset_option import PresetChoice, choose_preset
+from ..termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult], failures: Mapping
     elif job.as_json_stream:
         emit_json_line(sweep_end_json(sweep, cells))
     elif cells:
-        from .render.sweep import sweep_parts
+        from ..render.sweep import sweep_parts
 
         emit_rich(*sweep_parts(sweep, cells, failures))
     else:
@@ -219,7 +219,7 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult], failures: Mapping
         _write_csv(job.csv, sweep, cells)
         print_stderr(f"rows written to {job.csv}")
     if job.report is not None and cells:
-        from ..report.sweep_page import write_sweep_report
+        from ...report.sweep_page import write_sweep_report
 
         write_sweep_report(job.report, sweep, cells, failures)
         print_stderr(f"report written to {job.report}")

@@ -1,0 +1,199 @@
+"""A check of a UDP rate by steps without the app: a run for each step, their table, and one verdict."""
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import SystemRandom
+from typing import Any, Final
+
+from ....engine.host.event_loop import run
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.events import Warned
+from ....engine.model.plan import Plan
+from ....engine.near.connect import FarEnd, open_far_end
+from ....engine.results.json_stream import end_line, error_line
+from ....engine.results.run_log import RunLog, new_run_id
+from ....engine.workers.fork_client import ForkServerLease
+from ....presets.rate_steps import (
+    STEP_PERCENTS,
+    RateStep,
+    StepGoals,
+    judge_step,
+    judge_steps,
+    step_settings,
+    steps_json,
+)
+from ....presets.verdict import Verdict
+from ...services.credentials import with_access
+from ...services.pruning import thin_old_runs
+from ...services.run_session import Outcome, RunSession, SessionOptions, open_run_session
+from ...services.storage import open_run_log
+from ..live_line import LiveLine
+from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
+from ..preset_option import PresetChoice, choose_preset, with_sending_rate
+from ..render.rate_steps import step_line, step_parts
+from ..termination import INCOMPLETE, RunStopper, handle_signals, signal_exit_status, verdict_exit_status
+from .run_test import TestJob
+
+_GROUP_PREFIX: Final = "steps-"
+
+
+class _Steps:
+    """The steps of a check so far, with the newest result and the first one that is no pass."""
+
+    def __init__(self, goals: StepGoals) -> None:
+        self.goals = goals
+        self.steps: list[RateStep] = []
+        self.newest: Outcome | None = None
+        self.bad: Outcome | None = None
+        self.signal_number: signal.Signals | None = None
+
+    def add(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
+        """Add the result of a step."""
+        step = judge_step(percent, rate_bit_s, outcome.run_id, outcome.summary, self.goals)
+        self.steps.append(step)
+        self.newest = outcome
+        if self.bad is None and step.word != "pass":
+            self.bad = outcome
+        return step
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of all steps."""
+        return judge_steps(self.steps, self.goals)
+
+    def document(self, outcome: Outcome) -> dict[str, Any]:
+        """Return the document of the newest run with the verdict of all steps, and the steps themselves."""
+        return {**outcome.document, "verdict": self.verdict.word, **steps_json(self.steps, self.goals)}
+
+
+def run_steps(test: TestJob, goals: StepGoals) -> int:
+    """Run a test at each step of its rate and print the result; return the exit status."""
+    write_in_background()
+    log = open_run_log(print_stderr)
+    progress = _Steps(goals)
+    try:
+        run(_run_steps(test, log, progress))
+    except LinkgaugeError as error:
+        if test.as_json_stream:
+            emit_json_line(error_line(str(error)))
+        if progress.newest is None:
+            raise
+        print_stderr(str(error))
+    finally:
+        if log is not None:
+            log.close(print_stderr)
+            if log.problem is not None:
+                print_stderr(log.problem)
+    return _finish(test, progress)
+
+
+def _finish(test: TestJob, progress: _Steps) -> int:
+    outcome, number = progress.newest, progress.signal_number
+    if outcome is None:
+        text = "interrupted before anything was measured"
+        if test.as_json_stream:
+            emit_json_line(error_line(text))
+        print_stderr(text)
+        return INCOMPLETE if number is None else signal_exit_status(number)
+    if test.as_json:
+        emit_json(progress.document(outcome))
+    elif test.as_json_stream:
+        emit_json_line(end_line(progress.document(outcome), run_id=outcome.run_id))
+    else:
+        findings = () if progress.bad is None else progress.bad.findings
+        emit_rich(*step_parts(progress.steps, goals=progress.goals, verdict=progress.verdict, findings=findings))
+    if number is not None:
+        return signal_exit_status(number)
+    thin_old_runs()
+    status = verdict_exit_status(outcome.summary, progress.verdict)
+    return INCOMPLETE if progress.verdict.word == "none" and not status else status
+
+
+async def _run_steps(test: TestJob, log: RunLog | None, progress: _Steps) -> None:
+    stopper = RunStopper()
+    with handle_signals(stopper.receive):
+        try:
+            async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
+                # Not earlier: ssh may ask for something on the terminal while it connects.
+                live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
+                choice = await choose_preset(test.preset, test.variant, far)
+                plan, choice = with_sending_rate(test.plan, test.sending_rate, choice)
+                for notice in choice.notices:
+                    live.print_above(notice)
+                runner = _StepRunner(test, choice, far, log, live)
+                for percent in STEP_PERCENTS:
+                    if not stopper.received:
+                        await runner.run_step(plan, percent, progress, stopper)
+        except asyncio.CancelledError:
+            if not stopper.received:
+                raise
+        finally:
+            progress.signal_number = stopper.first
+
+
+class _StepRunner:
+    """Runs the steps of a check against one far end; the run log has them as one group."""
+
+    def __init__(
+        self, test: TestJob, choice: PresetChoice, far: FarEnd, log: RunLog | None, live: LiveLine
+    ) -> None:
+        """Prepare the steps.
+
+        Args:
+            test: The test and its outputs.
+            choice: The preset, with the options of the link.
+            far: The far end, which is up.
+            log: The run log to write to; None for runs that are not stored.
+            live: The line that shows the progress.
+        """
+        self._test, self._choice, self._far, self._log, self._live = test, choice, far, log, live
+        self._group = f"{_GROUP_PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}"
+
+    async def run_step(self, plan: Plan, percent: int, progress: _Steps, stopper: RunStopper) -> None:
+        """Run one step and add its result.
+
+        Args:
+            plan: The plan of the whole rate.
+            percent: The share of that rate.
+            progress: The steps so far.
+            stopper: Stops the run at a signal.
+        """
+        settings = step_settings(plan.settings, percent)
+        options = SessionOptions(
+            csv=self._test.csv,
+            pass_percent=self._test.pass_percent,
+            variant=self._choice.variant,
+            label=self._test.label,
+            group=self._group,
+            diagnose_without_target=self._test.why,
+        )
+        async with open_run_session(
+            replace(plan, settings=settings),
+            self._choice.preset,
+            self._test.peer,
+            log=self._log,
+            far_end=self._far,
+            options=options,
+        ) as session:
+            stopper.run = session
+            await self._show(session, progress)
+        stopper.run = None
+        if session.outcome is not None and settings.rate_bit_s is not None:
+            step = progress.add(percent, settings.rate_bit_s, session.outcome)
+            self._live.print_above(step_line(step))
+
+    async def _show(self, session: RunSession, progress: _Steps) -> None:
+        has_lines = self._test.as_json_stream
+        if has_lines and progress.newest is not None:  # the last of these lines has all steps
+            emit_json_line(end_line(progress.newest.document, run_id=progress.newest.run_id))
+        async for event in session:
+            for interval in session.intervals:
+                self._live.show(interval, session.meter)
+            if isinstance(event, Warned) and (has_lines or self._test.as_json):
+                self._live.print_above(event.text)
+            for line in session.json_lines(event) if has_lines else ():
+                if line["type"] != "end":
+                    emit_json_line(line)
