@@ -42,7 +42,7 @@ from ..protocol.path_probe import (
 from ..workloads.datagram_handshake import connect_datagrams
 from ..workloads.session_handshake import ConnectTarget, SessionSpec
 from ..workloads.udp.df_socket import DfSocket, SizeError
-from .connect import CHECK_RUNS, FarEnd, connect
+from .connect import CHECK_HAS_UDP, FarEnd, connect
 
 READY_DEADLINE_S: Final = 15.0
 MEASURE_DEADLINE_S: Final = 20.0
@@ -152,9 +152,7 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
             async with asyncio.timeout(MEASURE_DEADLINE_S), _open_socket(control, secret, binding) as (sock, key):
                 return await _Measurement(sock, key, control.ip_version, ends).measure(str(peer))
         except ConnectionClosed as error:
-            raise PeerError(
-                f"{peer} ended the conversation: {error}; {CHECK_RUNS}, with a version of linkgauge that has UDP"
-            ) from error
+            raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
         except ConnectionTampered as error:
             raise ConnectionTampered(f"{peer} cannot be used: {error}") from error
         except RemoteProtocolError as error:

@@ -49,7 +49,7 @@ from ..workers.ipc import ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from .binding import check_binding, check_options
 from .byte_limit import ByteLimit
-from .connect import CHECK_RUNS, FarEnd, HandshakeResult, connect
+from .connect import CHECK_HAS_UDP, CHECK_RUNS, FarEnd, HandshakeResult, connect
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
 from .session_set import NearSessions, SessionFailure
 from .timeline import Timeline
@@ -225,7 +225,8 @@ class Run:
                 self._control.send(Start())
                 await self._await_message(Begun)
         except ConnectionClosed as error:
-            raise PeerError(f"{self._peer} was lost before the test began: {error}; {CHECK_RUNS}") from error
+            remedy = CHECK_HAS_UDP if self.plan.workload.is_datagram else CHECK_RUNS
+            raise PeerError(f"{self._peer} was lost before the test began: {error}; {remedy}") from error
         except ConnectionTampered as error:
             raise ConnectionTampered(f"{self._peer} cannot be used: {error}") from error
         except RemoteProtocolError as error:
