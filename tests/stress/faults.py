@@ -16,21 +16,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 from endpoint_under_test import EndpointUnderTest
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.model.workload import Workload, all_workloads
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 from processes import fork_server_pids, process_tree, worker_pids
+from random_plans import change_of, plan_of
 
 DEADLINE_S = 300.0  # generous: the machine may be busy, and the endpoint has its own, shorter deadlines
 _HELLO = encode_frame(Hello())
@@ -54,38 +54,7 @@ async def main(host, port, key, fingerprint):
 run(main(sys.argv[1], int(sys.argv[2]), sys.stdin.readline().strip(), sys.argv[3]))
 """
 
-_RATES = (1_000_000, 20_000_000, 100_000_000)  # of datagrams
-_SIZES = (None, 64, 1_400)
 Fault = Callable[[EndpointUnderTest, random.Random], Awaitable[str]]
-
-
-def plan_of(chance: random.Random, seconds: float = 1.0, workload: Workload | None = None) -> Plan:
-    """Return a random plan, of any workload unless one is given."""
-    workload = workload or chance.choice([*all_workloads(), Workload.STREAM])
-    settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)))
-    if workload.is_datagram:
-        settings = replace(settings, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
-    else:
-        settings = replace(settings, window_bytes=chance.choice((None, 65_536)))
-    size = 65_536 if workload is Workload.FETCH else None
-    return Plan(
-        settings,
-        workload,
-        duration_ns=int(seconds * SECOND_NS),
-        interval_ns=SECOND_NS // 10,
-        block_bytes=chance.choice((4_096, 65_536)),
-        response_bytes=size,
-    )
-
-
-def change_of(chance: random.Random, settings: Settings, most_sessions: int = 6) -> Settings:
-    """Return a random change of settings: of a rate and a size where there is a rate, else of a window."""
-    changed = settings.with_changes(
-        direction=chance.choice(list(Direction)), sessions=chance.randint(1, most_sessions)
-    )
-    if settings.rate_bit_s is not None:
-        return replace(changed, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
-    return replace(changed, window_bytes=chance.choice((None, 65_536, 131_072)))
 
 
 async def carry_out(peer: Peer, plan: Plan, act: Callable[[Any, Any], None] = lambda _run, _event: None) -> str:

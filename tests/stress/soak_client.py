@@ -16,7 +16,6 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from faults import change_of
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
@@ -26,6 +25,7 @@ from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.services.run_session import open_run_session
 from linkgauge.tui.services.storage import data_dir
+from random_plans import change_of
 
 
 async def _carry_out(plan: Plan, peer: Peer, chance: random.Random) -> dict[str, Any]:
