@@ -86,12 +86,12 @@ def set_up_sender(sock: socket.socket, rate_bit_s: int | None) -> None:
 
 
 def receive_buffer_bytes(settings: Settings) -> int:
-    """Return the receive buffer to ask for in each session: 50 ms of the rate, in all of them 4 MiB at least.
+    """Return the receive buffer to ask for in each session: 50 ms of the rate, in all of them 4 to 256 MiB.
 
-    Without a limit it is what 5 Gb/s need.
+    Without a limit it is what 5 Gb/s need. The other end names the rate: it must not take this host's memory.
     """
     whole = max(_MIN_BUFFER_BYTES, (settings.rate_bit_s or _FAST_BIT_S) // _BUFFER_DIVISOR)
-    return min(_MAX_BUFFER_BYTES, max(_MIN_SESSION_BUFFER_BYTES, whole // settings.sessions))
+    return max(_MIN_SESSION_BUFFER_BYTES, min(_MAX_BUFFER_BYTES, whole) // settings.sessions)
 
 
 def set_up_receiver(sock: socket.socket, mode: Mode, settings: Settings) -> int:

@@ -184,3 +184,10 @@ async def test_a_thread_that_is_held_up_between_two_clocks_does_not_set_one(
     pair.receiver.refresh()
     assert pair.receiver._clock_offset_ns == before_ns
     pair.close()
+
+
+def test_no_rate_that_the_other_end_names_takes_more_buffer_than_a_run_may_have() -> None:
+    """In all of its sessions together."""
+    for sessions in (1, 2, 128):
+        settings = Settings(sessions=sessions, rate_bit_s=10**13)
+        assert sessions * socket_options.receive_buffer_bytes(settings) <= 256 << 20
