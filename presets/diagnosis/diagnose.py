@@ -26,6 +26,7 @@ from .rules.window import find_remaining_window_limits, find_window_limits
 # A rate this close to the one over loopback measures the tester.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
+_SMALL_DATAGRAM_BYTES: Final = 1_200  # what IPv6's smallest MTU carries
 # The ends of one machine have these in common.
 _CORE_CODES: Final = {"core-saturated", "steal", "sessions-few"}
 _UNEXPLAINED_CONFIDENCE: Final = 0.3
@@ -276,7 +277,31 @@ def _another_link(evidence: Evidence, most_bit_s: int) -> Finding:
     )
 
 
+def _no_datagrams(evidence: Evidence) -> Finding:
+    """Return the finding about UDP sessions whose handshake arrived, and none of whose payload did."""
+    datagrams = [flow.datagrams for flow in evidence.flows if flow.datagrams is not None]
+    lost = sum(part.lost for part in datagrams)
+    sizes = {part.datagram_bytes for part in datagrams if part.datagram_bytes}
+    of_size = f" of {format_bytes(max(sizes))}" if sizes else ""
+    near, far = (None if end.nic is None else end.nic.mtu_bytes for end in (evidence.near, evidence.far))
+    return Finding(
+        "no-payload",
+        None if evidence.expected_bit_s is None else 1.0,
+        0.7,
+        evidence.tense(
+            "Sessions open, but no datagram arrives: large ones are lost.",
+            "Sessions opened, but no datagram arrived: large ones were lost.",
+        ),
+        f"{format_quantity(lost, 'datagram')}{of_size} lost; "
+        f"MTU {near or 'unknown'} local, {far or 'unknown'} remote",
+        f"linkgauge … --datagram {_SMALL_DATAGRAM_BYTES}; linkgauge mtu PEER finds the largest packet",
+        weight=1.0,
+    )
+
+
 def _no_payload(evidence: Evidence) -> Finding:
+    if evidence.workload.is_datagram:
+        return _no_datagrams(evidence)
     near, far = (None if end.nic is None else end.nic.mtu_bytes for end in (evidence.near, evidence.far))
     retransmits = sum(flow.retransmits or 0 for flow in evidence.flows)
     end = evidence.near if (near or 0) >= (far or 0) else evidence.far

@@ -145,3 +145,11 @@ def test_losses_inwards_are_those_of_the_other_ends() -> None:
     inwards = replace(evidence, direction=Direction.IN, flows=(replace(flow, direction=Direction.IN),))
     assert first(inwards).end is End.NEAR
     assert first(inwards).remedy.startswith("at the local end: ")
+
+
+def test_datagrams_of_which_none_arrives_may_be_too_large() -> None:
+    """The handshake's were small; TCP's words would be of no use."""
+    finding = first(udp(4_000, {"network": 4_000}, 0.0))
+    assert finding.code == "no-payload"
+    assert finding.evidence.replace("\u00a0", " ").startswith("4 000 datagrams of 1 472 bytes lost; MTU 1500 local")
+    assert finding.remedy == "linkgauge … --datagram 1200; linkgauge mtu PEER finds the largest packet"
