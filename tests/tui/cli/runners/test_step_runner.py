@@ -131,3 +131,17 @@ def test_an_unknown_far_end_is_reported_once(tmp_path: Path) -> None:
     assert (status, out) == (3, "")
     assert "127.0.0.1" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.every
+def test_a_link_that_loses_at_every_rate_fails_every_step(tmp_path: Path) -> None:
+    """2 % of the frames of an emulated link; the rate of its preset is the expected one."""
+    options = ("--workload", "udp", "-t", "1", "--warmup", "0.1", "--pass-mark", "10", "--json")
+    status, out, err = finish(start(tmp_path, "lab", "10mb-fd", "--loss", "2", "--check", "--", *options))
+    if "root" in err and not out:
+        pytest.skip(err)
+    assert status == 1, err
+    document = json.loads(out)
+    assert document["verdict"] == "fail"
+    assert [step["out"]["misses"] for step in document["steps"]] == [["loss"]] * 4
+    assert [step["rate_mbit_s"] for step in document["steps"]] == [4.785, 7.178, 8.614, 9.571]
