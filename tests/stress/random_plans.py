@@ -15,16 +15,16 @@ _SIZES = (None, 64, 1_400)
 
 def plan_of(chance: random.Random, seconds: float = 1.0, workload: Workload | None = None) -> Plan:
     """Return a random plan, of any workload unless one is given."""
-    workload = workload or chance.choice([*all_workloads(), Workload.STREAM])
+    drawn = chance.choice([*all_workloads(), Workload.STREAM]) if workload is None else workload
     settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)))
-    if workload.is_datagram:
+    if drawn.is_datagram:
         settings = replace(settings, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
     else:
         settings = replace(settings, window_bytes=chance.choice((None, 65_536)))
-    size = 65_536 if workload is Workload.FETCH else None
+    size = 65_536 if drawn is Workload.FETCH else None
     return Plan(
         settings,
-        workload,
+        drawn,
         duration_ns=int(seconds * SECOND_NS),
         interval_ns=SECOND_NS // 10,
         block_bytes=chance.choice((4_096, 65_536)),
