@@ -36,7 +36,7 @@ def test_the_file_starts_an_endpoint_as_an_ordinary_user() -> None:
     last = dict(parsed)
     assert json.loads(last["ENTRYPOINT"]) == ["linkgauge", "endpoint"]
     assert last["USER"] != "root"
-    assert last["EXPOSE"] == "5820/tcp"
+    assert last["EXPOSE"] == "5820/tcp 5820/udp"
     stages = {argument.split(" AS ")[1] for name, argument in parsed if name == "FROM" and " AS " in argument}
     for name, argument in parsed:
         if name == "COPY" and not argument.startswith("--from="):
