@@ -206,7 +206,7 @@ def test_an_export_into_a_pipe_that_closes_is_quiet(linkgauge: Any, far_end: str
 def test_a_recorded_run_has_the_same_results_after_it_is_thinned(
     linkgauge: Any, far_end: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workload: str
 ) -> None:
-    """Summary, verdict and document by its events, and the bytes of its CSV; only the middle of TCP's RTTs may differ."""
+    """Summary, verdict and document by its events, and the bytes of its CSV; only the middle of RTTs may differ."""
     monkeypatch.setattr(thinning, "_MIN_NS", 0)
     monkeypatch.setattr(thinning, "_MIN_EVENTS", 1)
     words = ("--bidir", "--sessions", "2", "--interval", "50ms", "--seconds", "2.5", "--warmup", "0.5")
