@@ -118,7 +118,10 @@ def losses(run: StoredRun) -> str:
     def draw(axes: Any) -> None:
         traces = run.readings.traces.datagrams
         highest = 0.0
-        for direction, points in sorted(traces.items()):
+        for direction in Direction.DUPLEX.flows:
+            points = traces.get(direction)
+            if not points:
+                continue
             shares = [100 * (point.lost_share or 0.0) for point in points]
             name = f"{numbers.arrow(direction)} " if len(traces) > 1 else ""
             starts = [0.0, *(point.at_s for point in points[:-1])]

@@ -214,7 +214,9 @@ def _value(name: str, value: int) -> str:
         return numbers.rate(value)
     if unit == "bytes":
         return numbers.payload(value)
-    return f"{numbers.count(value)} {'/s' if unit == 'per second' else unit}".rstrip()
+    if unit == "per second":
+        return f"{numbers.count(value)}/s"
+    return f"{numbers.count(value)} {unit}".rstrip()
 
 
 def _usage(snapshot: EndpointSnapshot) -> dict[str, str]:
