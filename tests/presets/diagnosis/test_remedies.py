@@ -19,6 +19,7 @@ from linkgauge.presets.diagnosis.remedies import (
     enable_offloads,
     enlarge_receive_ring,
     format_window,
+    lengthen_send_queue,
     negotiate,
     round_window,
     set_mtu,
@@ -88,7 +89,16 @@ def test_the_remedy_of_a_recorded_run_undoes_the_fault_of_its_link(name: str, re
 
 
 NIC_COMMANDS = (
-    *(enable_offloads, enlarge_receive_ring, negotiate, show_nic, show_nic_errors, show_queue, spread_packets),
+    *(
+        enable_offloads,
+        enlarge_receive_ring,
+        lengthen_send_queue,
+        negotiate,
+        show_nic,
+        show_nic_errors,
+        show_queue,
+        spread_packets,
+    ),
     lambda end: set_mtu(end, 1_500),
 )
 
