@@ -11,6 +11,7 @@ from comparison import SHARE, Comparison, Ranking, compare_case, rank
 from measurements import CaseResult, EntryResult, Results, known
 from tools import DATAGRAMS, TRANSACTIONS
 
+_GIGABIT = 1_000_000_000
 REQUESTED_WITHIN = 0.005  # of the rate that a sender of datagrams is to keep
 _OURS, _THEIRS = "#2563a8", "#b4543a"
 _HEADER = (
@@ -112,10 +113,12 @@ def draw(results: Results, path: Path) -> None:
 
 
 def rate_text(rate: float, unit: str) -> str:
-    """Return a rate with its unit: transactions or datagrams a second, a share, or Gb/s."""
+    """Return a rate with its unit: transactions or datagrams a second, a share, Mb/s or Gb/s."""
     if unit in {TRANSACTIONS, DATAGRAMS}:
         return f"{rate:,.0f} /s"
-    return f"{rate:.1%} {SHARE}" if unit == SHARE else f"{rate / 1e9:.1f} Gb/s"
+    if unit == SHARE:
+        return f"{rate:.1%} {SHARE}"
+    return f"{rate / 1e9:.1f} Gb/s" if rate >= _GIGABIT else f"{rate / 1e6:,.1f} Mb/s"
 
 
 def _about(results: Results) -> Iterator[str]:

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 from measurements import EntryResult, Round
-from report import draw, report_text, summary_text, write_csv
+from report import draw, rate_text, report_text, summary_text, write_csv
 
 from .example_results import case, entry, results
 
@@ -116,6 +116,14 @@ def test_the_rate_that_is_sent_is_compared_with_the_one_requested() -> None:
         "| 1,000 Mb/s | `--rate 1000M` | 990.000 Mb/s | -1.00% | 0.5% missed | 2,000 |",
     ]
     assert "### Datagrams: the limit" not in text
+
+
+def test_a_slow_rate_is_no_rate_of_0_gb_s() -> None:
+    """A sender of datagrams may be limited to 1 Mb/s."""
+    rates = (978_000, 162_000_000, 999_000_000, 1_000_000_000, 41e9)
+    assert [rate_text(rate, "bit/s") for rate in rates] == [
+        *("1.0 Mb/s", "162.0 Mb/s", "999.0 Mb/s", "1.0 Gb/s", "41.0 Gb/s"),
+    ]
 
 
 def test_rows_and_picture_are_written_as_files(tmp_path: Path) -> None:
