@@ -148,7 +148,7 @@ def test_the_json_document_has_every_field_of_the_contract(linkgauge: Any, far_e
         measured = document["measured"][direction]
         assert {
             "bytes", "seconds", "mbit_s", "mib_s", "percent_of_expected", "transactions_s", "latency_us",
-            "ci95_mbit_s", "ci95_percent", "ci95_transactions_s",
+            "ci95_mbit_s", "ci95_percent", "ci95_transactions_s", "packets_s", "ip_mbit_s", "wire_mbit_s", "udp",
         } <= measured.keys()  # fmt: skip
         assert measured["transactions_s"] is measured["latency_us"] is None
         assert isinstance(measured["bytes"], int)
@@ -167,6 +167,7 @@ def test_the_json_document_has_every_field_of_the_contract(linkgauge: Any, far_e
     tcp = document["tcp"]
     assert list(tcp) == [
         "retransmits", "rtt_us", "mss_bytes", "congestion", "mode", "mode_choice", "window_granted_bytes",
+        "transfer_time_ratio", "efficiency_percent", "buffer_delay_percent", "buffer_delay_ms",
     ]  # fmt: skip
     assert tcp["mode_choice"] == "automatic"
     assert tcp["mode"] in {"copy", "sendfile"}
