@@ -110,7 +110,8 @@ def test_a_run_of_datagrams_is_written_and_saved(linkgauge: CommandLine, far_end
     with rows.open(newline="", encoding="utf-8") as file:
         whole = [row for row in csv.DictReader(file) if row["workload"] == "udp" and row["session"] == "all"]
     assert whole
-    assert {row["datagram_bytes"] for row in whole} == {str(SIZE)}
+    # Of an interval in which a busy machine sent nothing, it is unknown.
+    assert {row["datagram_bytes"] for row in whole if row["sent"] not in {"", "0"}} == {str(SIZE)}
     assert sum(int(row["lost"] or 0) for row in whole) == 0
     run_id = answer.document["run_id"]
     stored = linkgauge("runs", "show", run_id, "--json")
