@@ -125,12 +125,12 @@ class DatagramSender(DatagramSession):
                 time.sleep(_PAUSE_S)
                 pacer.change(clock(), paced_bit_s, group.datagram_bytes)  # nothing is due from the pause
                 continue
-            count = pacer.take(now_ns, group.count)
-            if not count:
-                # For a whole group: that takes half of the CPU at 1 Gb/s.
-                wait_ns = min(max(pacer.wait_ns(now_ns, group.count), _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS)
-                time.sleep(wait_ns / SECOND_NS)
+            # For a whole group, or those of 0.25 ms: to send each as it is due took twice the CPU at 1 Gb/s.
+            wait_ns = pacer.wait_ns(now_ns, group.count)
+            if wait_ns:
+                time.sleep(min(max(wait_ns, _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS) / SECOND_NS)
                 continue
+            count = pacer.take(now_ns, group.count)
             datagrams = group.stamp(self._number, count, now_ns)
             try:
                 send(datagrams)
