@@ -139,7 +139,7 @@ class FlowRecord:
             else:
                 records.append((position, number))
         expected = 0
-        for number in sorted(copies):
+        for number in [*sorted(copies), max(came, default=-1) + 1]:  # the last gap may be at the end
             if number > expected:
                 truth.gaps += 1
                 truth.gap_longest = max(truth.gap_longest, number - expected)

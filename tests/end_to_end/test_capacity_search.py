@@ -17,7 +17,7 @@ PORT: Final = 5_230
 NEAR, FAR = "192.0.2.1", "192.0.2.2"
 SIZE: Final = 1_400
 FRAME: Final = SIZE + 8 + 20 + 14  # what tbf counts
-SEARCH_DEADLINE_S: Final = 120.0
+SEARCH_DEADLINE_S: Final = 150.0
 XDP_LOSS: Final = Path(__file__).with_name("xdp_loss.py")
 GRID: Final = [
     pytest.param(
@@ -66,6 +66,7 @@ def link_with_rate(mbit_s: int, direction: str) -> VethLink:
     return link
 
 
+@pytest.mark.timeout(2 * SEARCH_DEADLINE_S)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 @pytest.mark.parametrize(("mbit_s", "loss", "direction"), GRID)
 def test_a_search_finds_the_rate_of_the_link(tmp_path: Path, mbit_s: int, loss: int, direction: str) -> None:
@@ -90,7 +91,7 @@ def test_a_search_finds_the_rate_of_the_link(tmp_path: Path, mbit_s: int, loss: 
     assert capacity["is_complete"]
     arriving = mbit_s * SIZE / FRAME * (1 - loss / 100)  # what is lost behind the queue has used the link
     assert capacity["mbit_s"] == pytest.approx(arriving, rel=0.02)
-    if loss:
+    if not loss:
+        assert capacity["loss_free_mbit_s"] >= 0.7 * capacity["mbit_s"]
+    elif mbit_s >= 10:  # five seconds at 1 Mb/s are 430 datagrams, which may all arrive
         assert capacity["loss_free_mbit_s"] is None
-    else:
-        assert capacity["loss_free_mbit_s"] >= 0.88 * capacity["mbit_s"]

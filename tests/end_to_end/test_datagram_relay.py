@@ -90,9 +90,9 @@ def judge(numbers: list[int]) -> FlowTruth:
     arrived = sorted(set(numbers))
     first = [number for at, number in enumerate(numbers) if number not in numbers[:at]]
     missing = [number for number in range(COUNT) if number not in set(numbers)]
-    bursts = [number for number in missing if number - 1 not in set(missing) and number < arrived[-1]]
+    bursts = [number for number in missing if number - 1 not in set(missing)]
     late = [at for at, number in enumerate(first) if any(larger > number for larger in first[:at])]
-    longest = max((b - a - 1 for a, b in zip([-1, *arrived], arrived, strict=False)), default=0)
+    longest = max((b - a - 1 for a, b in zip([-1, *arrived], [*arrived, COUNT], strict=True)), default=0)
     return FlowTruth(
         sent=COUNT,
         lost=len(missing),

@@ -24,7 +24,7 @@ register_sessions(ECHO, sender=RrResponder, receiver=EchoRequester)
 _STEPS = """
 from linkgauge.engine.model.workload import Workload, workload_named
 from linkgauge.tui.state.setting_steps import next_workload
-assert next_workload(Workload.FETCH) == "echo"
+assert next_workload(Workload.UDP) == "echo"
 assert next_workload(workload_named("echo")) is Workload.STREAM
 """
 
