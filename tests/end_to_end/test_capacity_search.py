@@ -56,7 +56,7 @@ def link_with_rate(mbit_s: int, direction: str) -> VethLink:
     for within, name, address in ((link.near, "near0", NEAR), (link.far, "far0", FAR)):
         link.run(within, "ip", "addr", "add", f"{address}/24", "dev", name)
     within, name = (link.near, "near0") if direction == "out" else (link.far, "far0")
-    burst = max(3_000, mbit_s * 125)  # 1 ms
+    burst = max(1_600, mbit_s * 125)  # 1 ms, or one frame: a second carries so much more than the rate
     limit = max(30_000, mbit_s * 125 * 50)
     link.run(
         within,

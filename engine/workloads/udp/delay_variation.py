@@ -28,7 +28,7 @@ class Jitter:
     Attributes:
         sum_ns: The sum of the jitter at each datagram but the first; with `count` its mean.
         count: The number of values in the sum.
-        max_ns: The largest value since the last `take_max_ns`.
+        max_ns: The largest value.
     """
 
     __slots__ = ("_delay_ns", "_sixteenths", "count", "max_ns", "sum_ns")
@@ -52,11 +52,6 @@ class Jitter:
         self.count += 1
         if jitter_ns > self.max_ns:  # noqa: PLR1730 - max() costs 0.1 µs
             self.max_ns = jitter_ns
-
-    def take_max_ns(self) -> int:
-        """Return the largest jitter since the last call; 0 without any."""
-        largest_ns, self.max_ns = self.max_ns, 0
-        return largest_ns
 
 
 class DelayVariation:

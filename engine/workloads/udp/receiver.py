@@ -48,8 +48,6 @@ class DatagramReceiver(DatagramSession):
         self._delay_sum_ns = self._delay_count = 0
         self._serial = 0
         self._gaps = self._gap_longest = 0
-        # A refresh comes twice in an interval: each stores the peak of two, so that none is missed between samples.
-        self._last_extent = self._last_jitter_ns = 0
         self._drops_at_start = socket_options.read_socket_drops(sock)
         self._receive_buffer_bytes = 0
         self._received_at, self._advanced_at = (self._datagram_words[name] for name in ("received", "advanced"))
@@ -86,10 +84,8 @@ class DatagramReceiver(DatagramSession):
         self._put("late", tracker.late)
         self._put("reordered", tracker.reordered)
         self._put("reordered_3", tracker.reordered_3)
-        extent, jitter_ns = tracker.take_extent_peak(), jitter.take_max_ns()
-        self._put("extent", max(extent, self._last_extent))
-        self._put("jitter_max_ns", max(jitter_ns, self._last_jitter_ns))
-        self._last_extent, self._last_jitter_ns = extent, jitter_ns
+        self._put("extent", tracker.extent_max)
+        self._put("jitter_max_ns", jitter.max_ns)
         gaps, longest = tracker.take_bursts()
         self._gaps = max(self._gaps, gaps)  # a counter that falls would be counted again when it rises
         self._gap_longest = max(self._gap_longest, longest)

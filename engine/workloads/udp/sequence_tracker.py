@@ -37,7 +37,6 @@ class SequenceTracker:
     """
 
     __slots__ = (
-        "_extent_peak",
         "_final_gaps",
         "_final_longest",
         "_floor",
@@ -63,7 +62,6 @@ class SequenceTracker:
         self.advanced: int = 0
         self.received = self.duplicates = self.late = self.invalid = 0
         self.reordered = self.reordered_3 = self.extent_max = 0
-        self._extent_peak = 0
         # Missing numbers: first, one behind the last, and the position of arrival of what jumped over them.
         self._starts, self._stops, self._jumps = array("Q"), array("Q"), array("Q")
         self._head = 0  # the ranges before it are final
@@ -115,11 +113,6 @@ class SequenceTracker:
         self.advanced += count - old
         self.received += count - old
         return recovered + count - old
-
-    def take_extent_peak(self) -> int:
-        """Return the largest extent of reordering since the last call; 0 without any."""
-        peak, self._extent_peak = self._extent_peak, 0
-        return peak
 
     def take_bursts(self) -> tuple[int, int]:
         """Return how many bursts of loss were there at the last call already, and the longest of the new ones.
@@ -200,7 +193,6 @@ class SequenceTracker:
         self.reordered += count
         extent = self.received - 1 - jump  # of the last one, which has the largest
         self.extent_max = max(self.extent_max, extent)
-        self._extent_peak = max(self._extent_peak, extent)
 
     def _remember(self, count: int, end: int) -> None:
         """Keep the last three arrivals, after `count` in order that end before the number `end`."""
