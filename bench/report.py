@@ -237,7 +237,7 @@ def _requested(cases: Iterable[CaseResult]) -> Iterator[str]:
         if entry.requested_bit_s is not None and entry.median_rate is not None
     ]
     if rows:
-        yield f"{_REQUESTED_HEADER}\n" + "\n".join(rows)
+        yield f"{_REQUESTED_HEADER}\n" + "\n".join(dict.fromkeys(rows))  # an entry may be in several comparisons
 
 
 def _requested_row(entry: EntryResult, requested_bit_s: int, sent_bit_s: float) -> str:

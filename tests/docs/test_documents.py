@@ -136,7 +136,7 @@ class Machine:
         while process.poll() is None:
             text = "\n".join(screen.display)
             assert time.monotonic() < deadline, text
-            has_output = select.select([terminal], [], [], 1.0)[0]
+            has_output = select.select([terminal], [], [], 0.4)[0]  # an endpoint's screen changes each second
             with contextlib.suppress(OSError):  # the program has gone
                 if has_output:
                     stream.feed(os.read(terminal, 65_536))
