@@ -61,7 +61,11 @@ class CapacitySearch:
         last, self._last = self._last, feedback
         if last is None:
             return self.rate_bit_s
-        span_ns = feedback.sent_ns - last.sent_ns
+        # From newest arrival to newest arrival, by the kernel's stamps: a receiver that was held up counts in one
+        # trial what arrived in two, and a rate beyond the link's would be the best.
+        span_ns = (feedback.sent_ns - feedback.hold_ns) - (last.sent_ns - last.hold_ns)
+        if feedback.received <= last.received:
+            span_ns = feedback.sent_ns - last.sent_ns
         if not 0 < span_ns <= _MAX_SPAN_NS:  # the other host's clock is not believed
             return self.rate_bit_s
         received = max(0, feedback.received - last.received)
