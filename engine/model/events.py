@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from .host_info import HostInfo
-from .plan import PerDirection, Plan, Settings
+from .plan import Direction, End, PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
 from .serialization import OMITTED_AT_DEFAULT
 from .socket_info import SocketInfo
@@ -116,6 +116,40 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionTotal:
+    """What an end without samples counted of one session, over the measured time; None is unknown.
+
+    `bytes` are the payload that it received or sent, over `span_ns` of its own clock. `retransmits` are segments
+    of its TCP socket where it sends. The others are of UDP: where it receives, different and repeated datagrams
+    that were `received`, those that were `lost`, and the jitter at the end; where it sends, those that were `sent`.
+    """
+
+    direction: Direction
+    session: int
+    bytes: int
+    span_ns: int
+    retransmits: int | None = None
+    sent: int | None = None
+    received: int | None = None
+    lost: int | None = None
+    jitter_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What an end that sends no samples reports once, after the last sample: its counts without the warm-up.
+
+    They are the result of the directions that this end receives: the samples in their place have only what the
+    sender counted (`Sample.is_from_sender`). `cpu_ns` is the CPU time of its process over `span_ns`.
+    """
+
+    end: End
+    span_ns: int
+    sessions: tuple[SessionTotal, ...]
+    cpu_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """A caution about the figures; the run continues."""
 
@@ -129,7 +163,7 @@ class Ended:
     end: RunEnd
 
 
-Event = Started | Opened | Changed | Sampled | Warned | Ended
+Event = Started | Opened | Changed | Sampled | Totals | Warned | Ended
 
 
 class WarningText(StrEnum):

@@ -1,4 +1,4 @@
-"""Peers: the address of a far end (`host[:port]`, `ssh://[user@]host[:port]`, `loopback`), and its key.
+"""Peers: the address of a far end (`host[:port]`, `ssh://…`, `iperf3://…`, `loopback`), and its key.
 
 Pure: nothing is resolved or connected here, and randomness is an argument. A socket that serves both families
 writes an IPv4 address as IPv6 (`::ffff:192.0.2.1`, RFC 4291, section 2.5.5.2), and a link-local address carries its
@@ -94,6 +94,8 @@ IpAddress = IPv4Address | IPv6Address
 
 DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
+IPERF3_SCHEME: Final = "iperf3://"
+IPERF3_PORT: Final = 5201
 _MOST_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
@@ -124,6 +126,18 @@ class SshSettings:
     command: str | None = None
     data_port: int | None = None
     is_data_tunneled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Iperf3Settings:
+    """How to use an iperf3 server as the far end. `user` logs in there, where the server asks for a user."""
+
+    user: str | None = None
+
+
+def is_iperf3_address(text: str) -> bool:
+    """Return whether the text is the address of an iperf3 server."""
+    return text.strip().lower().startswith(IPERF3_SCHEME)
 
 
 def is_ssh_address(text: str) -> bool:
@@ -163,13 +177,14 @@ class Peer:
     """The address of a far end: a host name or IP address, and a TCP port. `loopback` is an embedded endpoint.
 
     `access` is None until the key for this peer has been looked up. With `ssh`, the far end is started on that host
-    and chooses its port itself.
+    and chooses its port itself. With `iperf3` the far end is an iperf3 server.
     """
 
     host: str
     port: int = DEFAULT_PORT
     access: Access | None = field(default=None, compare=False, repr=False)
     ssh: SshSettings | None = None
+    iperf3: Iperf3Settings | None = None
 
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""
@@ -179,15 +194,19 @@ class Peer:
         check_port(self.port)
 
     def __str__(self) -> str:
-        """Return `host:port`, with an IPv6 address in brackets, or `ssh://…`."""
+        """Return `host:port`, with an IPv6 address in brackets, `ssh://…` or `iperf3://…`."""
         if self.ssh is not None:
             return format_ssh_address(self.host, self.ssh)
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        if self.iperf3 is None:
+            return place
+        user = f"{self.iperf3.user}@" if self.iperf3.user else ""
+        return f"{IPERF3_SCHEME}{user}{place}"
 
     @property
-    def identity(self) -> tuple[str, int, SshSettings | None]:
+    def identity(self) -> tuple[str, int, SshSettings | None, Iperf3Settings | None]:
         """The value to compare with another peer's: equal for two spellings of one host."""
-        return (canonical_host(self.host) if self.ssh is None else self.host), self.port, self.ssh
+        return (canonical_host(self.host) if self.ssh is None else self.host), self.port, self.ssh, self.iperf3
 
     @property
     def is_loopback(self) -> bool:
@@ -200,13 +219,15 @@ class Peer:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `ssh://…` or `loopback`.
+        """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `ssh://…`, `iperf3://…` or `loopback`.
 
         Raises PlanError where the text is none of these.
         """
         if is_ssh_address(text):
             host, ssh = parse_ssh_address(text)
             return cls(host, ssh=ssh)
+        if is_iperf3_address(text):
+            return cls._parse_iperf3(text)
         host, port = text.strip(), ""
         if host.startswith("["):
             host, bracket, rest = host[1:].partition("]")
@@ -222,6 +243,17 @@ class Peer:
         if not (port.isascii() and port.isdigit() and len(port) <= _MOST_PORT_DIGITS):
             raise PlanError("port", repr(port[:20]), "give a number from 1 to 65535")
         return cls(host, int(port))
+
+    @classmethod
+    def _parse_iperf3(cls, text: str) -> Self:
+        user, at, place = text.strip()[len(IPERF3_SCHEME) :].removesuffix("/").rpartition("@")
+        if at and _USER.fullmatch(user) is None:
+            raise PlanError("peer", repr(text), "give iperf3://[user@]host[:port]; the password comes separately")
+        peer = cls.parse(place) if place and "://" not in place else None
+        if peer is None or peer.is_loopback:
+            raise PlanError("peer", repr(text), "give iperf3://[user@]host[:port]")
+        has_port = (place.startswith("[") and not place.endswith("]")) or place.count(":") == 1
+        return cls(peer.host, peer.port if has_port else IPERF3_PORT, iperf3=Iperf3Settings(user or None))
 
 
 def check_port(port: int) -> int:

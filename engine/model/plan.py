@@ -69,6 +69,13 @@ class Mode(StrEnum):
         return self in {Mode.RATE, Mode.QUALITY}
 
 
+class Dialect(StrEnum):
+    """What the two ends of a run speak with each other: linkgauge's own protocol, or that of iperf3."""
+
+    LINKGAUGE = "linkgauge"
+    IPERF3 = "iperf3"
+
+
 class Direction(StrEnum):
     """The direction of a run: `out` from the near end, `in` from the far end, `duplex` both at once.
 

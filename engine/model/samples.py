@@ -224,6 +224,10 @@ class Sample:
     `datagrams` has each UDP session, and `delay_variation` each direction whose datagrams this end receives: their
     one-way delays above the shortest one. A sample with `is_drain` follows the last one of a UDP run: it has the
     datagrams that were still on their way, and counts for no rate. `drops` has only a UDP run.
+
+    With `is_from_sender` the bytes are those that the other end sent, as its own counters say: acknowledged ones
+    over TCP, all over UDP. They stand in for a receiver that reports only at the end of the run (`Totals`), and
+    everything but the sessions' bytes is unknown.
     """
 
     end: End
@@ -242,3 +246,4 @@ class Sample:
     delay_variation: tuple[LatencyCounts, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     is_drain: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     drops: HostDrops | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    is_from_sender: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
