@@ -16,21 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-# linux/in.h and linux/in6.h; the socket module has no names for most of them.
-_IP_MTU_DISCOVER: Final = 10
-_IP_RECVERR: Final = 11
-_IPV6_MTU_DISCOVER: Final = 23
-_IPV6_RECVERR: Final = 25
-_IPV6_DONTFRAG: Final = 62
-_PMTUDISC_PROBE: Final = 3
-_MSG_ERRQUEUE: Final = 0x2000
+from . import socket_options
+
 _ERROR: Final = struct.Struct("@IBBBBII")  # sock_extended_err, linux/errqueue.h; the router's address follows
 _ORIGIN_LOCAL: Final = 1
 _IPV4_ADDRESS: Final = slice(4, 8)  # within sockaddr_in
 _IPV6_ADDRESS: Final = slice(8, 24)  # within sockaddr_in6
-_ANCILLARY_BYTES: Final = 512
 _MAX_DATAGRAM_BYTES: Final = 65_535
-_MAX_ERRORS: Final = 64
 _SEND_TRIES: Final = 3
 
 
@@ -53,16 +45,9 @@ class DfSocket:
         self._sock = sock
         self._epoll = select.epoll()
         self._errors: list[SizeError] = []
-        is_ipv6 = sock.family == socket.AF_INET6
-        self.header_bytes = 48 if is_ipv6 else 28
-        if is_ipv6:
-            options = [(_IPV6_MTU_DISCOVER, _PMTUDISC_PROBE), (_IPV6_RECVERR, 1), (_IPV6_DONTFRAG, 1)]
-        else:
-            options = [(_IP_MTU_DISCOVER, _PMTUDISC_PROBE), (_IP_RECVERR, 1)]
-        level = socket.IPPROTO_IPV6 if is_ipv6 else socket.IPPROTO_IP
+        self.header_bytes = socket_options.header_bytes(sock)
         try:
-            for name, value in options:
-                sock.setsockopt(level, name, value)
+            socket_options.forbid_fragments(sock, ignores_path=True)
             self._epoll.register(sock.fileno(), select.EPOLLIN)
         except BaseException:
             self._epoll.close()
@@ -125,14 +110,8 @@ class DfSocket:
         return errors
 
     def _read_errors(self) -> list[SizeError]:
-        errors: list[SizeError] = []
-        for _ in range(_MAX_ERRORS):
-            try:
-                _data, ancillary, _flags, _address = self._sock.recvmsg(1, _ANCILLARY_BYTES, _MSG_ERRQUEUE)
-            except OSError:
-                break
-            errors += [each for _, _, data in ancillary if (each := _read_error(data)) is not None]
-        return errors
+        reports, _error = socket_options.read_error_queue(self._sock)
+        return [error for report in reports if (error := _read_error(report)) is not None]
 
     def answer(self, data: bytes) -> None:
         """Send a small datagram; what is lost is asked for again."""

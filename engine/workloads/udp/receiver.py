@@ -14,8 +14,8 @@ from ..socket_io import SocketThread
 from . import socket_options
 from .delay_variation import DelayVariation, Jitter
 from .sequence_tracker import SequenceTracker
-from .session import NO_WAIT, RECEIVE_BYTES, DatagramSession
-from .socket_options import IP_TOS, IPV6_TCLASS, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
+from .session import RECEIVE_BYTES, DatagramSession
+from .socket_options import IP_TOS, IPV6_TCLASS, NO_WAIT, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
 
 _HEADER_BYTES: Final = PAYLOAD_HEADER.size
 _CLOCK_SPAN_NS: Final = 20_000  # for three readings of clocks
@@ -115,9 +115,6 @@ class DatagramReceiver(DatagramSession):
         socket_options.set_receive_timeout(self._sock, _RECEIVE_TIMEOUT_S)
         self._socket_thread = SocketThread(self._sock, self._receive_in_thread, self._rest, self._lose)
         self._loop.call_later(FEEDBACK_INTERVAL_S, self._send_feedback)
-
-    def _rest(self) -> None:
-        """Do nothing: the session is ending."""
 
     def _receive_in_thread(self) -> bool:
         receive, buffers = self._sock.recvmsg_into, [self._buffer]

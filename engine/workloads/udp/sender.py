@@ -5,7 +5,6 @@ import socket
 import time
 from typing import Final
 
-from ...metering.shared_counters import CounterField
 from ...model.errors import RemoteProtocolError
 from ...model.plan import SECOND_NS, Mode, Settings
 from ...protocol.datagrams import Feedback, is_control_datagram
@@ -16,7 +15,8 @@ from .capacity_search import CapacitySearch
 from .delay_variation import DelayVariation
 from .group import DatagramGroup, segments_in_group
 from .pacing import Pacer
-from .session import NO_WAIT, DatagramSession
+from .session import DatagramSession
+from .socket_options import NO_WAIT
 
 _FEEDBACK_BYTES: Final = 2_048
 _SILENCE_NS: Final = 800_000_000  # without feedback the sender stops: no host is flooded that does not listen
@@ -107,13 +107,10 @@ class DatagramSender(DatagramSession):
         self._socket_thread = SocketThread(self._sock, self._send_in_thread, self._rest, self._lose)
         self._loop.add_reader(self._sock, self._read_feedback)
 
-    def _rest(self) -> None:
-        """Do nothing: the thread has sent all that it is to send."""
-
     def _send_in_thread(self) -> bool:
         send, clock, words = self._sock.send, time.monotonic_ns, self._words
         sent_at, bytes_at = self._datagram_words["sent"], self._bytes_at
-        earlier, earlier_bytes = self._earlier["sent"], self._earlier_counts[CounterField.BYTES]
+        earlier, earlier_bytes = self._earlier["sent"], self._earlier_bytes
         group, pacer, paced_bit_s = self._group, self._pacer, self._paced_bit_s
         pacer.change(clock(), paced_bit_s, group.datagram_bytes)
         while not self._is_stopping:
@@ -151,7 +148,7 @@ class DatagramSender(DatagramSession):
         if error.errno in {errno.ENOBUFS, errno.ENOMEM}:  # a queue of this host dropped them: they count as sent
             self._number += count
             self._dropped += count
-            self._words[self._datagram_words["sent"]] = self._earlier["sent"] + self._number
+            self._put("sent", self._number)
             return True
         if error.errno in _TOO_LARGE:
             size = self._group.datagram_bytes

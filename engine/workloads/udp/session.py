@@ -8,12 +8,9 @@ from ...model.datagram_counters import DATAGRAM_COUNTERS
 from ...model.plan import Settings
 from ...protocol.datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
-from .socket_options import read_path_mtu
+from .socket_options import read_error_queue, read_path_mtu
 
 RECEIVE_BYTES: Final = 65_536  # the largest group that the kernel hands over (UDP_GRO, udp(7))
-NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
-_ERROR_QUEUE: Final = getattr(socket, "MSG_ERRQUEUE", 0)
-_MAX_ERRORS: Final = 64  # read at once
 
 
 class DatagramSession(Session):
@@ -51,6 +48,9 @@ class DatagramSession(Session):
         self._is_stopping = True
         super().close()
 
+    def _rest(self) -> None:
+        """Do nothing: the thread has ended, and so does the session."""
+
     @property
     def _rate_bit_s(self) -> int | None:
         """The session's share of its direction's rate."""
@@ -67,13 +67,9 @@ class DatagramSession(Session):
 
         A report that is not read keeps waking the event loop (IP_RECVERR, ip(7)).
         """
-        for _ in range(_MAX_ERRORS):
-            try:
-                self._sock.recvmsg(1, 512, _ERROR_QUEUE | NO_WAIT)
-            except BlockingIOError:
-                break
-            except OSError as error:
-                return error
+        _reports, error = read_error_queue(self._sock)
+        if error is not None:
+            return error
         number = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         return OSError(number, "") if number else None
 

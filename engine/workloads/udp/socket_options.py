@@ -25,6 +25,11 @@ _MEMINFO_DROPS: Final = 8  # SK_MEMINFO_DROPS, linux/sock_diag.h
 _TIMEVAL: Final = struct.Struct("@ll")
 IP_TOS: Final = 1
 IPV6_TCLASS: Final = 67
+NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
+_ERROR_QUEUE: Final = getattr(socket, "MSG_ERRQUEUE", 0)
+_MAX_ERRORS: Final = 64  # read at once
+_ERROR_BYTES: Final = 512
+# linux/in.h and linux/in6.h; the socket module has no names for most of them.
 _IP_MTU_DISCOVER: Final = 10
 _IP_MTU: Final = 14
 _IP_RECVERR: Final = 11
@@ -32,8 +37,10 @@ _IP_RECVTOS: Final = 13
 _IPV6_MTU_DISCOVER: Final = 23
 _IPV6_MTU: Final = 24
 _IPV6_RECVERR: Final = 25
+_IPV6_DONTFRAG: Final = 62
 _IPV6_RECVTCLASS: Final = 66
 _PMTUDISC_DO: Final = 2
+_PMTUDISC_PROBE: Final = 3
 _HEADER_BYTES: Final = {socket.AF_INET: 20 + 8, socket.AF_INET6: 40 + 8}
 _MIN_BUFFER_BYTES: Final = 4 * MIB
 _MIN_SESSION_BUFFER_BYTES: Final = MIB // 4
@@ -48,19 +55,49 @@ QUALITY_DATAGRAMS_S: Final = 50_000  # in each direction
 def set_up(sock: socket.socket, options: SocketOptions) -> None:
     """Set a session's socket up before its handshake; raise OSError where the kernel declines.
 
-    Its packets are never fragmented: IP_MTU_DISCOVER sets the bit that forbids it, and the kernel refuses what is
-    larger than the path's MTU. With IP_RECVERR it reports the drops of its own queues (ENOBUFS).
+    Its packets are never fragmented, and the kernel reports the drops of its own queues (ENOBUFS).
     """
     sock.setblocking(False)
     if IS_LINUX:
-        if sock.family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, _PMTUDISC_DO)
-            sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
-        else:
-            sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _PMTUDISC_DO)
-            sock.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
+        forbid_fragments(sock)
     if options.dscp is not None:
         set_dscp(sock, options.dscp)
+
+
+def forbid_fragments(sock: socket.socket, *, ignores_path: bool = False) -> None:
+    """Set the bit that forbids fragments, and have errors of size wait in the socket's error queue (IP_RECVERR).
+
+    The kernel refuses what is larger than the path's MTU; with `ignores_path` only what the interface does not
+    carry (IP_PMTUDISC_PROBE). Raises OSError where the kernel declines.
+    """
+    discovery = _PMTUDISC_PROBE if ignores_path else _PMTUDISC_DO
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, discovery)
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
+        if ignores_path:
+            sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 1)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, discovery)
+        sock.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
+
+
+def read_error_queue(sock: socket.socket) -> tuple[list[bytes], OSError | None]:
+    """Return the reports in a socket's error queue (sock_extended_err), and the error that ended the reading."""
+    reports: list[bytes] = []
+    for _ in range(_MAX_ERRORS):
+        try:
+            _data, ancillary, _flags, _address = sock.recvmsg(1, _ERROR_BYTES, _ERROR_QUEUE | NO_WAIT)
+        except BlockingIOError:
+            break
+        except OSError as error:
+            return reports, error
+        reports += [report for _, _, report in ancillary]
+    return reports, None
+
+
+def header_bytes(sock: socket.socket) -> int:
+    """Return the bytes of the headers of IP and UDP in each of a socket's packets."""
+    return _HEADER_BYTES[socket.AddressFamily(sock.family)]
 
 
 def datagram_size(settings: Settings, sock: socket.socket) -> int:
@@ -168,7 +205,7 @@ def largest_datagram(sock: socket.socket) -> int:
     Where the MTU is unknown, that of Ethernet is assumed.
     """
     mtu = min(read_path_mtu(sock) or 1_500, _LARGEST_PACKET_BYTES)
-    return mtu - _HEADER_BYTES[socket.AddressFamily(sock.family)]
+    return mtu - header_bytes(sock)
 
 
 def read_tos(sock: socket.socket) -> int:
