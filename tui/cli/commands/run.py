@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ....engine.model.errors import UsageError
-from ....engine.model.labels import validate_label
+from ....engine.results.labels import validate_label
 from ....engine.model.peer import LOOPBACK, Peer
 from ...text import parsing
 from ..completion import complete_test_preset
