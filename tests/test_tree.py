@@ -11,6 +11,8 @@ PACKAGES = ("engine", "presets", "tui")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_admission.py and test_pending.py",
+    "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",

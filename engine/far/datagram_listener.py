@@ -10,17 +10,14 @@ import contextlib
 import logging
 import os
 import socket
-import struct
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from ..model.errors import AddressRefused, LinkgaugeError, explain_os_error
 from ..model.limits import TokenBucket
-from ..model.peer import unmap_ip_address
 from ..protocol.datagram_handshake import (
     HELLO_BYTES,
     NO_COOKIE,
@@ -31,23 +28,23 @@ from ..protocol.datagram_handshake import (
 )
 from ..protocol.preamble import DataHello
 from .admission import Admission
+from .datagram_sockets import (
+    ANCILLARY_BYTES,
+    SocketAddress,
+    local_host_of,
+    open_beside,
+    open_connected,
+    source_control,
+)
 from .listener import format_host
 from .status import LogEntry, LogSink
-
-SocketAddress = tuple[Any, ...]
 
 _TURN_DATAGRAMS: Final = 128  # at 6 to 9 µs each, before others have the loop's attention
 _PAUSE_S: Final = 0.005  # after a full turn: a flood takes a fifth of a core, and the kernel drops the rest
 _CHALLENGES_S: Final = 2_000
-_BUFFER_BYTES: Final = 1 << 20
 _MAX_RECENT: Final = 1_024
 _MAX_ATTACHING: Final = 512
-_DRAINED: Final = 256
 _SECRET_BYTES: Final = 32
-_IP_PKTINFO: Final = getattr(socket, "IP_PKTINFO", 8)  # ip(7)
-_IPV4_INFO: Final = struct.Struct("@I4s4s")
-_IPV6_INFO: Final = struct.Struct("@16sI")
-_ANCILLARY_BYTES: Final = 128
 _log = logging.getLogger(__name__)
 
 
@@ -129,13 +126,13 @@ class DatagramListener:
             return
         for _ in range(_TURN_DATAGRAMS):
             try:
-                data, ancillary, _flags, source = sock.recvmsg(HELLO_BYTES + 1, _ANCILLARY_BYTES)
+                data, ancillary, _flags, source = sock.recvmsg(HELLO_BYTES + 1, ANCILLARY_BYTES)
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
                 _log.debug("UDP port: %r", error)
                 continue
-            self._handle(data, source, _local_host(ancillary))
+            self._handle(data, source, local_host_of(ancillary))
         loop = asyncio.get_running_loop()
         loop.remove_reader(sock)
         self._timer = loop.call_later(_PAUSE_S, self._resume)
@@ -181,7 +178,7 @@ class DatagramListener:
     def _challenge(self, challenge: DatagramChallenge, source: SocketAddress, local_host: str | None) -> None:
         if self._sock is not None:
             with contextlib.suppress(OSError):  # a lost one is asked for again
-                self._sock.sendmsg([challenge.pack()], _source_control(local_host), 0, source)
+                self._sock.sendmsg([challenge.pack()], source_control(local_host), 0, source)
 
     def _attach(self, run: DatagramRun, header: DataHello, source: SocketAddress, local_host: str | None) -> None:
         """Pass a socket for the session to its run, once."""
@@ -195,7 +192,7 @@ class DatagramListener:
         if len(self._attaching) >= _MAX_ATTACHING:
             return  # it is asked for again
         try:
-            sock, strays = self._open_session(source, local_host)
+            sock, strays = open_connected(source, local_host, self._port)
         except OSError as error:
             self._reject(client, f"a UDP session could not be opened: {explain_os_error(error)}")
             return
@@ -220,33 +217,6 @@ class DatagramListener:
             reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
             self._reject(client, reason)
 
-    def _open_session(
-        self, source: SocketAddress, local_host: str | None
-    ) -> tuple[socket.socket, list[tuple[bytes, SocketAddress]]]:
-        """Return a socket that is connected to a client, and what others sent to it before it was."""
-        host = unmap_ip_address(str(source[0]))
-        is_ipv4 = ":" not in host
-        family = socket.AF_INET if is_ipv4 else socket.AF_INET6
-        address: SocketAddress = (host, source[1]) if is_ipv4 else source
-        sock = socket.socket(family, socket.SOCK_DGRAM)
-        strays: list[tuple[bytes, SocketAddress]] = []
-        try:
-            sock.setblocking(False)
-            _share_port(sock)
-            local = unmap_ip_address(local_host) if local_host is not None else ("" if is_ipv4 else "::")
-            sock.bind((local, self._port) if is_ipv4 else (local, self._port, 0, *source[3:]))
-            sock.connect(address)
-            # Bound and not connected yet, it took the datagrams of all clients of this address.
-            with contextlib.suppress(BlockingIOError, InterruptedError):
-                while len(strays) < _DRAINED:
-                    data, stray = sock.recvfrom(HELLO_BYTES + 1)
-                    if stray != address:
-                        strays.append((data, stray))
-        except BaseException:
-            sock.close()
-            raise
-        return sock, strays
-
 
 @lru_cache(_MAX_RECENT)
 def _client_of(host: str, *ipv6_fields: int) -> str:
@@ -256,49 +226,3 @@ def _client_of(host: str, *ipv6_fields: int) -> str:
 @lru_cache(_MAX_RECENT)
 def _rejection(client: str, why: str) -> LogEntry:
     return LogEntry("udp_dropped", f"rejected: {why}", client=client)
-
-
-def open_beside(listener: socket.socket) -> socket.socket:
-    """Return a UDP socket at a listening TCP socket's address, port and families; raise OSError where taken."""
-    sock = socket.socket(listener.family, socket.SOCK_DGRAM)
-    try:
-        sock.setblocking(False)
-        _share_port(sock)
-        if listener.family == socket.AF_INET6:
-            only = listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
-        else:
-            sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
-        with contextlib.suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
-        sock.bind(listener.getsockname())
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-def _share_port(sock: socket.socket) -> None:
-    """Let the sockets of one user, and of nobody else, have the same port (socket(7), SO_REUSEPORT)."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-
-
-def _local_host(ancillary: list[tuple[int, int, bytes]]) -> str | None:
-    """Return the address of this host that a datagram was sent to; None where the kernel does not tell."""
-    for level, kind, data in ancillary:
-        if level == socket.IPPROTO_IP and kind == _IP_PKTINFO and len(data) == _IPV4_INFO.size:
-            return str(IPv4Address(_IPV4_INFO.unpack(data)[1]))
-        if level == socket.IPPROTO_IPV6 and kind == socket.IPV6_PKTINFO and len(data) == _IPV6_INFO.size:
-            return str(IPv6Address(_IPV6_INFO.unpack(data)[0]))
-    return None
-
-
-def _source_control(local_host: str | None) -> list[tuple[int, int, bytes]]:
-    """Return the control message that sends from this address; the route chooses the interface."""
-    if local_host is None:
-        return []
-    if ":" in local_host:
-        info = _IPV6_INFO.pack(IPv6Address(local_host).packed, 0)
-        return [(socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, info)]
-    return [(socket.IPPROTO_IP, _IP_PKTINFO, _IPV4_INFO.pack(0, IPv4Address(local_host).packed, bytes(4)))]

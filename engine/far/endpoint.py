@@ -2,9 +2,7 @@
 
 import asyncio
 import contextlib
-import errno
 import logging
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -14,11 +12,10 @@ from ..control.connection import ControlConnection
 from ..control.handshake import read_connection_header, refuse
 from ..control.tls import Certificate, is_client_hello
 from ..model.errors import (
-    AddressRefused,
     LinkgaugeError,
     RemoteProtocolError,
+    RequestDeclined,
     explain_os_error,
-    explain_resource_error,
 )
 from ..model.events import EndText, Reason
 from ..model.limits import Limits
@@ -27,20 +24,16 @@ from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from ..workloads.mode_trial import ModeChooser
+from .acceptor import Acceptor
 from .admission import Admission
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
-from .listener import format_host, listen
+from .listener import listen
 from .pending import PendingConnection, PendingConnections
 from .run import RunRegistry, serve_client
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
-_ACCEPT_PAUSE_S: Final = 0.2
-_OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_NO_DESCRIPTOR: Final = "it has too many open files for another connection; raise its limit (ulimit -n)"
 _GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
-_SPARES: Final = 4
-_MAX_REFUSALS: Final = 64  # at once; each may take as long as a client takes to read the reason
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 _log = logging.getLogger(__name__)
 
@@ -85,9 +78,9 @@ class Endpoint:
         self._datagrams = DatagramListener(self._registry, self.admission, self._log)
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = PendingConnections()
-        self._refusals: set[asyncio.Task[None]] = set()
-        self._spares: list[int] = []  # descriptors to release when clients are to be refused and none is free
-        self._accept_task: asyncio.Task[None] | None = None
+        self._acceptor = Acceptor(
+            listener, self.admission, self._pending, self._log, self._serve, _refuse, self._track
+        )
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
 
@@ -99,10 +92,8 @@ class Endpoint:
 
     async def __aenter__(self) -> Self:
         """Start accepting."""
-        self._listener.setblocking(False)
-        self._spares = [_open_spare() for _ in range(_SPARES)]
         self._datagrams.open(self._listener)
-        self._accept_task = asyncio.create_task(self._accept())
+        self._acceptor.open()
         self._fork_server = ForkServerLease()  # now, so that the first client does not wait for it
         _log.debug("endpoint listens on %s port %d", *self.address)
         return self
@@ -110,10 +101,7 @@ class Endpoint:
     async def __aexit__(self, *_: object) -> None:
         """Stop accepting, end every run and notify its near end, and wait until all resources are released."""
         _log.debug("endpoint shuts down: %d runs, %d connections", len(self._registry), len(self._tasks))
-        if self._accept_task is not None:
-            self._accept_task.cancel()
-            await asyncio.wait([self._accept_task])
-        self._listener.close()
+        await self._acceptor.close()
         await self._datagrams.close()
         for run in self._registry.values():
             run.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
@@ -123,9 +111,6 @@ class Endpoint:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        for fd in self._spares:
-            os.close(fd)
-        self._spares.clear()
         if self._fork_server is not None:
             await self._fork_server.close()
         self._event_log.close()
@@ -175,86 +160,6 @@ class Endpoint:
         self._tasks.discard(task)
         if not self._registry:
             self._no_runs.set()
-
-    async def _accept(self) -> None:
-        """Accept connections. It waits for none of the other ends: whoever is slow would keep all others out."""
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                sock, address = await loop.sock_accept(self._listener)
-            except (OSError, MemoryError) as error:
-                # Out of descriptors, or the client has gone already: the next connection may succeed.
-                is_full = isinstance(error, MemoryError) or error.errno in _OUT_OF_ROOM
-                if not is_full or not await self._release_descriptor():
-                    self._log(
-                        LogEntry(
-                            "not_accepted",
-                            f"a connection could not be accepted: {explain_resource_error(error)}",
-                        )
-                    )
-                    await asyncio.sleep(_ACCEPT_PAUSE_S)
-                continue
-            client = format_host(address)
-            try:
-                self.admission.check_address(client)
-            except AddressRefused as error:
-                self._log(LogEntry("refused", f"rejected: {error.operator_text}", client=client, limit=error.limit))
-                self._turn_away(sock, str(error))
-                continue
-            self._serve_pending(PendingConnection(sock, client))
-            await asyncio.sleep(0)  # a full backlog never makes sock_accept wait: others would have no turn
-
-    def _serve_pending(self, connection: PendingConnection) -> None:
-        is_known = self.admission.is_known(connection.network)
-        self._pending.add(connection, self.admission.limits.pending, is_known=is_known)
-        connection.task = asyncio.create_task(self._serve(connection))
-
-        def end(_task: asyncio.Task[None]) -> None:
-            self._pending.discard(connection)
-            connection.task = None  # a cancelled task leads to its frames, and they lead here: a cycle
-            if not connection.is_served:  # the task was cancelled before its start
-                connection.sock.close()
-
-        connection.task.add_done_callback(end)
-        self._track(connection.task)
-
-    def _turn_away(self, sock: socket.socket, why: str, on_end: Callable[[], None] = lambda: None) -> None:
-        """Refuse a connection in the background; where many are being refused, only close it."""
-        if len(self._refusals) >= _MAX_REFUSALS:
-            sock.close()
-            on_end()
-            return
-        task = asyncio.create_task(refuse(sock, why))
-        self._refusals.add(task)
-
-        def end(task: asyncio.Task[None]) -> None:
-            self._refusals.discard(task)
-            sock.close()
-            on_end()
-
-        task.add_done_callback(end)
-        self._track(task)
-
-    async def _release_descriptor(self) -> bool:
-        """Abort a pending connection; without one, refuse the next client. Return whether either was possible."""
-        oldest = self._pending.make_room()
-        if oldest is not None and oldest.task is not None:
-            await asyncio.wait([oldest.task], timeout=_ACCEPT_PAUSE_S)  # its descriptor is free after that
-            return True
-        if not self._spares:
-            return False
-        os.close(self._spares.pop())
-        try:
-            sock, _address = self._listener.accept()
-        except OSError:
-            self._renew_spare()
-        else:
-            self._turn_away(sock, _NO_DESCRIPTOR, self._renew_spare)
-        return True
-
-    def _renew_spare(self) -> None:
-        with contextlib.suppress(OSError):
-            self._spares.append(_open_spare())
 
     async def _serve(self, connection: PendingConnection) -> None:
         """Read a connection's first bytes, and serve it as a control or as a data connection."""
@@ -326,8 +231,8 @@ class Endpoint:
         return control
 
 
-def _open_spare() -> int:
-    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+async def _refuse(sock: socket.socket, why: RequestDeclined) -> None:
+    await refuse(sock, str(why))
 
 
 async def serve_endpoint(
