@@ -16,6 +16,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
+    "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/near/iperf3/test_run.py",
     "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",

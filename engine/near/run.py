@@ -7,12 +7,10 @@ releases sockets, workers and counters, whatever happened in it.
 import asyncio
 import contextlib
 import logging
-import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from ..control.connection import ControlConnection
@@ -24,8 +22,7 @@ from ..control.keepalive import (
     LivenessProblem,
 )
 from ..host.cpu import are_same_host, assign_core_affinity, check_cores
-from ..metering.drain import MAX_DRAIN_S, await_drain
-from ..metering.sampler import Sampler
+from ..metering.drain import MAX_DRAIN_S
 from ..model.datagram_counters import SEARCH_DONE
 from ..model.errors import (
     ConnectionClosed,
@@ -35,24 +32,20 @@ from ..model.errors import (
     PeerRefused,
     RemoteProtocolError,
 )
-from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
+from ..model.events import EndText, Expectation, Reason, RunEnd, WarningText
 from ..model.peer import Peer
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, Settings
+from ..model.plan import SECOND_NS, Direction, Mode, Plan, Settings
 from ..model.samples import Sample
-from ..model.socket_info import SocketInfo
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
-from ..workers.ipc import ConnectionOpened, SessionEvent
-from ..workers.pool import WorkerPool
+from .base_run import Run, conduct, no_expectation
 from .binding import check_binding, check_options
-from .byte_limit import ByteLimit
 from .connect import CHECK_HAS_UDP, CHECK_RUNS, FarEnd, HandshakeResult, connect
-from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
-from .session_set import NearSessions, SessionFailure
-from .timeline import Timeline
+from .link_checks import WindowCheck
+from .session_set import NearSessions
 
 PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
@@ -67,11 +60,6 @@ _LIVENESS_WARNINGS: Final = {
 _log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
-
-
-def no_expectation(_settings: Settings) -> Expectation:
-    """Return an expectation without any rate."""
-    return Expectation()
 
 
 @asynccontextmanager
@@ -103,31 +91,18 @@ async def open_run(
             raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
-        run = Run(plan, peer, control, ends, expectation_for, mode)
+        run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
         # Sent before the near workers start, so that both ends start theirs at the same time. Where the connection
         # has ended already, `prepare` raises its error.
         # The port is the near end's, and each host chooses its mode.
         far_mode = plan.mode or (mode if are_same_host(ends.near, ends.far) else None)
         control.try_send(Open(replace(plan, client_port=None, mode=far_mode)))
-        async with run.pool:
-            await run.prepare()
-            drive_task = asyncio.create_task(run.drive())
-            try:
-                yield run
-            except BaseException:
-                drive_task.cancel()
-                raise
-            finally:
-                run.stop(Reason.STOPPED, EndText.RUN_CLOSED.value)
-                await asyncio.wait([drive_task])
-            drive_task.result()
+        async with conduct(run):
+            yield run
 
 
-class Run:
-    """One run, as the near end drives it. Iterate over it once.
-
-    `open_run` calls `prepare`, then `drive` in a task; its caller iterates, and may call `change` and `stop`.
-    """
+class EndpointRun(Run):
+    """A run against an endpoint of linkgauge."""
 
     def __init__(
         self,
@@ -148,51 +123,18 @@ class Run:
             expectation_for: returns the rates to expect under given settings.
             mode: how this end moves payload where the plan names no mode; None copies.
         """
-        self.plan = plan
-        self._peer = peer
+        super().__init__(plan, peer, ends, control.ip_version, expectation_for, mode)
         self._control = control
-        self._ends = ends
-        self._expect = expectation_for
-        self._timeline = Timeline(plan, expectation_for)
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._started = False
-        self._early_events: list[Event] = []  # those from before `Started`
-        self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._finished = asyncio.Event()
         self._is_confirmed = False
         self._failed_end: RunEnd | None = None
         self._is_unreadable = False  # the far end cannot be heard or understood any more
-        self._failure = SessionFailure()
-        self._window_check = WindowCheck(self.plan.workload)
-        self._link_check = LinkCheck(
-            ends.near.nic,
-            ends.far.nic,
-            control.ip_version,
-            expects_offloads_off=LAB_OFFLOADS_OFF_VARIABLE in os.environ,
-        )
         self._validator = PeerValidator(plan)
-        self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss, mode=mode)
-        self._sessions = NearSessions(
+        self._opener = NearSessions(
             self.pool, control, plan.settings, has_probe=plan.probe, first_port=plan.client_port
         )
-        self._byte_limit = ByteLimit(plan, self.pool.counters)
+        self._sessions = self._opener
         self._search_phases: dict[Direction, int] = {}
-        nic = ends.near.nic
-        self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
-        self._sampling: asyncio.Task[None] | None = None
-        self._has_last_sample = False
-        self._ended_ns = 0
-        self._change_tasks: set[asyncio.Task[None]] = set()
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Yield every event of the run, in order."""
-        while (event := await self._events.get()) is not None:
-            yield event
-
-    @property
-    def settings(self) -> Settings:
-        """The current settings."""
-        return self._timeline.settings
 
     def change(self, settings: Settings) -> None:
         """Change direction, sessions or window during the run. A new window reopens the sessions."""
@@ -202,16 +144,7 @@ class Run:
         self._validator.note_settings_change()
         self._window_check = WindowCheck(self.plan.workload)  # sessions opened from here on may warn again
         _log.debug("settings change to %s", settings)
-        task = asyncio.create_task(self._apply(settings))
-        self._change_tasks.add(task)
-        task.add_done_callback(self._change_tasks.discard)
-
-    def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
-        """End the run in order. Only the first call has an effect."""
-        if not self._ending.done():
-            end = RunEnd(reason, detail or EndText.STOPPED_HERE.value)
-            _log.debug("run ends: %s: %s", end.reason, end.detail)
-            self._ending.set_result(end)
+        self._run_task(self._apply(settings))
 
     async def prepare(self) -> None:
         """Open all sessions at both ends and start the clocks; raise PeerError if that fails."""
@@ -219,7 +152,7 @@ class Run:
             async with asyncio.timeout(PREPARE_DEADLINE_S):
                 ready = await self._await_message(Ready)
                 _log.debug("%s is ready; sessions are opened", self._peer)
-                await self._sessions.open_first(ready.token)
+                await self._opener.open_first(ready.token)
                 _log.debug("all sessions are open; the idle link is measured")
                 idle = await self._sampler.measure_idle()
                 self._control.send(Start())
@@ -240,19 +173,7 @@ class Run:
             raise PeerError(text) from error
         self._sampler.start()
         self.pool.start_payload()
-        started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        expectation = self._expect(self.plan.settings)
-        near, far = self._ends.near, self._ends.far
-        ip_version = self._control.ip_version
-        self._events.put_nowait(
-            Started(started, str(self._peer), near, far, self.plan, expectation, idle, ip_version)
-        )
-        self._started = True
-        _log.debug("run started")
-        for text in (*self._ends.notes, *self._link_check.check_interfaces()):
-            self._warn(text)
-        for event in self._early_events:
-            self._emit(event)
+        self._announce(idle)
 
     async def _await_message(self, kind: type[M]) -> M:
         while True:
@@ -265,26 +186,8 @@ class Run:
                 raise PeerRefused(f"{self._peer} ended the test before it began: {message.end.detail}")
             self._handle(message)
 
-    async def drive(self) -> None:
-        """Sample and watch the far end until something ends the run, then collect the last samples."""
-        self._sampling = asyncio.create_task(self._sample())
-        watching = asyncio.create_task(self._watch())
-        if self._failure:  # a session was lost since payload began to flow
-            self._stop_sampling()
+    def _listen(self) -> None:
         self._control.deliver_to(self._receive)
-        try:
-            end = await self._ending
-            end = await self._finish(end)
-        except BaseException:
-            self._events.put_nowait(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
-            raise
-        else:
-            self._events.put_nowait(Ended(end))
-        finally:
-            self._events.put_nowait(None)
-            for task in [watching, self._sampling, *self._change_tasks]:
-                task.cancel()
-            self._sampling = None  # a cancelled task leads to its frames, and they lead here: a cycle
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the near end's last sample now, and wait for the far end's."""
@@ -308,24 +211,6 @@ class Run:
             self._warn(WarningText.END_UNCONFIRMED.value)
         return self._failed_end or end
 
-    async def _drain(self) -> None:
-        """Take a sample of the datagrams that were on their way when the senders stopped."""
-        await await_drain(self.pool.counters)
-        sample = self._sampler.take_sample(is_drain=True)
-        if sample is not None:
-            self._handle_near_sample(sample)
-
-    def _stop_sampling(self) -> None:
-        """Take the last sample, once."""
-        if self._sampling is None or self._has_last_sample:
-            return
-        self._has_last_sample = True
-        self._sampling.cancel()
-        self._ended_ns = self._sampler.elapsed_ns
-        last = self._sampler.take_sample()
-        if last is not None:
-            self._handle_near_sample(last)
-
     def _handle_near_sample(self, sample: Sample) -> None:
         self._validator.add_near_sample(sample)
         self._stamp(sample)
@@ -341,15 +226,6 @@ class Run:
         self._search_phases |= {part.direction: part.search_phase for part in sample.datagrams if part.search_phase}
         if all(self._search_phases.get(flow) == SEARCH_DONE for flow in settings.direction.flows):
             self.stop(Reason.COMPLETED, EndText.SEARCH_DONE.value)
-
-    async def _sample(self) -> None:
-        await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
-        self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
-
-    def _check_bytes(self) -> None:
-        """Stop the run once the receivers have counted as many bytes as it has to carry."""
-        if self._byte_limit.is_reached(self.settings.direction):
-            self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
     def _receive(self, item: Message | LinkgaugeError) -> None:
         """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
@@ -428,63 +304,6 @@ class Run:
 
     async def _apply(self, settings: Settings) -> None:
         try:
-            await self._sessions.change(settings)
+            await self._opener.change(settings)
         except LinkgaugeError as error:
             self.stop(Reason.WORKER_LOST, str(error))
-
-    def _handle_worker_event(self, event: SessionEvent) -> None:
-        if isinstance(event, ConnectionOpened):
-            self._sessions.handle_opened(event.info)
-            if event.info.session != PROBE_SESSION:
-                self._handle_opened(event.info)
-        else:
-            self._handle_closed(event.direction, event.session, event.generation, event.why)
-
-    def _handle_opened(self, facts: SocketInfo) -> None:
-        self._emit(Opened(facts))
-        for check in (self._window_check, self._link_check):
-            warning = check.check(facts, self.settings.window_bytes)
-            if warning is not None:
-                self._warn(warning)
-
-    def _handle_closed(self, direction: Direction, session: int, generation: int, reason: str) -> None:
-        """End the run if it needs the connection that closed. One of older settings was closed on purpose."""
-        if not self._sessions.is_wanted(direction, session, generation):
-            return
-        _log.debug("session %s %s was lost: %s", session, direction, reason)
-        if self._sessions.fail_opening(EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)):
-            return
-        if self._ending.done():  # the far end may be the first to close, while this end still drains
-            return
-        if session == PROBE_SESSION:
-            if not self._failure:
-                self._warn(WarningText.PROBE_LOST.format(reason=reason))
-            return
-        if not self._failure:
-            self._stop_sampling()
-            asyncio.get_running_loop().call_later(_SESSION_LOSS_GRACE_S, self._stop_for_failure)
-        self._failure.record(direction, session, generation, reason)
-
-    def _stop_for_failure(self) -> None:
-        self.stop(Reason.SESSION_LOST, str(self._failure))
-
-    def _handle_worker_loss(self, reason: str) -> None:
-        text = EndText.NEAR_WORKER_LOST.format(reason=reason)
-        if not self._sessions.fail_opening(text):
-            self.stop(Reason.WORKER_LOST, text)
-
-    def _stamp(self, sample: Sample) -> None:
-        """Emit a sample with its settings, then the timeline's warnings."""
-        self._emit(self._timeline.stamp(sample))
-        for text in self._timeline.take_warnings():
-            self._warn(text)
-
-    def _warn(self, text: str) -> None:
-        _log.debug("warning: %s", text)
-        self._emit(Warned(text))
-
-    def _emit(self, event: Event) -> None:
-        if self._started:
-            self._events.put_nowait(event)
-        else:
-            self._early_events.append(event)

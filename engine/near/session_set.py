@@ -18,8 +18,8 @@ from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec
 
-_Key = tuple[Direction, int]
-_PROBE: Final[_Key] = (Direction.OUT, PROBE_SESSION)
+SessionKey = tuple[Direction, int]
+_PROBE: Final[SessionKey] = (Direction.OUT, PROBE_SESSION)
 # What a session sees where the other end gave it up: only that end knows why.
 _ENDED_BY_PEER: Final = {
     CLOSED_BY_PEER,
@@ -29,7 +29,34 @@ _ENDED_BY_PEER: Final = {
 _log = logging.getLogger(__name__)
 
 
-class NearSessions:
+class SessionSet:
+    """The sessions that a run should have open, and those that it waits for."""
+
+    def __init__(self) -> None:
+        self._generations: dict[SessionKey, int] = {}
+        self._waiting: set[SessionKey] = set()
+        self._all_open: asyncio.Future[None] | None = None
+
+    def handle_opened(self, info: SocketInfo) -> None:
+        """Note that a session is open."""
+        self._waiting.discard((info.direction, info.session))
+        if not self._waiting and self._all_open is not None and not self._all_open.done():
+            self._all_open.set_result(None)
+
+    def is_wanted(self, direction: Direction, session: int, generation: int) -> bool:
+        """Return whether a connection should be open under the current settings."""
+        return self._generations.get((direction, session)) == generation
+
+    def fail_opening(self, reason: str) -> bool:
+        """Make the opening of sessions raise PeerUnreachable if it is waiting; return whether it does."""
+        if self._all_open is None:
+            return False
+        if not self._all_open.done():
+            self._all_open.set_exception(PeerUnreachable(reason))
+        return not self._all_open.cancelled() and self._all_open.exception() is not None
+
+
+class NearSessions(SessionSet):
     """Opens, closes and reopens a run's sessions to match its settings.
 
     Call `open_first` once, then `change` for each new setting. Each connection carries the generation of settings
@@ -45,16 +72,14 @@ class NearSessions:
         has_probe: bool = False,
         first_port: int | None = None,
     ) -> None:
+        super().__init__()
         self._pool = pool
         self._has_probe = has_probe
         self._first_port = first_port
-        self._port_offsets: dict[_Key, int] = {}
+        self._port_offsets: dict[SessionKey, int] = {}
         self._control = control
         self._settings = settings
         self._secret: RunSecret | None = None
-        self._generations: dict[_Key, int] = {}
-        self._waiting: set[_Key] = set()
-        self._all_open: asyncio.Future[None] | None = None
         self._order = asyncio.Lock()
         self._generation = 0
         self._oldest_generation = 0
@@ -93,24 +118,6 @@ class NearSessions:
             self._control.try_send(change)
             await self._open_missing()
 
-    def handle_opened(self, info: SocketInfo) -> None:
-        """Note that a session is open."""
-        self._waiting.discard((info.direction, info.session))
-        if not self._waiting and self._all_open is not None and not self._all_open.done():
-            self._all_open.set_result(None)
-
-    def is_wanted(self, direction: Direction, session: int, generation: int) -> bool:
-        """Return whether a connection should be open under the current settings."""
-        return self._generations.get((direction, session)) == generation
-
-    def fail_opening(self, reason: str) -> bool:
-        """Make `open_first` raise PeerUnreachable if it is waiting; return whether it does."""
-        if self._all_open is None:
-            return False
-        if not self._all_open.done():
-            self._all_open.set_exception(PeerUnreachable(reason))
-        return not self._all_open.cancelled() and self._all_open.exception() is not None
-
     async def _open_missing(self) -> None:
         secret = self._secret
         assert secret is not None  # noqa: S101 - `open_first` comes before any change
@@ -126,13 +133,13 @@ class NearSessions:
             )
             await self._pool.send_command(OpenSession(spec, target))
 
-    def _local_port(self, key: _Key) -> int | None:
+    def _local_port(self, key: SessionKey) -> int | None:
         """Return the local port of a session, which keeps it over all its connections."""
         if self._first_port is None or key == _PROBE:
             return None
         return self._first_port + self._port_offsets.setdefault(key, len(self._port_offsets))
 
-    def _planned_keys(self) -> list[_Key]:
+    def _planned_keys(self) -> list[SessionKey]:
         settings = self._settings
         return [
             *([_PROBE] if self._has_probe else []),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
-import linkgauge.engine.near.run
+import linkgauge.engine.near.base_run
 import linkgauge.tui
 import pytest
 from linkgauge.engine.model.events import Reason, Sampled, Warned
@@ -86,7 +86,7 @@ def in_another_time() -> list[str]:
 async def test_clocks_that_have_nothing_in_common_measure_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The far end's clock is eleven days ahead, the near end's calendar is set back while it runs."""
     command = [*in_another_time(), "-m", "linkgauge.engine.far.loopback"]
-    monkeypatch.setattr(linkgauge.engine.near.run, "datetime", SteppingClock)
+    monkeypatch.setattr(linkgauge.engine.near.base_run, "datetime", SteppingClock)
     plan = Plan(Settings(Direction.OUT, 1, 65_536), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(40):
         process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

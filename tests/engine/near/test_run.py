@@ -19,7 +19,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, format_size
 from linkgauge.engine.near import run as run_module
 from linkgauge.engine.near.connect import connect, query_host_info
-from linkgauge.engine.near.run import Run, no_expectation, open_run
+from linkgauge.engine.near.run import EndpointRun, Run, no_expectation, open_run
 from linkgauge.engine.protocol.messages import Open
 from linkgauge.engine.protocol.preamble import DataHello
 from linkgauge.engine.workers.fork_client import ForkServerLease
@@ -259,7 +259,7 @@ async def test_a_session_that_is_lost_as_the_payload_begins_ends_a_run_however_s
     monkeypatch.setattr(endpoint, "_attach_data", attach_and_copy)
     plan, peer = plan_of(Direction.IN, seconds=0.5, probe=False), Peer(*endpoint.address)
     async with asyncio.timeout(DEADLINE_S), ForkServerLease(), connect(peer) as (control, ends):
-        run = Run(plan, peer, control, ends, no_expectation, None)
+        run = EndpointRun(plan, peer, control, ends, no_expectation, None)
         control.send(Open(plan))
         async with run.pool:
             await run.prepare()

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ....engine.model.errors import UsageError
-from ....engine.results.labels import validate_label
 from ....engine.model.peer import LOOPBACK, Peer
+from ....engine.results.labels import validate_label
 from ...text import parsing
 from ..completion import complete_test_preset
 from ..options import (

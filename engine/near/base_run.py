@@ -1,0 +1,279 @@
+"""What every run of the near end has in common, whatever the far end speaks.
+
+It has the run's events, the settings over its time, the samples and sessions of this end, and the one reason for
+its end: the first that comes up. `run` and `iperf3/run` have the conversation with the far end.
+"""
+
+import asyncio
+import logging
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from ..control.handshake import HandshakeResult
+from ..metering.drain import await_drain
+from ..metering.sampler import Sampler
+from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
+from ..model.plan import PROBE_SESSION, Direction, End, Mode, Plan, Settings
+from ..model.samples import ProbeSample, Sample
+from ..model.socket_info import SocketInfo
+from ..workers.ipc import ConnectionOpened, SessionEvent
+from ..workers.pool import WorkerPool
+from .byte_limit import ByteLimit
+from .connect import FarEnd
+from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
+from .session_set import SessionFailure, SessionSet
+from .timeline import Timeline
+
+_SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
+_log = logging.getLogger(__name__)
+
+
+def no_expectation(_settings: Settings) -> Expectation:
+    """Return an expectation without any rate."""
+    return Expectation()
+
+
+class Run(ABC):
+    """One run, as the near end drives it. Iterate over it once.
+
+    `conduct` calls `prepare`, then `drive` in a task; its caller iterates, and may call `change` and `stop`.
+    """
+
+    _sessions: SessionSet
+
+    def __init__(
+        self,
+        plan: Plan,
+        peer: FarEnd,
+        ends: HandshakeResult,
+        ip_version: int,
+        expectation_for: Callable[[Settings], Expectation],
+        mode: Mode | None,
+    ) -> None:
+        """Make a run that has not begun.
+
+        Args:
+            plan: the run to carry out.
+            peer: the far end, named in events and errors.
+            ends: the descriptions of both ends.
+            ip_version: 4 or 6, that of the connections.
+            expectation_for: returns the rates to expect under given settings.
+            mode: how this end moves payload where the plan names no mode; None copies.
+        """
+        self.plan = plan
+        self._peer = peer
+        self._ends = ends
+        self._ip_version = ip_version
+        self._expect = expectation_for
+        self._timeline = Timeline(plan, expectation_for)
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._started = False
+        self._early_events: list[Event] = []  # those from before `Started`
+        self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
+        self._failure = SessionFailure()
+        self._window_check = WindowCheck(self.plan.workload)
+        self._link_check = LinkCheck(
+            ends.near.nic,
+            ends.far.nic,
+            ip_version,
+            expects_offloads_off=LAB_OFFLOADS_OFF_VARIABLE in os.environ,
+        )
+        self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss, mode=mode)
+        self._byte_limit = ByteLimit(plan, self.pool.counters)
+        nic = ends.near.nic
+        self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
+        self._sampling: asyncio.Task[None] | None = None
+        self._has_last_sample = False
+        self._ended_ns = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield every event of the run, in order."""
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    @property
+    def settings(self) -> Settings:
+        """The current settings."""
+        return self._timeline.settings
+
+    @abstractmethod
+    def change(self, settings: Settings) -> None:
+        """Change settings during the run."""
+
+    @abstractmethod
+    async def prepare(self) -> None:
+        """Open all sessions and start the clocks; raise PeerError if that fails."""
+
+    @abstractmethod
+    def _listen(self) -> None:
+        """Handle from now on what the far end sends."""
+
+    @abstractmethod
+    async def _watch(self) -> None:
+        """Stop the run when the far end has vanished."""
+
+    @abstractmethod
+    async def _finish(self, end: RunEnd) -> RunEnd:
+        """End the run in order at both ends, and return its end."""
+
+    @abstractmethod
+    def _handle_near_sample(self, sample: Sample) -> None:
+        """Emit a sample of this end."""
+
+    def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
+        """End the run in order. Only the first call has an effect."""
+        if not self._ending.done():
+            end = RunEnd(reason, detail or EndText.STOPPED_HERE.value)
+            _log.debug("run ends: %s: %s", end.reason, end.detail)
+            self._ending.set_result(end)
+
+    async def drive(self) -> None:
+        """Sample and watch the far end until something ends the run, then collect the last samples."""
+        self._sampling = asyncio.create_task(self._sample())
+        watching = asyncio.create_task(self._watch())
+        if self._failure:  # a session was lost since payload began to flow
+            self._stop_sampling()
+        self._listen()
+        try:
+            end = await self._ending
+            end = await self._finish(end)
+        except BaseException:
+            self._events.put_nowait(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+            raise
+        else:
+            self._events.put_nowait(Ended(end))
+        finally:
+            self._events.put_nowait(None)
+            for task in [watching, self._sampling, *self._tasks]:
+                task.cancel()
+            self._sampling = None  # a cancelled task leads to its frames, and they lead here: a cycle
+
+    def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that ends with the run at the latest."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _announce(self, idle: ProbeSample | None, warnings: Iterable[str] = ()) -> None:
+        """Emit `Started`, the warnings about the two ends, and the events from before."""
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
+        expectation = self._expect(self.plan.settings)
+        near, far = self._ends.near, self._ends.far
+        self._events.put_nowait(
+            Started(started, str(self._peer), near, far, self.plan, expectation, idle, self._ip_version)
+        )
+        self._started = True
+        _log.debug("run started")
+        for text in (*self._ends.notes, *warnings, *self._link_check.check_interfaces()):
+            self._warn(text)
+        for event in self._early_events:
+            self._emit(event)
+
+    async def _sample(self) -> None:
+        await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
+        self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
+
+    def _stop_sampling(self) -> None:
+        """Take the last sample, once."""
+        if self._sampling is None or self._has_last_sample:
+            return
+        self._has_last_sample = True
+        self._sampling.cancel()
+        self._ended_ns = self._sampler.elapsed_ns
+        last = self._sampler.take_sample()
+        if last is not None:
+            self._handle_near_sample(last)
+
+    async def _drain(self) -> None:
+        """Take a sample of the datagrams that were on their way when the senders stopped."""
+        await await_drain(self.pool.counters)
+        sample = self._sampler.take_sample(is_drain=True)
+        if sample is not None:
+            self._handle_near_sample(sample)
+
+    def _check_bytes(self) -> None:
+        """Stop the run once the receivers have counted as many bytes as it has to carry."""
+        if self._byte_limit.is_reached(self.settings.direction):
+            self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
+
+    def _handle_worker_event(self, event: SessionEvent) -> None:
+        if isinstance(event, ConnectionOpened):
+            self._sessions.handle_opened(event.info)
+            if event.info.session != PROBE_SESSION:
+                self._handle_opened(event.info)
+        else:
+            self._handle_closed(event.direction, event.session, event.generation, event.why)
+
+    def _handle_opened(self, facts: SocketInfo) -> None:
+        self._emit(Opened(facts))
+        for check in (self._window_check, self._link_check):
+            warning = check.check(facts, self.settings.window_bytes)
+            if warning is not None:
+                self._warn(warning)
+
+    def _handle_closed(self, direction: Direction, session: int, generation: int, reason: str) -> None:
+        """End the run if it needs the connection that closed. One of older settings was closed on purpose."""
+        if not self._sessions.is_wanted(direction, session, generation):
+            return
+        _log.debug("session %s %s was lost: %s", session, direction, reason)
+        if self._sessions.fail_opening(EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)):
+            return
+        if self._ending.done():  # the far end may be the first to close, while this end still drains
+            return
+        if session == PROBE_SESSION:
+            if not self._failure:
+                self._warn(WarningText.PROBE_LOST.format(reason=reason))
+            return
+        if not self._failure:
+            self._stop_sampling()
+            asyncio.get_running_loop().call_later(_SESSION_LOSS_GRACE_S, self._stop_for_failure)
+        self._failure.record(direction, session, generation, reason)
+
+    def _stop_for_failure(self) -> None:
+        self.stop(Reason.SESSION_LOST, str(self._failure))
+
+    def _handle_worker_loss(self, reason: str) -> None:
+        text = EndText.NEAR_WORKER_LOST.format(reason=reason)
+        if not self._sessions.fail_opening(text):
+            self.stop(Reason.WORKER_LOST, text)
+
+    def _stamp(self, sample: Sample) -> None:
+        """Emit a sample with its settings, then the timeline's warnings."""
+        self._emit(self._timeline.stamp(sample))
+        for text in self._timeline.take_warnings():
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        _log.debug("warning: %s", text)
+        self._emit(Warned(text))
+
+    def _emit(self, event: Event) -> None:
+        if self._started:
+            self._events.put_nowait(event)
+        else:
+            self._early_events.append(event)
+
+
+R = TypeVar("R", bound=Run)
+
+
+@asynccontextmanager
+async def conduct(run: R) -> AsyncGenerator[R]:
+    """Start the workers and the run, and yield it; on leaving the block, stop it and wait for its end."""
+    async with run.pool:
+        await run.prepare()
+        drive_task = asyncio.create_task(run.drive())
+        try:
+            yield run
+        except BaseException:
+            drive_task.cancel()
+            raise
+        finally:
+            run.stop(Reason.STOPPED, EndText.RUN_CLOSED.value)
+            await asyncio.wait([drive_task])
+        drive_task.result()
