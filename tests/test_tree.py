@@ -54,7 +54,18 @@ OF_SEVERAL_MODULES: dict[str, str] = {
 # Base names that several packages have, because each is the same thing in another role: what it is, how it is
 # written, how it is drawn, how it is asked for.
 SAME_ROLE = {
-    *("app", "ceiling", "comparison", "datagram_handshake", "endpoint", "path_mtu", "plan", "preset"),
+    *(
+        "app",
+        "auth",
+        "ceiling",
+        "comparison",
+        "datagram_handshake",
+        "datagrams",
+        "endpoint",
+        "path_mtu",
+        "plan",
+        "preset",
+    ),
     *("rate_steps", "run", "runs", "session", "summary", "sweep"),
 }
 

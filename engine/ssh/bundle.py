@@ -13,7 +13,19 @@ MIN_PYTHON: Final = (3, 11)
 _ROOT: Final = Path(__file__).parents[2]
 # The packages of the engine that a far end needs. Results, lab and the near end stay here.
 _PACKAGES: Final = (
-    *("model", "protocol", "host", "control", "metering", "workloads", "workloads/udp", "workers", "far", "ssh"),
+    *(
+        "model",
+        "protocol",
+        "protocol/iperf3",
+        "host",
+        "control",
+        "metering",
+        "workloads",
+        "workloads/udp",
+        "workers",
+        "far",
+        "ssh",
+    ),
 )
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 
