@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from ..host.event_loop import wait_until_readable
 from ..host.saved_files import explain_exposure
 from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
@@ -69,22 +70,7 @@ def format_fingerprint(fingerprint: bytes) -> str:
 
 async def is_client_hello(sock: socket.socket) -> bool:
     """Return whether an accepted connection begins with TLS; waits for its first byte and leaves it unread."""
-    loop = asyncio.get_running_loop()
-    readable: asyncio.Future[None] = loop.create_future()
-
-    def ready() -> None:
-        # Here and not below: uvloop still uses the descriptor until this turn of the loop ends, and a
-        # transport created in the same turn would receive nothing.
-        loop.remove_reader(sock)
-        if not readable.done():
-            readable.set_result(None)
-
-    loop.add_reader(sock, ready)
-    try:
-        await readable
-    except asyncio.CancelledError:
-        loop.remove_reader(sock)
-        raise
+    await wait_until_readable(sock)
     return sock.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE_RECORD
 
 

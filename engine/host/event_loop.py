@@ -50,6 +50,29 @@ def loop_name() -> str:
     return type(asyncio.get_running_loop()).__module__.split(".")[0]
 
 
+async def wait_until_readable(sock: socket.socket) -> None:
+    """Return once data, an end or an error waits at a socket, and leave it there.
+
+    The loops' own calls for datagrams differ; this one does not.
+    """
+    loop = asyncio.get_running_loop()
+    readable: asyncio.Future[None] = loop.create_future()
+
+    def ready() -> None:
+        # Here and not below: uvloop still uses the descriptor until this turn of the loop ends, and a
+        # transport created in the same turn would receive nothing.
+        loop.remove_reader(sock)
+        if not readable.done():
+            readable.set_result(None)
+
+    loop.add_reader(sock, ready)
+    try:
+        await readable
+    except asyncio.CancelledError:
+        loop.remove_reader(sock)
+        raise
+
+
 async def read_exactly(sock: socket.socket, count: int) -> bytes:
     """Read `count` bytes of a non-blocking socket, none beyond; raise EOFError where it is closed earlier."""
     loop = asyncio.get_running_loop()

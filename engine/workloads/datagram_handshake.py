@@ -11,6 +11,7 @@ import logging
 import socket
 from typing import Final
 
+from ..host.event_loop import wait_until_readable
 from ..model.plan import SocketOptions
 from ..protocol.auth import constant_time_equal
 from ..protocol.datagram_handshake import (
@@ -85,7 +86,7 @@ class _Opening:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(min(loop.time() + REPEAT_S, deadline_s)):
                     while not self._is_accepted and was_challenged is self._is_challenged:
-                        await _wait_until_readable(self._sock)
+                        await wait_until_readable(self._sock)
                         self._receive()
             if self._is_challenged and not was_challenged:
                 deadline_s = loop.time() + _ACCEPTANCE_DEADLINE_S
@@ -138,24 +139,6 @@ class _Opening:
                 f"{host} answers, but nothing takes UDP on its port {port}: its endpoint could not open that port "
                 "for UDP (its log says so), or another host answers TCP in its place"
             ) from error
-
-
-async def _wait_until_readable(sock: socket.socket) -> None:
-    """Return once a datagram or an error waits. The loops' own calls for datagrams differ; this one does not."""
-    loop = asyncio.get_running_loop()
-    readable: asyncio.Future[None] = loop.create_future()
-
-    def ready() -> None:
-        loop.remove_reader(sock)  # here: uvloop uses the descriptor until this turn of the loop ends
-        if not readable.done():
-            readable.set_result(None)
-
-    loop.add_reader(sock, ready)
-    try:
-        await readable
-    except asyncio.CancelledError:
-        loop.remove_reader(sock)
-        raise
 
 
 def accept_datagrams(sock: socket.socket, spec: SessionSpec) -> None:

@@ -1,11 +1,18 @@
 """Work that is carried out to its end, however often it is cancelled, reads of an exact length, blocking calls."""
 
 import asyncio
+import contextlib
 import socket
 import threading
 
 import pytest
-from linkgauge.engine.host.event_loop import await_shielded, call_in_thread, connect_socket, read_exactly
+from linkgauge.engine.host.event_loop import (
+    await_shielded,
+    call_in_thread,
+    connect_socket,
+    read_exactly,
+    wait_until_readable,
+)
 
 
 async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
@@ -42,6 +49,25 @@ async def test_work_that_is_seen_through_gives_what_it_returns_or_raises() -> No
     assert await await_shielded(work(None)) == 5
     with pytest.raises(OSError, match="gone"):
         await await_shielded(work(OSError("gone")))
+
+
+@pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
+async def test_a_wait_for_data_leaves_the_data_and_the_socket_as_they_are(kind: socket.SocketKind) -> None:
+    """A wait that is given up leaves no reader behind: another one works, and the loop reads the data then."""
+    near, far = socket.socketpair(socket.AF_UNIX, kind)
+    with near, far:
+        far.setblocking(False)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await wait_until_readable(far)
+        async with asyncio.timeout(10):
+            waiting = asyncio.create_task(wait_until_readable(far))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            near.send(b"abc")
+            await waiting
+            await wait_until_readable(far)
+            assert await asyncio.get_running_loop().sock_recv(far, 10) == b"abc"
 
 
 async def test_exactly_so_many_bytes_are_read() -> None:
