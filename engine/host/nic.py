@@ -77,20 +77,22 @@ def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPor
 
 def read_addresses() -> list[IpAddress]:
     """Return the lasting addresses of all interfaces that other hosts may reach; none off Linux. Raises OSError."""
+    return [ip_address(each.packed) for each in _read_all_addresses() if each.is_lasting]
+
+
+def local_addresses() -> list[str]:
+    """Return the IP addresses of this machine's interfaces, link-local ones left out; empty off Linux."""
+    addresses = (ip_address(each.packed) for each in _read_all_addresses())
+    return [str(address) for address in addresses if not address.is_link_local]
+
+
+def interface_families(name: str) -> set[int]:
+    """Return the families of an interface's addresses, link-local ones left out; empty off Linux."""
     if sys.platform != "linux":
-        return []
-    addresses: list[IpAddress] = []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
-        for family in (socket.AF_INET, socket.AF_INET6):
-            request = _ADDRESS.pack(family, 0, 0, 0, 0)
-            for body in list(request_netlink(netlink, _RTM_GETADDR, _RTM_NEWADDR, request, NLM_F_DUMP)):
-                _, _, flags, scope, _ = _ADDRESS.unpack_from(body)
-                attributes = parse_attributes(body[_ADDRESS.size :])
-                packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
-                if packed is not None and scope < _RT_SCOPE_LINK and not flags & _IFA_F_PASSING:
-                    addresses.append(ip_address(packed))
-    return addresses
+        return set()
+    number = socket.if_nametoindex(name)
+    addresses = (ip_address(each.packed) for each in _read_all_addresses() if each.interface == number)
+    return {_family_of(address) for address in addresses if not address.is_link_local}
 
 
 def _describe(link: "_Link") -> NicInfo:
@@ -164,7 +166,7 @@ def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress)
     """Return the interface that the kernel routes such packets by; None where it has no route for them."""
     if source.version != target.version:
         return None
-    family = socket.AF_INET if target.version == 4 else socket.AF_INET6
+    family = _family_of(target)
     bits = target.max_prefixlen
     request = _ROUTE.pack(family, bits, bits, 0, 0, 0, 0, 0, 0)
     for kind, address in ((_RTA_DST, target.packed), (_RTA_SRC, source.packed)):
@@ -175,53 +177,44 @@ def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress)
     return None
 
 
-def local_addresses() -> list[str]:
-    """Return the IP addresses of this machine's interfaces, link-local ones left out; empty off Linux."""
+class _Address(NamedTuple):
+    """An address of an interface; others may reach a lasting one, now and later."""
+
+    interface: int
+    packed: bytes
+    is_lasting: bool
+
+
+def _read_all_addresses() -> list[_Address]:
+    """Return the addresses of both families; none off Linux."""
     if sys.platform != "linux":
         return []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
         netlink.settimeout(NETLINK_DEADLINE_S)
-        addresses: list[str] = []
-        for family in (socket.AF_INET, socket.AF_INET6):
-            for _, packed in _get_addresses(netlink, family):
-                address = ip_address(packed)
-                if not address.is_link_local:
-                    addresses.append(str(address))
-        return addresses
+        return [each for family in (socket.AF_INET, socket.AF_INET6) for each in _get_addresses(netlink, family)]
 
 
-def interface_families(name: str) -> set[int]:
-    """Return the families of an interface's addresses, link-local ones left out; empty off Linux."""
-    if sys.platform != "linux":
-        return set()
-    index = socket.if_nametoindex(name)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
-        return {
-            family
-            for family in (socket.AF_INET, socket.AF_INET6)
-            for owner, packed in _get_addresses(netlink, family)
-            if owner == index and not ip_address(packed).is_link_local
-        }
-
-
-def _get_addresses(netlink: socket.socket, family: int) -> list[tuple[int, bytes]]:
-    """Return the addresses of a family, each with its interface's index."""
-    addresses: list[tuple[int, bytes]] = []
+def _get_addresses(netlink: socket.socket, family: int) -> list[_Address]:
+    addresses: list[_Address] = []
     # The whole dump is read before the socket takes another request.
     for body in request_netlink(netlink, _RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.pack(family, 0, 0, 0, 0), NLM_F_DUMP):
-        *_, index = _ADDRESS.unpack_from(body)
+        _, _, flags, scope, index = _ADDRESS.unpack_from(body)
         attributes = parse_attributes(body[_ADDRESS.size :])
         # On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this end's.
         packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
         if packed is not None:
-            addresses.append((index, packed))
+            is_lasting = scope < _RT_SCOPE_LINK and not flags & _IFA_F_PASSING
+            addresses.append(_Address(index, packed, is_lasting))
     return addresses
 
 
 def _find_by_address(netlink: socket.socket, source: IpAddress) -> int | None:
-    family = socket.AF_INET if source.version == 4 else socket.AF_INET6
-    return next((index for index, packed in _get_addresses(netlink, family) if packed == source.packed), None)
+    addresses = _get_addresses(netlink, _family_of(source))
+    return next((each.interface for each in addresses if each.packed == source.packed), None)
+
+
+def _family_of(address: IpAddress) -> int:
+    return socket.AF_INET if address.version == 4 else socket.AF_INET6
 
 
 def _get_link(netlink: socket.socket, index: int) -> _Link | None:
