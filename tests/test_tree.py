@@ -19,6 +19,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/near/iperf3/test_run.py",
     "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
+    "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
     "tui/cli/runners/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
     "tui/cli/terminal_app": "tests/end_to_end/test_terminal.py, tests/tui/screens/sweep/test_sweep_screen.py",

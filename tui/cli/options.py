@@ -3,14 +3,13 @@
 A group of options is a dataclass with one field for each option, as typed; see typer_extension.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ...engine.model.errors import PlanError, UsageError
-from ...engine.model.peer import Peer
 from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
@@ -27,16 +26,11 @@ _SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less
 TEST: Final = "Test"
 _SOCKETS: Final = "Sockets and processes"
 _LINK: Final = "Link, where it differs from the preset's"
-_ACCESS: Final = "Access to the remote host"
-_SSH: Final = "Peers by ssh"
 OUTPUT: Final = "Output"
 
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
 _INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 
-PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."
-
-PeerArgument = Annotated[str, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)]
 LangOption = Annotated[
     str | None,
     typer.Option("--lang", metavar="en|ja", show_default=False, help="Language of the presets' names."),
@@ -401,91 +395,6 @@ class LinkOptions:
             line_rate_bit_s=None if self.line_rate is None else parsing.line_rate_bit_s(self.line_rate),
             mtu_bytes=None if self.mtu is None else parsing.mtu_bytes(self.mtu),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AccessOptions:
-    """The credentials for a far end, and the demands on it."""
-
-    key_file: Path | None = option(
-        _ACCESS,
-        Path | None,
-        "File with the key of the remote host; only you may read it. Without it: LINKGAUGE_KEY, or your keys file.",
-        "--key-file",
-        metavar="FILE",
-    )
-    open_: bool = option(
-        _ACCESS,
-        bool,
-        "Connect even if the remote end does not ask for your key.",
-        "--open",
-        default=False,
-        metavar="",
-    )
-    tls_fingerprint: str | None = option(
-        _ACCESS,
-        str | None,
-        "Use TLS, and accept only the certificate with this fingerprint, as the endpoint prints it.",
-        "--tls-fingerprint",
-        metavar="SHA256",
-    )
-
-    def parse_peer(self, text: str) -> Peer:
-        """Return the peer of this text, with the credentials for it."""
-        from ..services.credentials import read_fingerprint, with_access
-
-        fingerprint = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
-        return with_access(
-            parsing.peer(text), key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SshOptions:
-    """The way ssh starts a far end."""
-
-    ssh_command: str | None = option(
-        _SSH,
-        str | None,
-        "Command instead of ssh, such as 'ssh -i key'; also LINKGAUGE_SSH_COMMAND.",
-        "--ssh-command",
-        metavar="TEXT",
-    )
-    data_port: str | None = option(
-        _SSH,
-        str | None,
-        "Remote TCP port for data, where a firewall blocks others.",
-        "--data-port",
-        metavar="N",
-    )
-    via_ssh: bool = option(
-        _SSH,
-        bool,
-        "Send the data through ssh too: measures ssh, not the link alone.",
-        "--via-ssh",
-        default=False,
-        metavar="",
-    )
-
-    def apply_to(self, peer: Peer) -> Peer:
-        """Return the peer with these options; raise UsageError for options that it has no use for."""
-        if peer.ssh is None:
-            options = {
-                "--ssh-command": self.ssh_command is not None,
-                "--data-port": self.data_port is not None,
-                "--via-ssh": self.via_ssh,
-            }
-            for name, is_given in options.items():
-                if is_given:
-                    raise UsageError(f"{name} needs a peer by ssh, such as ssh://{peer.host}")
-            return peer
-        ssh = replace(
-            peer.ssh,
-            command=self.ssh_command,
-            data_port=None if self.data_port is None else parsing.data_port(self.data_port),
-            is_data_tunneled=self.via_ssh,
-        )
-        return replace(peer, ssh=ssh)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.parsing import resolve_language
 from ..completion import complete_preset
-from ..options import PEER_HELP, AccessOptions, JsonOption, LangOption, PlanOptions, SshOptions
+from ..options import JsonOption, LangOption, PlanOptions
 from ..output import keep_log_off_screen
+from ..peer_options import PEER_HELP, AccessOptions, SshOptions
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"

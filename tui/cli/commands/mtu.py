@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..options import AccessOptions, JsonOption, PeerArgument, SshOptions
+from ..options import JsonOption
 from ..output import emit_json, emit_line
+from ..peer_options import AccessOptions, PeerArgument, SshOptions
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer

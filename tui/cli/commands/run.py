@@ -9,16 +9,8 @@ from ....engine.model.peer import LOOPBACK, Peer
 from ....engine.results.labels import validate_label
 from ...text import parsing
 from ..completion import complete_test_preset
-from ..options import (
-    PEER_HELP,
-    TEST,
-    AccessOptions,
-    LinkOptions,
-    OutputOptions,
-    PeerArgument,
-    SshOptions,
-    TestOptions,
-)
+from ..options import TEST, LinkOptions, OutputOptions, TestOptions
+from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions
 
 if TYPE_CHECKING:
     from ..runners.run_test import TestJob

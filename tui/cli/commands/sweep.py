@@ -8,8 +8,9 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..options import OUTPUT, PEER_HELP, AccessOptions, LinkOptions, SshOptions
+from ..options import OUTPUT, LinkOptions
 from ..output import check_output_file
+from ..peer_options import PEER_HELP, AccessOptions, SshOptions
 from ..typer_extension import option
 
 if TYPE_CHECKING:
