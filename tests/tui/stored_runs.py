@@ -1,9 +1,10 @@
-"""Helpers of tests on stored runs: the ids of the runs in `history_log`, and the list of runs in the app."""
+"""Helpers of tests on stored runs: an entry of the log, the ids in `history_log`, and the list in the app."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.tui.widgets.history.run_table import RunTable
 
 RUN_IDS = (
@@ -45,3 +46,21 @@ def run_at_cursor(cockpit: Any) -> str:
 def notifications(cockpit: Any) -> list[str]:
     """Return the messages in the corner of the screen."""
     return [notification.message for notification in cockpit.app._notifications]
+
+
+def entry_of(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunEntry:
+    """Return what the run log lists of a run against this peer."""
+    return RunEntry(
+        number=1,
+        run_id="id",
+        preset="gbe-fd-1500",
+        peer=peer,
+        label=None,
+        started_utc=f"{day}T10:00:00Z",
+        reason=None,
+        verdict=verdict,
+        is_running=False,
+        note=None,
+        group=None,
+        figures=None,
+    )

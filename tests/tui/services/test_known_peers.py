@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.tui.services.known_peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
+
+from ..stored_runs import entry_of
 
 CONFIG = """
 # Host commented
@@ -18,24 +19,6 @@ Host "unended
 """
 
 
-def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunEntry:
-    """Return a run of the log."""
-    return RunEntry(
-        number=1,
-        run_id="id",
-        preset="gbe-fd-1500",
-        peer=peer,
-        label=None,
-        started_utc=f"{day}T10:00:00Z",
-        reason=None,
-        verdict=verdict,
-        is_running=False,
-        note=None,
-        group=None,
-        figures=None,
-    )
-
-
 def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:
     """By name or `=`, several on a line, comments left out; a quotation without an end names nobody."""
     assert ssh_hosts(CONFIG) == ["db-02", "web-07", "jump", "quoted host"]
@@ -44,7 +27,13 @@ def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:
 
 def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
     """This machine and what is no peer are left out."""
-    rows = [row("db-02:5820", "short"), row("loopback"), row("db-02:5820"), row("a b:x:y"), row("db-03", None)]
+    rows = [
+        entry_of("db-02:5820", "short"),
+        entry_of("loopback"),
+        entry_of("db-02:5820"),
+        entry_of("a b:x:y"),
+        entry_of("db-03", None),
+    ]
     assert [(known_peer.text, known_peer.source) for known_peer in recent_peers(rows)] == [
         ("db-02:5820", "2026-11-21, ▼ SHORT"),
         ("db-03", "2026-11-21"),
@@ -53,13 +42,19 @@ def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
 
 def test_a_peer_that_is_spelled_in_several_ways_is_offered_once() -> None:
     """As its newest run was started."""
-    rows = [row("DB-02."), row("db-02:5820"), row("[2001:db8:0::1]:5820"), row("[2001:db8::1]:5820"), row("127.1")]
+    rows = [
+        entry_of("DB-02."),
+        entry_of("db-02:5820"),
+        entry_of("[2001:db8:0::1]:5820"),
+        entry_of("[2001:db8::1]:5820"),
+        entry_of("127.1"),
+    ]
     assert [peer.text for peer in recent_peers(rows)] == ["DB-02.", "[2001:db8:0::1]:5820"]
 
 
 def test_peers_from_the_ssh_configuration_come_last_and_are_not_probed() -> None:
     """To ask it, something would have to be started there; a host that a run was made with is there already."""
-    found = known_peers([row("ssh://web-07"), row("db-03")], CONFIG)
+    found = known_peers([entry_of("ssh://web-07"), entry_of("db-03")], CONFIG)
     assert [known_peer.text for known_peer in found] == [
         "loopback",
         "ssh://web-07",
@@ -80,5 +75,11 @@ def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Pat
 
 def test_peers_that_were_gone_after_their_run_are_not_offered() -> None:
     """A lab's addresses and this machine's own: nothing listens there any more."""
-    rows = [row("198.18.0.2:40001"), row("127.0.0.1:5820"), row("[::1]:5820"), row("localhost"), row("192.0.2.7")]
+    rows = [
+        entry_of("198.18.0.2:40001"),
+        entry_of("127.0.0.1:5820"),
+        entry_of("[::1]:5820"),
+        entry_of("localhost"),
+        entry_of("192.0.2.7"),
+    ]
     assert [peer.text for peer in recent_peers(rows)] == ["192.0.2.7"]

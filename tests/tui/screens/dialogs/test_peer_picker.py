@@ -10,23 +10,7 @@ from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from textual.widgets import Input, OptionList
 
-
-def row(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunEntry:
-    """Return a run of the log."""
-    return RunEntry(
-        number=1,
-        run_id="id",
-        preset="gbe-fd-1500",
-        peer=peer,
-        label=None,
-        started_utc=f"{day}T10:00:00Z",
-        reason=None,
-        verdict=verdict,
-        is_running=False,
-        note=None,
-        group=None,
-        figures=None,
-    )
+from ...stored_runs import entry_of
 
 
 class StoredCredentials:
@@ -48,7 +32,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
     world: Any, text: str, peer: Peer
 ) -> None:
     """Its name goes into the line, so that enter takes what stands there."""
-    world.history = StoredCredentials(row(text))
+    world.history = StoredCredentials(entry_of(text))
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         screen = cockpit.app.screen
@@ -67,7 +51,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
 
 async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
     """It may be about to come back."""
-    world.history = StoredCredentials(row("db-02:5820"))
+    world.history = StoredCredentials(entry_of("db-02:5820"))
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("c")
