@@ -1,11 +1,9 @@
 """Two hosts and a router between them, each in a network namespace, with an MTU for each end of each link."""
 
-import shutil
-import subprocess
 from dataclasses import dataclass
-from typing import Final
 
-DEADLINE_S: Final = 20.0
+from .namespaces import Namespaces, run_within
+
 NEAR_HOST, FAR_HOST = "10.77.1.1", "10.77.2.1"
 NEAR_ROUTER, FAR_ROUTER = "10.77.1.2", "10.77.2.2"
 NEAR_HOST_6, FAR_HOST_6 = "fd77:1::1", "fd77:2::1"
@@ -26,20 +24,20 @@ class RoutedPath:
 
     def __init__(self, mtus: Mtus, *, says_nothing: bool = False) -> None:
         """Build it; a router that `says_nothing` sends no ICMP."""
-        self._holders = [_hold() for _ in range(3)]
-        pids = [str(each.pid) for each in self._holders]
-        self.near, self.router, self.far = (["nsenter", "-t", pid, "-n"] for pid in pids)
+        self._namespaces = Namespaces(3)
+        router_pid = self._namespaces.pids[1]
+        self.near, self.router, self.far = self._namespaces.entries
         try:
-            self._link(self.near, "near0", "router0", pids[1], 1, (mtus.near, mtus.towards_near))
-            self._link(self.far, "far0", "router1", pids[1], 2, (mtus.far, mtus.towards_far))
+            self._link(self.near, "near0", "router0", router_pid, 1, (mtus.near, mtus.towards_near))
+            self._link(self.far, "far0", "router1", router_pid, 2, (mtus.far, mtus.towards_far))
             for path in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
-                _run(self.router, "sysctl", "-qw", f"{path}=1")
+                run_within(self.router, "sysctl", "-qw", f"{path}=1")
             if says_nothing:
                 # What the router sends by itself has no way; what it forwards comes in from an interface.
                 for family in ("-4", "-6"):
                     for network in ("10.77.0.0/16",) if family == "-4" else ("fd77::/16",):
                         rule = ("rule", "add", "pref", "10", "iif", "lo", "to", network, "blackhole")
-                        _run(self.router, "ip", family, *rule)
+                        run_within(self.router, "ip", family, *rule)
         except BaseException:
             self.close()
             raise
@@ -48,32 +46,17 @@ class RoutedPath:
         self, host: list[str], name: str, router_name: str, router_pid: str, number: int, mtus: tuple[int, int]
     ) -> None:
         """Connect a host with the router, with addresses of both families, and its default routes."""
-        _run(host, "ip", "link", "add", name, "type", "veth", "peer", "name", router_name, "netns", router_pid)
+        run_within(
+            host, "ip", "link", "add", name, "type", "veth", "peer", "name", router_name, "netns", router_pid
+        )
         for within, interface, mtu, place in ((host, name, mtus[0], 1), (self.router, router_name, mtus[1], 2)):
-            _run(within, "ip", "link", "set", "lo", "up")
-            _run(within, "ip", "addr", "add", f"10.77.{number}.{place}/24", "dev", interface)
-            _run(within, "ip", "addr", "add", f"fd77:{number}::{place}/64", "dev", interface, "nodad")
-            _run(within, "ip", "link", "set", interface, "mtu", str(mtu), "up")
-        _run(host, "ip", "route", "add", "default", "via", f"10.77.{number}.2")
-        _run(host, "ip", "-6", "route", "add", "default", "via", f"fd77:{number}::2")
+            run_within(within, "ip", "link", "set", "lo", "up")
+            run_within(within, "ip", "addr", "add", f"10.77.{number}.{place}/24", "dev", interface)
+            run_within(within, "ip", "addr", "add", f"fd77:{number}::{place}/64", "dev", interface, "nodad")
+            run_within(within, "ip", "link", "set", interface, "mtu", str(mtu), "up")
+        run_within(host, "ip", "route", "add", "default", "via", f"10.77.{number}.2")
+        run_within(host, "ip", "-6", "route", "add", "default", "via", f"fd77:{number}::2")
 
     def close(self) -> None:
         """End the namespaces."""
-        for holder in self._holders:
-            holder.communicate(timeout=DEADLINE_S)
-
-
-def _hold() -> "subprocess.Popen[str]":
-    holder = subprocess.Popen(
-        [shutil.which("unshare") or "", "--net", "sh", "-c", "echo up; exec cat"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "up\n"
-    return holder
-
-
-def _run(within: list[str], *command: str) -> None:
-    subprocess.run([*within, *command], check=True, timeout=DEADLINE_S)
+        self._namespaces.close()

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from .veth_link import DEADLINE_S, VethLink
+from .namespaces import DEADLINE_S
+from .veth_link import VethLink
 
 PORT: Final = 5_230
 NEAR, FAR = "192.0.2.1", "192.0.2.2"

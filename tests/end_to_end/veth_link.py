@@ -1,20 +1,16 @@
 """A link between two network namespaces, without the shaping and the relay of a lab."""
 
-import shutil
-import subprocess
-from typing import Final
-
-DEADLINE_S: Final = 20.0
+from .namespaces import Namespaces, run_within
 
 
 class VethLink:
     """Two network namespaces with a link between them, whose ends have link-local addresses only."""
 
     def __init__(self) -> None:
-        self._holders = [self._hold() for _ in range(2)]
-        self.near, self.far = (["nsenter", "-t", str(each.pid), "-n"] for each in self._holders)
+        self._namespaces = Namespaces(2)
+        self.near, self.far = self._namespaces.entries
         link = ["ip", "link", "add", "near0", "type", "veth", "peer", "name", "far0"]
-        self.run(self.near, *link, "netns", str(self._holders[1].pid))
+        self.run(self.near, *link, "netns", self._namespaces.pids[1])
         for within, name, address in ((self.near, "near0", "fe80::1"), (self.far, "far0", "fe80::2")):
             self.run(within, "ip", "link", "set", name, "addrgenmode", "none")
             self.run(within, "ip", "link", "set", "lo", "up")
@@ -22,23 +18,10 @@ class VethLink:
             self.run(within, "ip", "addr", "add", f"{address}/64", "dev", name, "nodad")
 
     @staticmethod
-    def _hold() -> "subprocess.Popen[str]":
-        holder = subprocess.Popen(
-            [shutil.which("unshare") or "", "--net", "sh", "-c", "echo up; exec cat"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "up\n"
-        return holder
-
-    @staticmethod
     def run(within: list[str], *command: str) -> None:
         """Carry a command out at one end."""
-        subprocess.run([*within, *command], check=True, timeout=DEADLINE_S)
+        run_within(within, *command)
 
     def close(self) -> None:
         """End the namespaces."""
-        for holder in self._holders:
-            holder.communicate(timeout=DEADLINE_S)
+        self._namespaces.close()
