@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from .host_info import HostInfo
-from .plan import Direction, End, PerDirection, Plan, Settings
+from .plan import Dialect, Direction, End, PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
 from .serialization import OMITTED_AT_DEFAULT
 from .socket_info import SocketInfo
@@ -88,6 +88,18 @@ class Started:
     expectation: Expectation
     idle: ProbeSample | None = None
     ip_version: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+
+    @property
+    def unseen_end(self) -> End | None:
+        """The end that is an iperf3 and sends no samples, only its totals; None where both ends are linkgauge's."""
+        if self.far.is_iperf3:
+            return End.FAR
+        return End.NEAR if self.near.is_iperf3 else None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The protocol of the two ends."""
+        return Dialect.LINKGAUGE if self.unseen_end is None else Dialect.IPERF3
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ _MIN_MTU_BYTES: Final = 68  # RFC 791: every link carries a packet of that size
 _MAX_MTU_BYTES: Final = 1 << 32  # what the kernel's word for it holds
 _MOST_BIT_S: Final = 10**15  # a thousand times what the fastest interfaces have
 _LONGEST_NAME: Final = 256
+IPERF3_SOFTWARE: Final = "iperf3"
 READS_WAITS: Final = " (waits)"
 """The end of the software's name of an end that decodes `Sample.waits`: unknown keys are errors to all others."""
 
@@ -94,6 +95,11 @@ class HostInfo:
     def reads_waits(self) -> bool:
         """Whether this end decodes `Sample.waits`."""
         return self.software.endswith(READS_WAITS)
+
+    @property
+    def is_iperf3(self) -> bool:
+        """Whether this end is an iperf3, whose protocol tells neither its host nor its counters."""
+        return self.software.partition(" ")[0] == IPERF3_SOFTWARE
 
     @property
     def program(self) -> str:

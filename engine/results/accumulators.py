@@ -12,6 +12,7 @@ from math import sqrt
 from operator import attrgetter
 from typing import Final
 
+from ..model.events import SessionTotal, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import MIB, SECOND_NS, Direction, End, sender_of
 from ..model.samples import CoreTimes, HostDrops, NicCounts, Sample, SessionSample
@@ -93,7 +94,8 @@ class ReceiverSum:
     `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
     `squares` is the sum of bytes² / time over the intervals, from which their spread follows.
     `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
-    over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP.
+    over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP. With `is_from_sender`
+    some bytes are those that the sender counted, because the receiver has not reported its own.
     """
 
     bytes: int = 0
@@ -106,9 +108,11 @@ class ReceiverSum:
     latency: dict[int, int] = field(default_factory=dict[int, int])
     series: RateSeries | None = None
     datagrams: DatagramSum | None = None
+    is_from_sender: bool = False
 
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
+        self.is_from_sender = self.is_from_sender or sample.is_from_sender
         bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
         self._extend(bytes_, span_ns)
         if span_ns > 0:
@@ -126,6 +130,20 @@ class ReceiverSum:
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
 
+    def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
+        """Take bytes and time from what the receiver reports at the end, in place of what the sender counted.
+
+        Over TCP every acknowledged byte was received, so the sender's intervals still tell the error of the rate.
+        Over UDP they know nothing of the losses: there the rate has no error.
+        """
+        bytes_ = sum(session.bytes for session in sessions)
+        if self.bytes and self.span_ns:  # the spread of the rates stays that of the intervals
+            self.squares *= (bytes_ / self.bytes) ** 2 * self.span_ns / span_ns
+        self.bytes, self.span_ns, self.trailing_silence_ns = bytes_, span_ns, 0
+        self.is_from_sender = False
+        if self.datagrams is not None:
+            self.series = None
+
     def extend(self, other: "ReceiverSum") -> None:
         """Add another sum, over a time that followed."""
         if other.span_ns:
@@ -134,6 +152,7 @@ class ReceiverSum:
         self.intervals += other.intervals
         self.squares += other.squares
         self.is_transactional = self.is_transactional or other.is_transactional
+        self.is_from_sender = self.is_from_sender or other.is_from_sender
         self.out_of_order = add_known(self.out_of_order, other.out_of_order)
         merge_counts(self.latency, other.latency.items())
         if other.datagrams is not None:
@@ -172,6 +191,7 @@ class ReceiverSum:
             summarize_latency(self.latency),
             self.estimate,
             None if self.datagrams is None else self.datagrams.summary,
+            "sender" if self.is_from_sender else "receiver",
         )
 
     @property
@@ -224,6 +244,15 @@ class SenderSum:
         self.largest_windows[session] = largest
         self.windows += 1
         self.low_windows += window_bytes < _LOW_WINDOW * largest
+
+    def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
+        """Take the counters from what a sender without samples reports at the end."""
+        self.span_ns = span_ns
+        self.sessions = {session.session for session in sessions}
+        self.counters["bytes"] = sum(session.bytes for session in sessions)
+        retransmits = sum_known(session.retransmits for session in sessions)
+        if retransmits is not None:
+            self.counters["retransmits"] = retransmits
 
     def extend(self, other: "SenderSum") -> None:
         """Add another sum, of another time or direction."""
@@ -302,6 +331,12 @@ class EndSum:
         self.drops = add_host_drops(self.drops, sample.drops)
         if sample.waits is not None:
             self._add_waits(sample.waits.worker_ns, sample.waits.quota_ns)
+
+    def set_totals(self, cpu_ns: int | None, span_ns: int) -> None:
+        """Take the CPU time of an end without samples from what it reports at the end."""
+        self.span_ns = self.span_ns or span_ns
+        if cpu_ns is not None:
+            self.process_ns, self.process_span_ns = cpu_ns, span_ns
 
     def extend(self, other: "EndSum") -> None:
         """Add another sum, over another time."""
@@ -393,6 +428,25 @@ class SampleSum:
                 self.sent[flow].add(sample, flow)
             else:
                 self.received[flow].add(sample, flow)
+
+    def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
+        """Take the figures of an end without samples: the results of what it received, and what it sent."""
+        if totals.span_ns <= 0:
+            return
+        self.ends[totals.end].set_totals(totals.cpu_ns, totals.span_ns)
+        for flow in flows:
+            sessions = [session for session in totals.sessions if session.direction is flow]
+            if not sessions:
+                continue
+            span_ns = max(session.span_ns for session in sessions)
+            span_ns = span_ns if span_ns > 0 else totals.span_ns
+            datagrams, is_sender = self.received[flow].datagrams, sender_of(flow, self.workload) is totals.end
+            if is_sender:
+                self.sent[flow].set_totals(sessions, span_ns)
+            else:
+                self.received[flow].set_totals(sessions, span_ns)
+            if datagrams is not None:
+                datagrams.set_totals(flow, sessions, span_ns, is_sender=is_sender)
 
 
 class RecentSamples:
@@ -492,6 +546,15 @@ class SessionSums:
             sums = self.sessions.setdefault((part.direction, part.session), SessionSum())
             is_sender = sender_of(part.direction, workload) is sample.end
             sums.add(part, sample.interval_ns, is_sender=is_sender)
+
+    def set_totals(self, totals: Totals, workload: Workload) -> None:
+        """Take the figures of an end without samples (see `SampleSum.set_totals`)."""
+        for part in totals.sessions:
+            sums = self.sessions.setdefault((part.direction, part.session), SessionSum())
+            if sender_of(part.direction, workload) is totals.end:
+                sums.retransmits = part.retransmits
+            elif (span_ns := part.span_ns if part.span_ns > 0 else totals.span_ns) > 0:
+                sums.bytes, sums.span_ns = part.bytes, span_ns
 
     @property
     def retransmits(self) -> int | None:

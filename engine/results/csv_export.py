@@ -1,8 +1,9 @@
 """A run as rows of CSV.
 
 The same writer serves a current run and one from the log. Rows are RFC 4180: a header, commas, CRLF.
-An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's. Columns
-are only ever added, at the end, so that a file with fewer of them can be continued.
+An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's. Where the receiver
+is an iperf3, which reports nothing before the end, they are the sender's too, and `counted_by` says so. Columns are
+only ever added, at the end, so that a file with fewer of them can be continued.
 """
 
 import contextlib
@@ -65,6 +66,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     "rtt_us",
     "cwnd_bytes",
     *FIGURES,
+    "counted_by",
 )
 _FIRST_COLUMNS: Final = 28  # those of files from before datagrams
 ALL_SESSIONS: Final = "all"
@@ -301,7 +303,11 @@ def _time_cells(receiver: Sampled | None) -> _Row:
     if receiver is None:
         return {}
     sample = receiver.sample
-    return {"elapsed_s": _seconds(sample.elapsed_ns), "interval_s": _seconds(sample.interval_ns)}
+    return {
+        "elapsed_s": _seconds(sample.elapsed_ns),
+        "interval_s": _seconds(sample.interval_ns),
+        "counted_by": "sender" if sample.is_from_sender else "receiver",
+    }
 
 
 def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:

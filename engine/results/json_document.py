@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..model.events import Expectation, ExpectedRate
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import MIB, SECOND_NS, Direction, PerDirection, Plan, Settings
+from ..model.plan import MIB, SECOND_NS, Dialect, Direction, PerDirection, Plan, Settings
 from ..model.workload import Workload
 from .confidence import Estimate
 from .summary import (
@@ -45,6 +45,7 @@ def build_document(
     return {
         "schema": DOCUMENT_VERSION,
         "run_id": run_id,
+        "dialect": (Dialect.LINKGAUGE if summary.unseen_end is None else Dialect.IPERF3).value,
         "preset": preset,
         "verdict": verdict,
         "plan": plan_document(plan, _warmup_s(summary)),
@@ -168,6 +169,7 @@ def _measured(
         "ci95_transactions_s": _interval(measured.transactions_estimate),
         **_packets(measured, overhead),
         "udp": None if measured.datagrams is None else datagrams_document(measured.datagrams),
+        "counted_by": measured.counted_by,
     }
 
 

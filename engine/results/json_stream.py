@@ -1,15 +1,15 @@
 """A run as JSON lines: one object for each event, as it happens. Pure.
 
-Each object has a `type` and the `run_id`: `start`, then `interval`, `change` and `warning` in order of time, then
-`end` with the document of the whole run. The lines of a sweep's runs stand between `sweep_start` and `sweep_end`.
-`schemas/stream.schema.json` describes all lines. The figures of an interval have the names and the meaning of the
-CSV columns.
+Each object has a `type` and the `run_id`: `start`, then `interval`, `change` and `warning` in order of time,
+`totals` where an end is an iperf3, then `end` with the document of the whole run. The lines of a sweep's runs stand
+between `sweep_start` and `sweep_end`. `schemas/stream.schema.json` describes all lines. The figures of an interval
+have the names and the meaning of the CSV columns.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ..model.events import Changed, Event, Started, Warned
+from ..model.events import Changed, Event, SessionTotal, Started, Totals, Warned
 from ..model.host_info import HostInfo
 from ..model.plan import SECOND_NS, Direction, End
 from ..model.workload import Workload
@@ -73,6 +73,8 @@ def event_lines(
                 **rate_document(settings, _workload_of(meter)),
                 "expected": expected_document(event.expectation),
             }
+        case Totals():
+            yield _totals(event, run_id=run_id)
         case Warned():
             yield warning_line(event.text, run_id=run_id)
         case _:
@@ -96,6 +98,32 @@ def end_line(document: dict[str, Any], *, run_id: str) -> dict[str, Any]:
 def error_line(text: str) -> dict[str, Any]:
     """Return the object of an error before or between runs: nothing follows."""
     return {"type": "error", "text": text}
+
+
+def _totals(event: Totals, *, run_id: str) -> dict[str, Any]:
+    """Return what an end without samples reports at the end, session by session."""
+    return {
+        "type": "totals",
+        "run_id": run_id,
+        "end": event.end.value,
+        "seconds": event.span_ns / SECOND_NS,
+        "cpu_seconds": None if event.cpu_ns is None else event.cpu_ns / SECOND_NS,
+        "sessions": [_session_total(session) for session in event.sessions],
+    }
+
+
+def _session_total(total: SessionTotal) -> dict[str, Any]:
+    return {
+        "direction": total.direction.value,
+        "session": total.session,
+        "bytes": total.bytes,
+        "seconds": total.span_ns / SECOND_NS,
+        "retransmits": total.retransmits,
+        "sent": total.sent,
+        "received": total.received,
+        "lost": total.lost,
+        "jitter_ms": None if total.jitter_ns is None else round_figure(total.jitter_ns / 1e6),
+    }
 
 
 def _start(event: Started) -> dict[str, Any]:
@@ -126,6 +154,7 @@ def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:
             flows[flow] = {name: row.get(name) for name in _RATE_COLUMNS} | {"sessions": []}
             flows[flow] |= {name: _seconds(row, name) for name in ("elapsed_s", "interval_s")}
             flows[flow]["udp"] = _datagrams(row)
+            flows[flow]["counted_by"] = row.get("counted_by")
         else:
             figures = {name: row.get(name) for name in _SESSION_COLUMNS}
             flows[flow]["sessions"].append({"session": row["session"], **figures, "udp": _datagrams(row)})

@@ -20,6 +20,7 @@ from ..model.events import (
     RunEnd,
     Sampled,
     Started,
+    Totals,
     Warned,
 )
 from ..model.plan import Direction, End, Plan, Settings, sender_of
@@ -107,18 +108,20 @@ class Meter:
         self._probe = ProbeSum()
         self._tails = TailLosses()
         self._warnings = Warnings()
+        self._has_one_sampler = False
 
     def feed(self, event: Event) -> list[Interval]:
         """Process an event; return the intervals that are now complete, in order of index.
 
-        An interval is complete when each end has sent its sample or a later one. You must call `flush` after the
-        last event, for intervals without a sample of one end.
+        An interval is complete when each end that sends samples has sent its own or a later one. You must call
+        `flush` after the last event, for intervals without a sample of one end.
         """
         match event:
             case Sampled():
                 return self._sampled(event)
             case Started():
                 self.started = event
+                self._has_one_sampler = has_one_sampler(event)
                 self._probe.add_idle(event.idle)
                 self._begin_period(0, event.plan.settings, event.expectation)
             case Changed():
@@ -127,6 +130,8 @@ class Meter:
             case Opened():
                 self.sockets.add_session(event)
                 self._tails.open_session(event)
+            case Totals():
+                self._period_of_totals().set_totals(event)
             case Warned():
                 self._warnings.add(event.text)
             case Ended():
@@ -174,6 +179,7 @@ class Meter:
             end=self._end or _CUT_OFF,
             probe=self._probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
+            unseen_end=None if self.started is None else self.started.unseen_end,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
@@ -190,13 +196,24 @@ class Meter:
         self._tails.add(event)
         if sample.is_drain:
             self._add_drain(event)
-            return self._release(self._order.reached_by_both)
+            return self._release(self._complete_index)
         self.newest = event
         self._waiting.setdefault(sample.index, {})[sample.end] = event
         if not event.warmup:
             self._period_of(event).add(sample)
             self._probe.add_loaded(sample.probe)
-        return self._release(self._order.reached_by_both)
+        return self._release(self._complete_index)
+
+    @property
+    def _complete_index(self) -> int:
+        """The index of the last interval for which no further sample can come."""
+        return self._order.reached_by_any if self._has_one_sampler else self._order.reached_by_both
+
+    def _period_of_totals(self) -> PeriodSum:
+        """Return the period that an end's totals are about: the last one with a measurement."""
+        if not self.periods:
+            self._begin_period(0, Settings(), Expectation())
+        return next((period for period in reversed(self.periods) if period.total.span_ns), self.periods[-1])
 
     def _add_drain(self, event: Sampled) -> None:
         """Count what was still on its way at the end, if anything of its period was measured."""
@@ -222,6 +239,14 @@ class Meter:
     @property
     def _workload(self) -> Workload:
         return self.started.plan.workload if self.started else Workload.STREAM
+
+
+def has_one_sampler(started: Started) -> bool:
+    """Return whether samples of one end only can come: an iperf3 has none for what it sends."""
+    unseen, workload = started.unseen_end, started.plan.workload
+    return unseen is not None and all(
+        sender_of(flow, workload) is unseen for flow in started.plan.settings.direction.flows
+    )
 
 
 def may_end_silent(plan: Plan, reason: Reason | None) -> bool:

@@ -7,7 +7,7 @@ measured time of all periods, so that both directions add up to the total.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..model.events import Expectation, Opened
+from ..model.events import Expectation, Opened, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample
@@ -45,6 +45,10 @@ class PeriodSum:
         for flow in self.settings.direction.flows:
             if sender_of(flow, self.sums.workload) is not sample.end:
                 self._note_received(sample, flow)
+
+    def set_totals(self, totals: Totals) -> None:
+        """Take the figures of an end without samples."""
+        self.sums.set_totals(totals, self.settings.direction.flows)
 
     @property
     def received(self) -> dict[Direction, ReceiverSum]:
@@ -87,7 +91,7 @@ class PeriodSum:
         total.extend(out)
         total.extend(in_)
         if out.span_ns and in_.span_ns:
-            total.series = self._duplex_series
+            total.series = None if out.series is None or in_.series is None else self._duplex_series
         bytes_per_ns = sum(flow.bytes / flow.span_ns for flow in (out, in_) if flow.span_ns)
         longer_ns = max(out.span_ns, in_.span_ns)
         total.span_ns = round(total.bytes / bytes_per_ns) if bytes_per_ns else longer_ns

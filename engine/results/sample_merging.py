@@ -193,6 +193,7 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
             _merge_latency([counts for sample in samples for counts in sample.delay_variation]).values()
         ),
         is_drain=last.is_drain,
+        is_from_sender=last.is_from_sender,
     )
 
 

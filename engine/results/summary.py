@@ -8,11 +8,12 @@ from typing import Literal
 
 from ..model.events import Expectation, RunEnd
 from ..model.latency_histogram import LatencySummary
-from ..model.plan import SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
+from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
 from .udp.packet_overhead import PacketOverhead
 
 DatagramMode = Literal["rate", "quality", "mixed"]
+Counter = Literal["receiver", "sender"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ class Measurement:
     """The payload received by the application, on the receiver's clock; `transactions` is None for streams.
 
     `estimate` is the rate in bit/s with its error (confidence.py). It is None if too few intervals were measured,
-    and for several periods, because a mean over different settings is no steady state.
+    and for several periods, because a mean over different settings is no steady state. `counted_by` is `sender`
+    where the receiver has reported nothing: the bytes are those that it acknowledged, or of UDP those sent.
     """
 
     bytes: int
@@ -128,6 +130,7 @@ class Measurement:
     latency: LatencySummary | None = None
     estimate: Estimate | None = field(default=None, compare=False)  # equal counts are equal measurements
     datagrams: DatagramSummary | None = None
+    counted_by: Counter = "receiver"
 
     @property
     def bit_s(self) -> float:
@@ -237,6 +240,7 @@ class Summary:
     All rates of `measured` are over the time of all periods: `out` and `in_` add up to `total`. `expectation` is
     that of the run's only setting. A run of several settings has none, because no source has a rate for their
     mix: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
+    `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
     """
 
     plan: Plan
@@ -250,6 +254,7 @@ class Summary:
     end: RunEnd
     probe: ProbeSummary | None = None
     overhead: PacketOverhead | None = None
+    unseen_end: End | None = None
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:

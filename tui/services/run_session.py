@@ -242,6 +242,8 @@ class RunSession:
         """Measure the path's MTU where it may be the cause of a finding. Without it, the finding stays as it is."""
         if end.reason is not Reason.COMPLETED or not self.diagnosis.suspects_path_mtu:
             return
+        if self.meter.started is None or self.meter.started.unseen_end is not None:
+            return  # an iperf3 answers no path probe
         try:
             async with asyncio.timeout(_PATH_MTU_DEADLINE_S):
                 self.diagnosis.path_mtu = await measure_path_mtu(self._far_end, self._run.plan.socket)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled, Started, Warned
+from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled, Started, Totals, Warned
 from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
 from ...engine.model.peer import Peer
@@ -154,6 +154,8 @@ class LiveReadings:
                 self._change(event)
             case Sampled():
                 self._sample(event)
+            case Totals():
+                self.traces.set_totals(event, self.plan.workload)
             case Warned():
                 self.warnings.append(numbers.sanitize(event.text))
             case Opened():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final, TypeVar
 
+from ...engine.model.events import Totals
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
 from ...engine.model.samples import DatagramSample, Sample
@@ -143,6 +144,15 @@ class Traces:
                 if counts.received is not None:
                     key = counts.direction, counts.session
                     self.session_datagrams.setdefault(key, SessionDatagrams()).add(counts)
+
+    def set_totals(self, totals: Totals, workload: Workload) -> None:
+        """Take each session's totals from what an end without samples reports at the end."""
+        self.session_sums.set_totals(totals, workload)
+        for part in totals.sessions:
+            if part.received is not None and sender_of(part.direction, workload) is not totals.end:
+                self.session_datagrams[part.direction, part.session] = SessionDatagrams(
+                    part.received + (part.lost or 0), part.received, part.jitter_ns or 0, part.jitter_ns is not None
+                )
 
     def _add_cpu(self, sample: Sample) -> None:
         mean, hottest = host_percent(sample.cores or ()), hottest_core_percent(sample.cores or ())

@@ -4,10 +4,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Warned
+from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
 from ...engine.model.plan import End, Settings
 from ...engine.model.socket_info import SocketInfo
 from . import numbers
+from .iperf3 import host_text
 from .summary import end_words
 
 EventKind = Literal["start", "connection", "phase", "change", "warning", "end"]
@@ -53,6 +54,8 @@ class EventLines:
                 self._at_ns = max(self._at_ns, event.elapsed_ns)
                 before, self._settings = self._settings or event.settings, event.settings
                 self._add("change", f"changed to {numbers.settings_change(before, event.settings)}")
+            case Totals():
+                self._add("phase", f"{event.end.label} iperf3: its results have arrived")
             case Warned():
                 self._add("warning", numbers.sanitize(event.text))
             case Ended():
@@ -61,8 +64,7 @@ class EventLines:
     def _start(self, event: Started) -> None:
         self._settings = event.plan.settings
         far = event.far
-        system = f"{numbers.sanitize(far.system)}, {numbers.quantity(far.cores, 'core')}"
-        self._add("connection", f"connected to {numbers.sanitize(far.hostname)}: {system}")
+        self._add("connection", f"connected to {numbers.sanitize(far.hostname)}: {host_text(far)}")
         duration = numbers.duration(event.plan.duration_ns)
         self._add("start", f"started: {numbers.settings(event.plan.settings, event.plan.workload)}, {duration}")
 

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Final
 
 from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, SEARCH_DONE
+from ...model.events import SessionTotal
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, sender_of
 from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
@@ -192,6 +193,30 @@ class DatagramSum:
         for delays in sample.delay_variation:
             if delays.direction is flow:
                 merge_counts(self.delays, zip(delays.buckets, delays.counts, strict=True))
+
+    def set_totals(
+        self, flow: Direction, sessions: Sequence[SessionTotal], span_ns: int, *, is_sender: bool
+    ) -> None:
+        """Take a direction's counters from what an end without samples reports at the end of the run."""
+        part = self._flows.setdefault(flow, _FlowSum())
+        if is_sender:
+            sent = sum_known(session.sent for session in sessions)
+            if sent is not None:
+                part.counters["sent"] = sent
+            part.sent_bytes, part.sent_span_ns = sum(session.bytes for session in sessions), span_ns
+            return
+        received = sum_known(session.received for session in sessions)
+        if received is None:
+            return
+        self.in_time = part.counters["received"] = received
+        lost = sum_known(session.lost for session in sessions)
+        if not received and not lost:  # who has seen no datagram knows of none that was lost
+            lost = part.counters.get("sent")
+        if lost is not None:
+            part.counters["advanced"] = received + lost
+        jitters = [session.jitter_ns for session in sessions if session.jitter_ns is not None]
+        part.counters |= {"jitter_sum_ns": sum(jitters), "jitter_count": len(jitters)}
+        part.span_ns = span_ns
 
     def set_tails(self, flow: Direction, tails: Iterable[int]) -> None:
         """Set what each session of a direction lost behind the last datagram that arrived."""

@@ -82,6 +82,8 @@ def locate_losses(
     send_nic = left.take_shared(sender.nic_sent)
     backlog = left.take_shared(receiver.backlog)
     receive_nic = left.take_shared((receiver.nic_received or 0) - (receiver.backlog or 0))
+    if not left.count:  # a host that reports nothing can have lost none either
+        refused, socket = refused or 0, socket or 0
     return LossCauses(
         send_queue=None if refused is None else refused + queued,
         send_nic=None if refused is None else send_nic,

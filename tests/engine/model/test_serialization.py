@@ -19,7 +19,9 @@ from linkgauge.engine.model.events import (
     Reason,
     RunEnd,
     Sampled,
+    SessionTotal,
     Started,
+    Totals,
     Warned,
 )
 from linkgauge.engine.model.host_info import HostInfo
@@ -67,11 +69,14 @@ _FACTS = st.builds(
     _TRUTH,
     _TRUTH,
 )
+_SPAN = st.integers(1, 10**15)
+_TOTAL = st.builds(SessionTotal, _FLOW, st.integers(1, 128), _COUNT, _SPAN, _MAYBE, _MAYBE, _MAYBE, _MAYBE, _MAYBE)
 _EVENT = st.one_of(
     st.builds(Started, _TEXT, _TEXT, _HOST, _HOST, st.builds(Plan, settings=_SETTINGS), _EXPECTATION),
     st.builds(Opened, _FACTS),
     st.builds(Changed, _COUNT, _SETTINGS, _EXPECTATION),
     st.builds(Sampled, _SAMPLE, _SETTINGS, st.booleans()),
+    st.builds(Totals, st.sampled_from(End), _SPAN, st.lists(_TOTAL, max_size=3).map(tuple), _MAYBE),
     st.builds(Warned, _TEXT),
     st.builds(Ended, st.builds(RunEnd, st.sampled_from(Reason), _TEXT)),
 )
@@ -102,6 +107,7 @@ def test_the_events_drawn_are_all_there_are() -> None:
         "Opened",
         "Changed",
         "Sampled",
+        "Totals",
         "Warned",
         "Ended",
     }

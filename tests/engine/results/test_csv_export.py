@@ -21,6 +21,7 @@ from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.udp.interval_figures import FIGURES
 
 from .datagram_runs import draw_datagram_run
+from .iperf3_runs import iperf3_run
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, sampled, simplex, started
 
 
@@ -38,7 +39,7 @@ def test_the_columns_are_in_their_promised_order() -> None:
         "near_cpu_percent,near_hottest_core_percent,far_cpu_percent,far_hottest_core_percent,"
         "near_cpu_msec_per_mib,far_cpu_msec_per_mib,retransmits,rtt_us,cwnd_bytes,"
         "rate_mbit_s,datagram_bytes,packets_s,sent,lost,lost_percent,duplicates,reordered,jitter_ms,"
-        "delay_variation_p50_ms,delay_variation_p99_ms"
+        "delay_variation_p50_ms,delay_variation_p99_ms,counted_by"
     )
 
 
@@ -75,6 +76,7 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
         "rtt_us": "200",
         "cwnd_bytes": "43440",
         **dict.fromkeys(FIGURES, ""),  # of datagrams
+        "counted_by": "receiver",
     }
     assert (first["session"], first["bytes"], first["rtt_us"]) == ("1", str(10 * MIB), "100")
     assert (second["session"], second["bytes"], second["retransmits"]) == ("2", str(15 * MIB), "0")
@@ -304,3 +306,10 @@ def test_a_path_that_cannot_be_written_is_a_plan_error(tmp_path: Path) -> None:
 def test_a_device_is_written_as_it_is() -> None:
     """There is nothing in it to continue."""
     CsvWriter.append(Path(os.devnull)).close()
+
+
+def test_rows_of_what_an_iperf3_receives_say_that_the_sender_counted_them() -> None:
+    """It reports nothing before the end: time and bytes are those that it acknowledged."""
+    rows = _rows(iperf3_run(Direction.DUPLEX))
+    assert {(row["direction"], row["counted_by"]) for row in rows} == {("out", "sender"), ("in", "receiver")}
+    assert {row["counted_by"] for row in _rows(simplex())} == {"receiver"}

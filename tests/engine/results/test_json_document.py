@@ -64,6 +64,7 @@ def test_the_document_has_every_promised_key() -> None:
         "ci95_percent": None,
         "ci95_transactions_s": None,
         **dict.fromkeys(("packets_s", "ip_mbit_s", "wire_mbit_s", "udp")),  # of datagrams
+        "counted_by": "receiver",
     }
     stretch = {
         "direction": "out",
@@ -77,6 +78,7 @@ def test_the_document_has_every_promised_key() -> None:
     assert json.loads(json.dumps(made)) == {
         "schema": 1,
         "run_id": "r1",
+        "dialect": "linkgauge",
         "preset": "gbe-fd-1500",
         "verdict": "short",
         "plan": {

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.events import Changed, Event, Expectation, Warned
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.json_stream import end_line, error_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
 
 from ... import json_schemas
 from .datagram_runs import draw_datagram_run
+from .iperf3_runs import INTERVALS, iperf3_run, reported, total
 from .meter_events import E200, IN, TICK, of_flow
 from .simple_run import simplex
 
@@ -93,3 +94,21 @@ def test_intervals_have_the_datagrams_of_the_csv_and_a_change_its_rate(direction
         assert flow["udp"]["lost_percent"] is not None
     (of_tcp,) = [line for line in lines_of(simplex()) if line["type"] == "interval"]
     assert of_tcp["out"]["udp"] is None
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_run_against_an_iperf3_says_who_counted_and_has_the_totals_as_a_line(direction: Direction) -> None:
+    """Every line matches the schema; only an interval that the iperf3 received has the sender's counts."""
+    parts = [total(flow, 1, 1_000_000, retransmits=3 if flow is Direction.IN else None) for flow in direction.flows]
+    events = iperf3_run(direction, totals=reported(*parts, cpu_ns=SECOND_NS))
+    lines = lines_of(events)
+    for line in lines:
+        json_schemas.check("stream.schema.json", line)
+    kinds = [line["type"] for line in lines]
+    assert kinds == ["start", *["interval"] * INTERVALS, "totals", "end"]
+    interval, totals, document = lines[1], lines[-2], lines[-1]["summary"]
+    known = {flow: interval[flow]["counted_by"] for flow in ("out", "in") if interval[flow] is not None}
+    assert known == {flow.value: "sender" if flow is Direction.OUT else "receiver" for flow in direction.flows}
+    assert (totals["end"], totals["cpu_seconds"], len(totals["sessions"])) == ("far", 1.0, len(parts))
+    assert document["dialect"] == "iperf3"
+    assert {document["measured"][flow.value]["counted_by"] for flow in direction.flows} == {"receiver"}

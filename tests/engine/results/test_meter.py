@@ -14,11 +14,13 @@ from linkgauge.engine.model.events import (
     Reason,
     RunEnd,
 )
-from linkgauge.engine.model.plan import MIB, Direction, End, Settings
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Settings
 from linkgauge.engine.model.samples import CoreTimes
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
-from linkgauge.engine.results.summary import Measurement
+from linkgauge.engine.results.summary import LossByHost, Measurement
 
+from .iperf3_runs import BYTES, DATAGRAMS, INTERVALS, iperf3_run, reported, total
 from .meter_events import DUPLEX, E100, E200, IN, OUT, TICK, feed_all, of_flow, sampled, session, started
 
 
@@ -307,3 +309,113 @@ def test_the_intervals_receivers_add_up_to_the_summary(
     ]
     total = meter.summary().measured.total
     assert sum(counted) == (total.bytes if total else 0)
+
+
+SPAN = INTERVALS * TICK
+
+
+def test_the_result_of_what_an_iperf3_received_is_its_own_count_by_its_own_clock() -> None:
+    """The samples have what the near end's kernel saw acknowledged: more than has arrived, over another time."""
+    parts = [total(Direction.OUT, n, 11_000_000, SPAN - 1_000_000) for n in (1, 2)]
+    summary = replay(iperf3_run(Direction.OUT, sessions=2, totals=reported(*parts, cpu_ns=SPAN // 2))).summary()
+    out = summary.measured.out
+    assert out == summary.measured.total
+    assert out is not None
+    assert (out.bytes, out.span_ns, out.counted_by) == (22_000_000, SPAN - 1_000_000, "receiver")
+    assert out.estimate is not None
+    assert out.estimate.mean == pytest.approx(out.bit_s)
+    assert summary.tcp.retransmits == 2 * INTERVALS
+    assert summary.unseen_end is End.FAR
+    assert (summary.far_cpu.process_percent, summary.far_cpu.core_percents) == (50.0, ())
+    assert summary.far_cpu.msec_per_mib == pytest.approx(SPAN / 2e6 / (22_000_000 / MIB))
+
+
+def test_without_the_results_of_an_iperf3_a_run_has_the_senders_figures_and_says_so() -> None:
+    """The server died: what its kernel acknowledged is known, what its program read is not."""
+    events = iperf3_run(Direction.OUT, reason=Reason.PEER_LOST)
+    out = replay(events).summary().measured.out
+    assert out is not None
+    assert (out.bytes, out.span_ns, out.counted_by) == (INTERVALS * BYTES, SPAN, "sender")
+    duplex = replay(iperf3_run(Direction.DUPLEX, reason=Reason.PEER_LOST)).summary().measured
+    assert duplex.out is not None
+    assert duplex.in_ is not None
+    assert duplex.total is not None
+    counters = (duplex.out.counted_by, duplex.in_.counted_by, duplex.total.counted_by)
+    assert counters == ("sender", "receiver", "sender")
+
+
+@pytest.mark.parametrize("direction", [Direction.IN, Direction.DUPLEX])
+def test_what_an_iperf3_sends_is_counted_here_and_it_adds_its_retransmits(direction: Direction) -> None:
+    """It knows what its kernel sent again; the bytes that matter are those that were read at the near end."""
+    parts = [total(flow, 1, 99_000_000, retransmits=7) for flow in direction.flows if flow is Direction.IN]
+    parts += [total(Direction.OUT, 1, 9_000_000)] * (direction is Direction.DUPLEX)
+    summary = replay(iperf3_run(direction, totals=reported(*parts))).summary()
+    in_ = summary.measured.in_
+    assert in_ is not None
+    assert (in_.bytes, in_.counted_by) == (INTERVALS * BYTES, "receiver")
+    own = INTERVALS if direction is Direction.DUPLEX else 0
+    assert summary.tcp.retransmits == own + 7
+    measured = summary.measured
+    assert measured.total is not None
+    assert measured.total.bytes == in_.bytes + (9_000_000 if direction is Direction.DUPLEX else 0)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_intervals_do_not_wait_for_an_end_that_has_no_samples(direction: Direction) -> None:
+    """A reader follows the run: an hour of what an iperf3 sends does not wait in memory until it ends."""
+    meter = Meter()
+    seen = [len(meter.feed(event)) for event in iperf3_run(direction)]
+    assert sum(seen) == INTERVALS
+    assert meter.flush() == []
+
+
+def test_datagrams_that_an_iperf3_received_have_its_losses_and_no_place_beyond_the_near_host() -> None:
+    """What the near kernel dropped is known; the network and the far host cannot be told from each other."""
+    parts = total(Direction.OUT, 1, 11_000_000, received=11_000, lost=1_000, jitter_ns=40_000)
+    summary = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary()
+    out = summary.measured.out
+    assert out is not None
+    assert out.datagrams is not None
+    found = out.datagrams
+    assert (found.sent, found.received, found.lost, found.in_time) == (12_000, 11_000, 1_000, 11_000)
+    assert found.lost_at == LossByHost(near=INTERVALS, far=None, network=None)
+    assert (found.jitter_mean_ns, found.jitter_max_ns, found.bursts) == (40_000, None, None)
+    assert out.packets_s == 11_000 * SECOND_NS / SPAN
+    assert out.estimate is None  # the sender's intervals know nothing of the losses
+
+
+def test_losses_of_datagrams_are_all_the_near_hosts_where_its_kernel_dropped_as_many() -> None:
+    """Then nothing is left for the network and the far host."""
+    parts = total(Direction.OUT, 1, 11_988_000, received=11_988, lost=INTERVALS)
+    found = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary().measured.out
+    assert found is not None
+    assert found.datagrams is not None
+    assert found.datagrams.lost_at == LossByHost(near=INTERVALS, far=0, network=0)
+
+
+def test_an_iperf3_that_has_seen_no_datagram_has_lost_all_that_were_sent() -> None:
+    """It cannot count what it has never seen: its results say no loss of none."""
+    parts = total(Direction.OUT, 1, 0, received=0, lost=0)
+    found = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary().measured.out
+    assert found is not None
+    assert found.datagrams is not None
+    assert (found.bytes, found.datagrams.lost, found.datagrams.lost_percent) == (0, INTERVALS * DATAGRAMS, 100.0)
+
+
+def test_datagrams_that_an_iperf3_sends_are_counted_here_with_its_rate() -> None:
+    """Losses are by the numbers that arrive; how much was sent is the sender's to say."""
+    parts = total(Direction.IN, 1, 12_000_000, sent=12_000)
+    found = replay(iperf3_run(Direction.IN, workload=Workload.UDP, totals=reported(parts))).summary().measured.in_
+    assert found is not None
+    assert found.datagrams is not None
+    assert (found.datagrams.lost, found.datagrams.received) == (10 * INTERVALS, 990 * INTERVALS)
+    assert found.datagrams.sent_bit_s == 12_000_000 * 8 * SECOND_NS / SPAN
+    assert found.datagrams.lost_at == LossByHost(near=10 * INTERVALS, far=0, network=0)
+
+
+def test_totals_without_time_or_sessions_change_nothing() -> None:
+    """A damaged log may have any: no division by zero, and the figures stay the sender's."""
+    for totals in (reported(), replace(reported(total(Direction.OUT, 1, 5)), span_ns=0)):
+        out = replay(iperf3_run(Direction.OUT, totals=totals)).summary().measured.out
+        assert out is not None
+        assert (out.bytes, out.counted_by) == (INTERVALS * BYTES, "sender")

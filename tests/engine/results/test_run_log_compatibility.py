@@ -59,6 +59,8 @@ def test_the_summary_of_a_saved_run_equals_the_printed_summary(log: RunLog, docu
     for part in (made, *made["stretches"]):
         for measured in filter(None, part["measured"].values()):
             assert [measured.pop(key) for key in ("packets_s", "ip_mbit_s", "wire_mbit_s", "udp")] == [None] * 4
+            assert measured.pop("counted_by") == "receiver"
+    assert made.pop("dialect") == "linkgauge"
     assert made["tcp"].pop("mode_choice") == "automatic"
     transfer = ("transfer_time_ratio", "efficiency_percent", "buffer_delay_percent", "buffer_delay_ms")
     assert [made["tcp"].pop(key) for key in transfer] == [None, 99.99, 105_300.0, 1.053]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, Sampled, Started
+from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, Sampled, Started, Totals
 from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.samples import (
@@ -32,6 +32,7 @@ from linkgauge.engine.results.sample_merging import SampleMerger, merge_samples
 
 from .datagram_runs import draw_datagram_run
 from .drawn_runs import draw_run
+from .iperf3_runs import iperf3_run, reported, total
 from .log_entries import ENDED
 from .simple_run import OUT, TICK, sampled, started
 
@@ -182,6 +183,7 @@ def test_no_field_of_a_sample_is_lost() -> None:
         datagrams=(_fill(DatagramSample, direction=Direction.OUT),),
         delay_variation=(counts,),
         is_drain=True,
+        is_from_sender=True,
     )
     merged = merge_samples([sample, sample], 9)
     texts = [re.sub(r"\d+", "0", repr(value)) for value in (sample, merged)]
@@ -200,3 +202,21 @@ def test_merged_samples_have_the_same_datagrams_and_the_drain_stays_apart(direct
     assert len(merged) < len(events) / 2
     for flow in (*direction.flows, Direction.DUPLEX):
         assert after.measured[flow] == before.measured[flow]
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+def test_a_merged_run_against_an_iperf3_has_its_totals_and_still_says_who_counted(workload: Workload) -> None:
+    """Thinning must not turn the sender's counts into the receiver's, nor lose the result."""
+    parts = total(Direction.OUT, 1, 11_000_000, received=11_000, lost=1_000)
+    for totals in (None, reported(parts)):
+        events = iperf3_run(Direction.DUPLEX, workload=workload, totals=totals)
+        merged = merge_all(events, 7)
+        assert len(merged) < len(events)
+        assert sum(event in merged for event in events if isinstance(event, Totals)) == (totals is not None)
+        assert all(event.sample.is_from_sender is (event.sample.end is End.FAR) for event in _samples(merged))
+        before, after = replay(events).summary().measured, replay(merged).summary().measured
+        assert (after.out, after.in_, after.total) == (before.out, before.in_, before.total)
+
+
+def _samples(events: list[Event]) -> list[Sampled]:
+    return [event for event in events if isinstance(event, Sampled)]

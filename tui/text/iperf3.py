@@ -1,0 +1,61 @@
+"""What a person reads about an end that is an iperf3: what is not seen of it, and whose figures a run has. Pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...engine.model.host_info import HostInfo
+from ...engine.model.plan import Direction, End
+from ...engine.results.summary import Summary
+from . import numbers
+
+NOT_SEEN: Final = "not seen through iperf3"
+_WHOLE: Final = "its CPU cores, interface, buffers and windows"
+
+
+def host_text(host: HostInfo) -> str:
+    """Return system and cores of a host: `Linux 6.12, 8 cores`; for an iperf3, that they are not seen."""
+    if host.is_iperf3:
+        return "iperf3, which tells nothing of its host"
+    return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"
+
+
+def unseen_text(end: End | None) -> str:
+    """Return what a run against an iperf3 does not see of that end; empty where both ends are linkgauge's."""
+    return "" if end is None else f"the {end.label} host is {NOT_SEEN}: {_WHOLE} are unknown"
+
+
+def source_texts(summary: Summary) -> list[str]:
+    """Return whose figures a summary has, a sentence for each direction; none where both ends are linkgauge's."""
+    if summary.unseen_end is None:
+        return []
+    return [
+        f"{numbers.arrow(direction)} {_source(counter, is_unseen, is_datagram=summary.plan.workload.is_datagram)}"
+        for direction, counter, is_unseen in _counters(summary)
+    ]
+
+
+def live_source_text(unseen: End | None, direction: Direction, *, is_datagram: bool) -> str:
+    """Return what a gauge of a running test shows in place of what was received; empty where it shows that."""
+    if unseen is None or not _unseen_receives(unseen, direction):
+        return ""
+    return "sent" if is_datagram else "acknowledged"
+
+
+def _unseen_receives(unseen: End, direction: Direction) -> bool:
+    return (direction is not Direction.IN) if unseen is End.FAR else (direction is not Direction.OUT)
+
+
+def _counters(summary: Summary) -> Sequence[tuple[Direction, str, bool]]:
+    unseen = summary.unseen_end or End.FAR
+    return [
+        (direction, measured.counted_by, _unseen_receives(unseen, direction))
+        for direction, measured in summary.measurements
+        if direction is not Direction.DUPLEX
+    ]
+
+
+def _source(counter: str, is_unseen: bool, *, is_datagram: bool) -> str:
+    if counter == "sender":
+        what = "that were sent" if is_datagram else "that were acknowledged"
+        return f"iperf3 reported no results: these are the bytes {what}, by the sender's count"
+    return "received, by the count and the clock of iperf3" if is_unseen else "received, by linkgauge's own count"
