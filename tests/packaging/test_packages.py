@@ -57,8 +57,9 @@ def test_the_metadata_is_valid_and_complete(wheel: Path) -> None:
     assert metadata.summary == project["description"]
     assert message["Description-Content-Type"] == "text/markdown"
     assert metadata.description == (ROOT / "README.md").read_text(encoding="utf-8")
+    extras = [each for dependencies in project["optional-dependencies"].values() for each in dependencies]
     assert {each.name for each in metadata.requires_dist or ()} == {
-        dependency.split(">")[0] for dependency in project["dependencies"]
+        dependency.split(">")[0] for dependency in (*project["dependencies"], *extras)
     }
 
 
