@@ -1,5 +1,6 @@
 """TCP_INFO: what the kernel knows of a TCP connection. Linux only; unknown elsewhere."""
 
+import fcntl
 import socket
 import struct
 import sys
@@ -18,6 +19,8 @@ _PARTS: Final = (
 _LAYOUTS: Final = tuple(struct.Struct("=" + codes) for codes in accumulate(_PARTS))
 _OLDEST: Final = _LAYOUTS[0]
 _BUFFER_BYTES: Final = 256
+_SIOCOUTQ: Final = 0x5411  # linux/sockios.h
+_INT_BYTES: Final = 4
 _OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
 _OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
 _OPTION_TIMESTAMPS, _OPTION_SACK, _OPTION_WINDOW_SCALING = 1, 2, 4
@@ -92,6 +95,30 @@ def parse_tcp_info(data: bytes) -> TcpInfo | None:
         receive_idle_ms=min(fields[_LAST_DATA_RECEIVED], fields[_LAST_ACK_RECEIVED]),
         counters=tuple(counters),
     )
+
+
+def read_bytes_taken(sock: socket.socket) -> int | None:
+    """Return how many bytes a connection's kernel has taken: `bytes_acked` once all of them are acknowledged.
+
+    None where the kernel does not tell.
+    """
+    while True:
+        waiting = _count_waiting(sock)
+        info = read_tcp_info(sock)
+        if info is None or info.bytes_acked is None:
+            return None
+        if waiting == _count_waiting(sock):  # otherwise an acknowledgement came in between
+            return info.bytes_acked + waiting
+
+
+def _count_waiting(sock: socket.socket) -> int:
+    """Return the bytes that are unsent, or sent and not acknowledged."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        return int.from_bytes(fcntl.ioctl(sock, _SIOCOUTQ, bytes(_INT_BYTES)), sys.byteorder)
+    except OSError:
+        return 0
 
 
 def read_tcp_info(sock: socket.socket) -> TcpInfo | None:

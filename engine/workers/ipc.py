@@ -3,7 +3,8 @@
 Commands and events are two tagged unions of frozen dataclasses. Both ends of the channel are of one version of the
 program, so these types may change freely. `Configure` is the first command. `OpenSession` and `AdoptSession` may
 follow at any time; their payload waits for `StartPayload`. `WorkerReady` is the first event. Each opened or adopted
-session is answered by `ConnectionOpened` or `ConnectionFailed`, unless newer settings have replaced it.
+session is answered by `ConnectionOpened` or `ConnectionFailed`, unless newer settings have replaced it, and
+`StopPayload` by `PayloadStopped`.
 
 A line may carry a descriptor (SCM_RIGHTS, unix(7)): that is how an accepted connection gets to a worker. When one
 process ends, the other reads the end of the channel; a worker then ends as well, whatever the reason.
@@ -18,7 +19,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, End, Mode, Settings, SocketOptions
+from ..model.plan import (
+    DEFAULT_LOSS_GOAL_PPM,
+    DEFAULT_SETTINGS,
+    Dialect,
+    Direction,
+    End,
+    Mode,
+    Settings,
+    SocketOptions,
+)
 from ..model.serialization import decode_tagged, encode_tagged
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -32,7 +42,8 @@ class Configure:
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
     same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are those that the run begins
     with. `rate_bit_s` is the limit of a direction, which their sessions share, over TCP; `bytes_limit` is all that
-    they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams.
+    they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams. `dialect` is what the other
+    end speaks; SessionConfig has the meaning of the last two.
     """
 
     end: End
@@ -51,6 +62,9 @@ class Configure:
     rate_bit_s: int | None = None
     bytes_limit: int | None = None
     loss_goal_ppm: int = DEFAULT_LOSS_GOAL_PPM
+    dialect: Dialect = Dialect.LINKGAUGE
+    has_64bit_counters: bool = False
+    allows_fragments: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +89,11 @@ class StartPayload:
 
 @dataclass(frozen=True, slots=True)
 class StopPayload:
-    """Send no further datagrams; what is on its way is still received."""
+    """Send no further payload; what is on its way is still received.
+
+    Datagrams, and streams of iperf3: their end comes before that of their connections. A connection that ends
+    after this command is not lost.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +115,11 @@ COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPaylo
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
     """The worker process has its configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadStopped:
+    """The worker has stopped its senders, and stored the counters of all its sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +150,8 @@ class ConnectionLost:
 
 
 SessionEvent = ConnectionOpened | ConnectionFailed | ConnectionLost
-WorkerEvent = WorkerReady | SessionEvent
-EVENTS: Final = (WorkerReady, ConnectionOpened, ConnectionFailed, ConnectionLost)
+WorkerEvent = WorkerReady | PayloadStopped | SessionEvent
+EVENTS: Final = (WorkerReady, PayloadStopped, ConnectionOpened, ConnectionFailed, ConnectionLost)
 
 
 _READ_BYTES: Final = 65_536

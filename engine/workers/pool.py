@@ -1,6 +1,7 @@
 """The worker processes of one end of a run, and the counters shared with them."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -13,7 +14,7 @@ from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
-from ..model.plan import DEFAULT_SETTINGS, MAX_WORKERS, PROBE_SESSION, Direction, End, Mode, Plan
+from ..model.plan import DEFAULT_SETTINGS, MAX_WORKERS, PROBE_SESSION, Dialect, Direction, End, Mode, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.latency_probe import PROBE_BYTES, PROBE_PACE_NS
@@ -24,6 +25,7 @@ from .ipc import (
     ApplyChange,
     Configure,
     OpenSession,
+    PayloadStopped,
     SessionEvent,
     StartPayload,
     StopPayload,
@@ -34,6 +36,7 @@ from .ipc import (
 
 START_DEADLINE_S: Final = 10.0
 END_DEADLINE_S: Final = 2.0
+_STOP_DEADLINE_S: Final = 2.0
 _PROBE_WORKER: Final = MAX_WORKERS  # apart: in a stream's worker it would measure that worker's event loop
 _MAX_BULK_WORKERS: Final = 4
 _LIMITED_INTERVAL_NS: Final = 20_000_000  # a run of a number of bytes has to notice its end
@@ -48,6 +51,7 @@ class _Member:
     def __init__(self, process: WorkerProcess) -> None:
         self.process = process
         self.ready = asyncio.Event()  # set when it has answered, and when it never will
+        self.stopped = asyncio.Event()  # the same, of its payload
         self.why_ended: str | None = None
 
 
@@ -62,6 +66,10 @@ class WorkerPool:
         on_lost: Callable[[str], None],
         max_workers: int = MAX_WORKERS,
         mode: Mode | None = None,
+        *,
+        dialect: Dialect = Dialect.LINKGAUGE,
+        has_64bit_counters: bool = False,
+        allows_fragments: bool = False,
     ) -> None:
         """Make a pool without workers.
 
@@ -72,8 +80,14 @@ class WorkerPool:
             on_lost: Called with the reason when a worker ends unexpectedly.
             max_workers: The most workers that it starts.
             mode: How this end moves payload where the plan names no mode; None copies.
+            dialect: What the other end speaks.
+            has_64bit_counters: Whether datagrams of iperf3 have numbers of 64 bits.
+            allows_fragments: Whether datagrams of iperf3 may be longer than the path's MTU.
         """
         self._end = end
+        self._dialect = dialect
+        self._has_64bit_counters = has_64bit_counters
+        self._allows_fragments = allows_fragments
         self._plan = plan
         self._on_event = on_event
         self._on_lost = on_lost
@@ -143,9 +157,18 @@ class WorkerPool:
                 member.channel.send(StartPayload())
 
     def stop_payload(self) -> None:
-        """Let the senders of datagrams stop, while the receivers take in what is on its way."""
+        """Let the senders of datagrams and of iperf3's streams stop; receivers take in what is on its way."""
         for member in self._members.values():
             member.channel.send(StopPayload())
+
+    async def await_stopped(self) -> None:
+        """Wait, after `stop_payload`, until all workers have stored the last counters of what they have sent.
+
+        A worker that does not answer in two seconds is not waited for.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_DEADLINE_S):
+                await asyncio.gather(*(member.stopped.wait() for member in self._members.values()))
 
     def apply_change(self, change: Change) -> None:
         """Close the connections that the new settings do not want, in every worker."""
@@ -162,6 +185,7 @@ class WorkerPool:
         for member in members:
             member.channel.close()
             member.ready.set()
+            member.stopped.set()
         try:
             await await_shielded(_end_all(member for member in members if member.why_ended is None))
         finally:
@@ -234,6 +258,9 @@ class WorkerPool:
             settings=plan.settings,
             bytes_limit=plan.bytes_limit,
             loss_goal_ppm=plan.loss_goal_ppm,
+            dialect=self._dialect,
+            has_64bit_counters=self._has_64bit_counters,
+            allows_fragments=self._allows_fragments,
         )
         if not is_probe:
             return configuration
@@ -255,6 +282,8 @@ class WorkerPool:
     def _handle(self, member: _Member, event: WorkerEvent) -> None:
         if isinstance(event, WorkerReady):
             member.ready.set()
+        elif isinstance(event, PayloadStopped):
+            member.stopped.set()
         else:
             self._on_event(event)
 
@@ -274,6 +303,7 @@ class WorkerPool:
         if member.ready.is_set():
             self._on_lost(member.why_ended)
         member.ready.set()
+        member.stopped.set()
 
 
 def _ignore(_event: object) -> None:

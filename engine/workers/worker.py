@@ -17,7 +17,7 @@ from ..host.cpu_waits import RunQueueWait
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Settings, SocketOptions
+from ..model.plan import PROBE_SESSION, SECOND_NS, Dialect, Direction, End, Mode, Settings, SocketOptions
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
@@ -44,6 +44,7 @@ from .ipc import (
     ConnectionLost,
     ConnectionOpened,
     OpenSession,
+    PayloadStopped,
     StartPayload,
     StopPayload,
     WorkerChannel,
@@ -69,6 +70,7 @@ class Worker:
         self._mode = Mode.COPY
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._is_payload_held = True
+        self._is_payload_over = False
         self._shares_core = False
         self._cores: set[int] = set()
         self._initial_sessions = 0
@@ -118,15 +120,21 @@ class Worker:
             case StartPayload():
                 self._start_payload()
             case StopPayload():
-                for session in self._sessions.values():
-                    session.stop_sending()
+                self._stop_payload()
             case ApplyChange():
                 self._apply_change(command)
             case OpenSession() | AdoptSession():
                 self._begin_opening(command, fd)
 
     def _configure(self, command: Configure) -> None:
-        self._config = SessionConfig(command.end, command.workload, command.socket)
+        self._config = SessionConfig(
+            command.end,
+            command.workload,
+            command.socket,
+            command.dialect,
+            command.has_64bit_counters,
+            command.allows_fragments,
+        )
         self._cores = set(command.cores)
         self._shares_core = command.shares_core
         self._rate_bit_s, self._settings = command.rate_bit_s, command.settings
@@ -153,6 +161,13 @@ class Worker:
         self._initial_sessions = len(self._sessions)
         for session in list(self._sessions.values()):  # one that cannot start leaves them
             self._start(session, is_alone=len(self._sessions) == 1)
+
+    def _stop_payload(self) -> None:
+        self._is_payload_over = True
+        for session in list(self._sessions.values()):  # one that cannot be read any more leaves them
+            session.stop_sending()
+            session.refresh()
+        self._channel.send(PayloadStopped())
 
     def _apply_change(self, change: ApplyChange) -> None:
         self._change = change
@@ -220,7 +235,9 @@ class Worker:
         endpoint: CrrEndpoint = None
         try:
             async with asyncio.timeout(OPEN_DEADLINE_S):
-                if self._config.workload.is_datagram:
+                if self._config.dialect is Dialect.IPERF3:
+                    await self._open_iperf3(command, sock)
+                elif self._config.workload.is_datagram:
                     await self._open_datagrams(command, sock)
                 else:
                     endpoint = await self._open_connection(command, sock)
@@ -254,6 +271,12 @@ class Worker:
         else:
             datagram_handshake.accept_datagrams(sock, command.spec)
 
+    async def _open_iperf3(self, command: OpenSession | AdoptSession, sock: socket.socket) -> None:
+        from ..workloads.iperf3.session_opening import open_session  # as above
+
+        target = command.target if isinstance(command, OpenSession) else None
+        await open_session(sock, command.spec, target, self._config)
+
     def _read_info(self, sock: socket.socket, spec: SessionSpec) -> SocketInfo:
         mode = self._mode
         if self._config.workload.is_datagram:
@@ -283,7 +306,8 @@ class Worker:
         def on_lost(why: str) -> None:
             _log.debug("session %s %s lost: %s", direction, number, why)
             self._sessions.pop(key, None)
-            self._channel.send(ConnectionLost(direction, number, spec.generation, why))
+            if not self._is_payload_over:
+                self._channel.send(ConnectionLost(direction, number, spec.generation, why))
 
         if self._resources is None:
             raise WorkerError("a session came before the configuration of its worker")
@@ -299,6 +323,7 @@ class Worker:
             self._settings,
             self._loss_goal_ppm / 1_000_000,
             lambda sock, data: _answer_control(sock, data, spec),
+            self._config.has_64bit_counters,
         )
         session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)
         self._limit_rate(session)

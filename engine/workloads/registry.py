@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..model.plan import Dialect
 from ..model.workload import Workload
 from .request_response import FetchRequester, FetchResponder, RrRequester, RrResponder
 from .session import Session, SessionContext, WorkerResources
@@ -27,19 +28,25 @@ class SessionTypes:
     receiver: SessionFactory
 
 
-_registry: dict[Workload, SessionTypes] = {}
+_registry: dict[tuple[Workload, Dialect], SessionTypes] = {}
 
 
-def register_sessions(workload: Workload, *, sender: SessionFactory, receiver: SessionFactory) -> None:
-    """Register the sessions of a workload; raise ValueError where it has some already."""
-    if workload in _registry:
+def register_sessions(
+    workload: Workload,
+    *,
+    sender: SessionFactory,
+    receiver: SessionFactory,
+    dialect: Dialect = Dialect.LINKGAUGE,
+) -> None:
+    """Register the sessions of a workload in a dialect; raise ValueError where it has some already."""
+    if (workload, dialect) in _registry:
         raise ValueError(f"{workload} has its sessions already")
-    _registry[workload] = SessionTypes(sender, receiver)
+    _registry[workload, dialect] = SessionTypes(sender, receiver)
 
 
-def sessions_of(workload: Workload) -> SessionTypes:
-    """Return the session factories of a workload; raise KeyError where none are registered."""
-    return _registry[workload]
+def sessions_of(workload: Workload, dialect: Dialect = Dialect.LINKGAUGE) -> SessionTypes:
+    """Return the session factories of a workload in a dialect; raise KeyError where none are registered."""
+    return _registry[workload, dialect]
 
 
 def _create_datagram_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
@@ -55,6 +62,7 @@ def _create_datagram_receiver(sock: socket.socket, context: SessionContext, reso
 
 
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
+register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver, dialect=Dialect.IPERF3)
 # Imported for the runs that need them: they are a tenth of what a worker would load.
 register_sessions(Workload.UDP, sender=_create_datagram_sender, receiver=_create_datagram_receiver)
 register_sessions(Workload.RR, sender=RrResponder, receiver=RrRequester)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
 from ..host.files import create_memory_file
-from ..host.tcp_info import TcpInfo, read_tcp_info
+from ..host.tcp_info import TcpInfo, read_bytes_taken, read_tcp_info
 from ..metering.shared_counters import (
     FIRST_TCP_WORD,
     UNKNOWN,
@@ -134,8 +134,9 @@ class SessionContext:
 
     `budget` limits what the session starts: the bytes of a stream's sender, the responses of a requester.
 
-    The others are for UDP: the session's secret, the settings, the loss goal of a search, and
-    `answer_control(sock, data)`, which answers a repeated datagram of the handshake.
+    The others are for UDP: the session's secret, the settings, the loss goal of a search,
+    `answer_control(sock, data)`, which answers a repeated datagram of the handshake, and whether datagrams of
+    iperf3 have numbers of 64 bits.
     """
 
     counters: SharedCounters
@@ -147,6 +148,7 @@ class SessionContext:
     settings: Settings = DEFAULT_SETTINGS
     loss_goal: float = 0.0
     answer_control: Callable[[socket.socket, bytes], object] = ignore_control
+    has_64bit_counters: bool = False
 
 
 _Role = Literal["sender", "receiver"]
@@ -201,8 +203,8 @@ class Session(ABC):
     def apply_settings(self, settings: Settings) -> None:  # noqa: B027 - most sessions have nothing to change
         """Take over what new settings change in an open session; nothing in one of TCP."""
 
-    def stop_sending(self) -> None:  # noqa: B027 - TCP's payload ends with its connection
-        """Send no further payload, and stay open for what is on its way; datagrams only."""
+    def stop_sending(self) -> None:  # noqa: B027 - transactions end with their connection
+        """Send no further payload, and stay open for what is on its way."""
 
     def share_worker(self) -> None:
         """Move from a thread to the event loop: the worker has another session now."""
@@ -280,8 +282,7 @@ class SendingSession(Session):
 
     def __init__(self, sock: socket.socket, context: SessionContext) -> None:
         super().__init__(sock, context)
-        info = read_tcp_info(sock)
-        self._acked_at_start = 0 if info is None else info.bytes_acked or 0
+        self._acked_at_start = read_bytes_taken(sock) or 0  # the handshake's may not be acknowledged yet
         self._handed_over = 0
 
     def limit_rate(self, bit_s: int) -> None:

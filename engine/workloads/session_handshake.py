@@ -10,7 +10,7 @@ import socket
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from ..model.plan import Direction, End, SocketOptions, sender_of
+from ..model.plan import Dialect, Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
 from ..protocol.auth import Tickets
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
@@ -34,11 +34,18 @@ NOT_ACCEPTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """The part of a plan that is common to all sessions of a worker."""
+    """The part of a plan that is common to all sessions of a worker.
+
+    The last two are for datagrams of iperf3: numbers of 64 bits in their header, and IP fragments of those that do
+    not fit the path's MTU.
+    """
 
     end: End
     workload: Workload
     options: SocketOptions
+    dialect: Dialect = Dialect.LINKGAUGE
+    has_64bit_counters: bool = False
+    allows_fragments: bool = False
 
     def is_sender(self, direction: Direction) -> bool:
         """Return whether this end sends the payload of a single direction."""
@@ -108,15 +115,7 @@ async def send_accepted(sock: socket.socket) -> None:
 async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget, options: SocketOptions) -> None:
     """Near end: connect, name run and session, and wait until the far end confirms."""
     loop = asyncio.get_running_loop()
-    try:
-        sockets.bind_source(sock, options, target.local_port)
-        await sockets.connect(sock, target.address)
-    except OSError as error:
-        if target.local_port is not None and error.errno in {errno.EADDRINUSE, errno.EADDRNOTAVAIL}:
-            raise OSError(f"local port {target.local_port} is in use; give another --cport") from error
-        if error.errno == errno.EADDRNOTAVAIL:  # any source is bound already, so a port is missing
-            raise OSError(OUT_OF_PORTS) from error
-        raise
+    await connect_to_target(sock, target, options)
     hello = DataHello(
         run_tag=bytes.fromhex(target.run_tag_hex),
         token=spec.make_tickets().token(0),
@@ -132,6 +131,19 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
         raise OSError(NOT_ACCEPTED) from error
     if answer != DATA_ACCEPTED:
         raise OSError(NOT_ACCEPTED)
+
+
+async def connect_to_target(sock: socket.socket, target: ConnectTarget, options: SocketOptions) -> None:
+    """Near end: bind a socket to its source, and connect it; raise OSError with a remedy where that fails."""
+    try:
+        sockets.bind_source(sock, options, target.local_port)
+        await sockets.connect(sock, target.address)
+    except OSError as error:
+        if target.local_port is not None and error.errno in {errno.EADDRINUSE, errno.EADDRNOTAVAIL}:
+            raise OSError(f"local port {target.local_port} is in use; give another --cport") from error
+        if error.errno == errno.EADDRNOTAVAIL:  # any source is bound already, so a port is missing
+            raise OSError(OUT_OF_PORTS) from error
+        raise
 
 
 async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> CrrEndpoint:
@@ -170,7 +182,7 @@ def create_session(
     if crr_endpoint is None:
         if resources.pace_ns and not is_sender:
             return ProbeRequester(sock, context, resources)
-        types = sessions_of(config.workload)
+        types = sessions_of(config.workload, config.dialect)
         return (types.sender if is_sender else types.receiver)(sock, context, resources)
     tickets = spec.make_tickets()
     if isinstance(crr_endpoint, socket.socket):

@@ -36,6 +36,7 @@ class StreamSender(SendingSession):
         payload = resources.payload
         self._payload = payload
         self._is_waiting = False  # for other sessions to give bytes of the budget back
+        self._is_stopping = False
         self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
         if payload.fd >= 0:
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
@@ -53,8 +54,17 @@ class StreamSender(SendingSession):
         else:
             self._resume()
 
+    def stop_sending(self) -> None:
+        """Send no further block. A thread ends after its block, or with the connection."""
+        self._is_stopping = True
+        self._is_alone = False
+        if self._socket_thread is None:
+            self._loop.remove_writer(self._sock)
+
     def _resume(self) -> None:
         self._is_waiting = False
+        if self._is_stopping:
+            return
         self._loop.add_writer(self._sock, self._send_once if self._budget is None else self._send_budget_once)
 
     def _send_in_thread(self) -> bool:

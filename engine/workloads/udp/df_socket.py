@@ -48,6 +48,7 @@ class DfSocket:
         self.header_bytes = socket_options.header_bytes(sock)
         try:
             socket_options.forbid_fragments(sock, ignores_path=True)
+            socket_options.report_errors(sock)
             self._epoll.register(sock.fileno(), select.EPOLLIN)
         except BaseException:
             self._epoll.close()

@@ -52,20 +52,23 @@ ANCILLARY_BYTES: Final = 256
 QUALITY_DATAGRAMS_S: Final = 50_000  # in each direction
 
 
-def set_up(sock: socket.socket, options: SocketOptions) -> None:
+def set_up(sock: socket.socket, options: SocketOptions, *, allows_fragments: bool = False) -> None:
     """Set a session's socket up before its handshake; raise OSError where the kernel declines.
 
-    Its packets are never fragmented, and the kernel reports the drops of its own queues (ENOBUFS).
+    Its packets are never fragmented unless `allows_fragments`, and the kernel reports the drops of its own queues
+    (ENOBUFS).
     """
     sock.setblocking(False)
     if IS_LINUX:
-        forbid_fragments(sock)
+        if not allows_fragments:
+            forbid_fragments(sock)
+        report_errors(sock)
     if options.dscp is not None:
         set_dscp(sock, options.dscp)
 
 
 def forbid_fragments(sock: socket.socket, *, ignores_path: bool = False) -> None:
-    """Set the bit that forbids fragments, and have errors of size wait in the socket's error queue (IP_RECVERR).
+    """Set the bit that forbids fragments of what a socket sends.
 
     The kernel refuses what is larger than the path's MTU; with `ignores_path` only what the interface does not
     carry (IP_PMTUDISC_PROBE). Raises OSError where the kernel declines.
@@ -73,11 +76,17 @@ def forbid_fragments(sock: socket.socket, *, ignores_path: bool = False) -> None
     discovery = _PMTUDISC_PROBE if ignores_path else _PMTUDISC_DO
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MTU_DISCOVER, discovery)
-        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
         if ignores_path:
             sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_DONTFRAG, 1)
     else:
         sock.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, discovery)
+
+
+def report_errors(sock: socket.socket) -> None:
+    """Have the errors of what a socket sends wait in its error queue (IP_RECVERR)."""
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
+    else:
         sock.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.host.event_loop import read_exactly
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
+from linkgauge.engine.model.plan import Dialect, Direction, End, Mode, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
 from linkgauge.engine.workers.ipc import (
@@ -21,7 +21,9 @@ from linkgauge.engine.workers.ipc import (
     ConnectionFailed,
     ConnectionLost,
     ConnectionOpened,
+    PayloadStopped,
     StartPayload,
+    StopPayload,
     WorkerChannel,
     WorkerEvent,
     WorkerReady,
@@ -157,3 +159,58 @@ async def test_a_session_that_is_opened_again_and_again_is_opening_once(
             if direction is Direction.OUT:
                 socket.create_connection(("127.0.0.1", int.from_bytes(await read_exactly(newest, 2)))).close()
     assert len(host.events) == 2
+
+
+@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+@pytest.mark.parametrize("sessions", [1, 2])
+async def test_a_stream_of_iperf3_that_ends_after_the_payload_is_not_lost(
+    host: WorkerHost, direction: Direction, sessions: int
+) -> None:
+    """The far end's sockets are closed before its results come: alone in a thread, or several on the loop."""
+    host.send(replace(CONFIGURE, dialect=Dialect.IPERF3))
+    await host.until(lambda: len(host.events) == 2)
+    with contextlib.ExitStack() as stack:
+        ends: list[socket.socket] = []
+        for number in range(1, sessions + 1):
+            ours, theirs = pair()
+            stack.enter_context(theirs)
+            ends.append(theirs)
+            host.send(AdoptSession(SessionSpec(direction, number, 0, None, "00" * 37)), ours.detach())
+        await host.until(lambda: len(host.events) == 2 + sessions)
+        host.send(StartPayload())
+        for number, theirs in enumerate(ends, 1):
+            if direction is Direction.OUT:
+                theirs.send(bytes(1_000))
+            await host.until(lambda number=number: (slot := host.counters.read(direction, number)) and slot.bytes)
+        host.send(StopPayload())
+        await host.until(lambda: host.events[-1] == PayloadStopped())
+        for theirs in ends:
+            theirs.close()
+        if direction is Direction.OUT:
+            slots = range(1, sessions + 1)
+            await host.until(
+                lambda: not any((slot := host.counters.read(direction, n)) and slot.is_open for n in slots)
+            )
+        host.send(StopPayload())
+        await host.until(lambda: host.events.count(PayloadStopped()) == 2)
+    assert not any(isinstance(event, ConnectionLost) for event in host.events)
+
+
+async def test_a_sender_of_iperf3_sends_nothing_after_the_payload(host: WorkerHost) -> None:
+    """But the block that it has begun, so that a client can read to the end."""
+    host.send(replace(CONFIGURE, dialect=Dialect.IPERF3))
+    await host.until(lambda: len(host.events) == 2)
+    theirs, ours = pair(65_536)
+    with theirs:
+        host.send(AdoptSession(SessionSpec(Direction.IN, 1, 0, 65_536, "")), ours.detach())
+        await host.until(lambda: len(host.events) == 3)
+        host.send(StartPayload())
+        await host.until(lambda: (slot := host.counters.read(Direction.IN, 1)) and slot.bytes)
+        host.send(StopPayload())
+        await host.until(lambda: host.events[-1] == PayloadStopped())
+        theirs.settimeout(0.3)
+        received = 0
+        with contextlib.suppress(TimeoutError):
+            while data := await asyncio.to_thread(theirs.recv, 1 << 20):
+                received += len(data)
+                assert received < 16 << 20  # two windows and a block
