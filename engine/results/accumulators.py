@@ -291,11 +291,13 @@ class SenderSum:
         """The retransmitted segments; None if no kernel reported them."""
         return self.counters.get("retransmits")
 
-    @property
-    def retransmitted_share(self) -> float | None:
-        """The share of the payload sent again; estimated from segments if the kernel does not report bytes."""
+    def retransmitted_share(self, mss_bytes: int | None = None) -> float | None:
+        """Return the share of the payload sent again; estimated from segments if the kernel does not report bytes.
+
+        `mss_bytes` is the size of a segment, where the sender does not report its own.
+        """
         again = self.counters.get("bytes_retrans")
-        mss_bytes = self.median("mss_bytes")
+        mss_bytes = self.median("mss_bytes") or mss_bytes
         if again is None and self.retransmits is not None and (mss_bytes is not None or not self.retransmits):
             again = self.retransmits * (mss_bytes or 0)
         whole = self.counters.get("bytes", 0) + (again or 0)

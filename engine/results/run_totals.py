@@ -212,7 +212,7 @@ class OpenSockets:
         mss_bytes = sent.median("mss_bytes")
         if mss_bytes is None:
             mss_bytes = _least(facts.mss_bytes for facts in senders)
-        again = sent.retransmitted_share
+        again = sent.retransmitted_share()
         return TcpSummary(
             retransmits=sent.retransmits,
             rtt_us=sent.median("rtt_us"),

@@ -7,7 +7,7 @@ from typing import Final
 from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
-from .evidence import MIN_SHARE, Evidence, FlowView, end_name, flow_views
+from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .rules.datagram_loss import find_datagram_losses, find_sending_limits
 from .rules.link import find_link_limits, find_nic_limits
@@ -123,7 +123,8 @@ def _apply_rules(view: FlowView) -> Iterator[Finding]:
     if evidence.workload.is_transactional:
         yield from _pauses(view)
     link = evidence.link
-    is_host_only = view.sender.nic is not None and view.sender.nic.sort == "loopback"
+    nic = view.sender.nic if evidence.unseen_end is None else evidence.of_end(evidence.unseen_end.other).nic
+    is_host_only = nic is not None and nic.sort == "loopback"
     is_host_only = is_host_only or (link is not None and link.framing == "none" and evidence.is_same_host)
     for rule in _HOST_RULES if is_host_only else _RULES:
         yield from rule(view)
@@ -327,7 +328,9 @@ def _has_full_core(evidence: Evidence) -> bool:
 
 def _unexplained(evidence: Evidence) -> Finding:
     signs = "no sign of a window, loss or queue limit"
-    if not _has_full_core(evidence):
+    if evidence.unseen_end is not None:
+        signs = f"{describe_unseen(evidence.unseen_end)}; {signs} at the {evidence.unseen_end.other.label} end"
+    elif not _has_full_core(evidence):
         signs = f"no core {evidence.tense('is', 'was')} full; {signs}"
     other = Direction.IN if evidence.direction is Direction.OUT else Direction.OUT
     return Finding(

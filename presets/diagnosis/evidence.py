@@ -176,6 +176,7 @@ class Evidence:
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
     them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
+    `unseen_end` is the end that is an iperf3, of whose host nothing is known.
     """
 
     workload: Workload
@@ -201,6 +202,7 @@ class Evidence:
     near_cores: tuple[int, ...] | None = None
     far_cores: tuple[int, ...] | None = None
     has_ended: bool = False
+    unseen_end: End | None = None
 
     def tense(self, present: str, past: str) -> str:
         """Return the words for a run that is active, or those for one that has ended."""
@@ -369,6 +371,11 @@ def _budget_of_datagrams(flow: FlowEvidence, datagrams: DatagramEvidence) -> Gap
 def end_name(end: End) -> str:
     """Return the name of an end for a sentence: `the local end`."""
     return f"the {end.label} end"
+
+
+def describe_unseen(end: End) -> str:
+    """Return that the host of an end that is an iperf3 is not seen, for the evidence of a finding."""
+    return f"the {end.label} host is not seen through iperf3"
 
 
 def nic_name(end: EndEvidence) -> str:

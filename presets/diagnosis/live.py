@@ -18,6 +18,7 @@ from ...engine.results.accumulators import RecentSamples, SampleSum
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
 from ...engine.results.udp.datagram_sums import DatagramSum
+from ...engine.results.udp.loss_location import LossCauses
 from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose
 from .evidence import CoreLoad, DatagramEvidence, EndEvidence, Evidence, FlowEvidence, LinkEvidence
@@ -78,7 +79,7 @@ class EvidenceCollector:
         """Return the evidence of an ended run's last period that lasted long enough; None if none did."""
         started = self.meter.started
         for period in reversed(self.meter.periods):
-            if started is not None and _is_long_enough(period.sums, period.settings):
+            if started is not None and _is_long_enough(started, period.sums, period.settings):
                 return replace(self._evidence(started, period, period.sums), has_ended=True)
         return None
 
@@ -89,7 +90,7 @@ class EvidenceCollector:
             return None
         now = self.meter.periods[-1]
         sums = self._recent.sum(started.plan.workload, now.settings.direction.flows)
-        return self._evidence(started, now, sums) if _is_long_enough(sums, now.settings) else None
+        return self._evidence(started, now, sums) if _is_long_enough(started, sums, now.settings) else None
 
     def _sample(self, event: Sampled) -> None:
         if event.warmup or event is not self.meter.newest:
@@ -105,7 +106,12 @@ class EvidenceCollector:
         rate = None if rate is None or rate.bit_s <= 0 else rate
         expected_bit_s = None if rate is None else float(rate.bit_s)
         parts = tuple(
-            self._flow(sums, flow, None if expected_bit_s is None else expected_bit_s / len(flows))
+            self._flow(
+                sums,
+                flow,
+                None if expected_bit_s is None else expected_bit_s / len(flows),
+                is_unseen=sender_of(flow, sums.workload) is started.unseen_end,
+            )
             for flow in flows
         )
         bit_s = sum(part.bit_s for part in parts)
@@ -132,13 +138,20 @@ class EvidenceCollector:
             workers=plan.workers,
             near_cores=plan.near_cores,
             far_cores=plan.far_cores,
+            unseen_end=started.unseen_end,
         )
 
-    def _flow(self, sums: SampleSum, flow: Direction, expected_bit_s: float | None) -> FlowEvidence:
+    def _flow(
+        self, sums: SampleSum, flow: Direction, expected_bit_s: float | None, *, is_unseen: bool
+    ) -> FlowEvidence:
+        """Return the evidence of a direction, whose sender may be an iperf3 that shows nothing of its TCP."""
         received, sent = sums.received[flow], sums.sent[flow]
         sending_end = sender_of(flow, sums.workload)
         sender = self.meter.sockets.first(sending_end, flow)
         receiver = self.meter.sockets.first(sending_end.other, flow)
+        mss_bytes = sent.median("mss_bytes")
+        if mss_bytes is None and is_unseen and receiver is not None:
+            mss_bytes = receiver.mss_bytes  # both ends have agreed on about the same
         return FlowEvidence(
             direction=flow,
             bit_s=received.bit_s or 0.0,
@@ -147,11 +160,11 @@ class EvidenceCollector:
             rwnd_limited=sent.time_share("rwnd_limited_us"),
             sndbuf_limited=sent.time_share("sndbuf_limited_us"),
             retransmits=sent.retransmits,
-            retransmitted=sent.retransmitted_share,
+            retransmitted=sent.retransmitted_share(mss_bytes),
             rtt_us=sent.median("rtt_us"),
             min_rtt_us=sent.min_rtt_us,
             cwnd_bytes=sent.median("cwnd_bytes"),
-            mss_bytes=sent.median("mss_bytes"),
+            mss_bytes=mss_bytes,
             pacing_bit_s=sent.median("pacing_bit_s"),
             delivery_bit_s=sent.median("delivery_bit_s"),
             peer_window_bytes=sent.median("peer_window_bytes"),
@@ -162,15 +175,25 @@ class EvidenceCollector:
             window_scaling=sender.window_scaling if sender else None,
             send_window_bytes=sender.window_granted_bytes if sender else None,
             receive_window_bytes=receiver.window_granted_bytes if receiver else None,
-            datagrams=_datagram_evidence(received.datagrams, flow),
+            datagrams=_datagram_evidence(received.datagrams, flow, is_from_sender=received.is_from_sender),
             intervals=received.intervals,
             rate_spread=received.rate_spread,
         )
 
 
-def _datagram_evidence(sums: DatagramSum | None, flow: Direction) -> DatagramEvidence | None:
-    """Return the evidence of a direction's datagrams; None for TCP, and where no receiver has reported any."""
+def _datagram_evidence(
+    sums: DatagramSum | None, flow: Direction, *, is_from_sender: bool
+) -> DatagramEvidence | None:
+    """Return the evidence of a direction's datagrams; None for TCP, and where no receiver has reported any.
+
+    Of a receiver that reports at the end only, there is what was sent until then, and no loss.
+    """
     whole = None if sums is None else sums.summary
+    if sums is not None and whole is not None and is_from_sender:
+        size, asked_bit_s = whole.datagram_bytes, whole.asked_bit_s
+        return DatagramEvidence(
+            whole.sent or 0, 0, LossCauses(), datagram_bytes=size, skipped=whole.skipped, asked_bit_s=asked_bit_s
+        )
     if sums is None or whole is None or whole.lost is None:
         return None
     pattern, period_ns = sums.loss_pattern(flow)
@@ -194,9 +217,10 @@ def _measured_ns(sums: SampleSum, settings: Settings) -> int:
     return min(sums.received[flow].span_ns for flow in settings.direction.flows)
 
 
-def _is_long_enough(sums: SampleSum, settings: Settings) -> bool:
-    """Return whether both ends measured long enough for a finding."""
-    spans_ns = [_measured_ns(sums, settings), *(end.span_ns for end in sums.ends.values())]
+def _is_long_enough(started: Started, sums: SampleSum, settings: Settings) -> bool:
+    """Return whether both ends, or the one that has samples, measured long enough for a finding."""
+    seen = [usage for end, usage in sums.ends.items() if end is not started.unseen_end]
+    spans_ns = [_measured_ns(sums, settings), *(end.span_ns for end in seen)]
     return min(spans_ns) >= MIN_SPAN_NS
 
 

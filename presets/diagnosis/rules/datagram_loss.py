@@ -15,10 +15,10 @@ Findings: `send-queue-full`, `nic-drops`, `backlog-full`, `socket-buffer-full` f
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import MIB, SECOND_NS
+from ....engine.model.plan import MIB, SECOND_NS, End
 from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time, group_digits
 from .. import remedies
-from ..evidence import DatagramEvidence, EndEvidence, FlowView, end_name, nic_name
+from ..evidence import DatagramEvidence, EndEvidence, FlowView, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
 
 _MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most
@@ -50,6 +50,13 @@ def find_datagram_losses(view: FlowView) -> Iterator[Finding]:
         part = (count or 0) / datagrams.lost
         if count is not None and part >= _MIN_PART:
             yield make(view, datagrams, count, view.budget.take("network", limit=_share_of_gap(view, count)))
+    unseen = view.evidence.unseen_end
+    if unseen is not None and causes.network is None:
+        known = (causes.socket, causes.backlog, causes.receive_nic, causes.send_nic, causes.send_queue)
+        rest = datagrams.lost - sum(count or 0 for count in known)
+        if rest >= _MIN_PART * datagrams.lost:
+            share = view.budget.take("network", limit=_share_of_gap(view, rest))
+            yield _beyond_host(view, datagrams, rest, share, unseen)
 
 
 def find_sending_limits(view: FlowView) -> Iterator[Finding]:
@@ -188,6 +195,17 @@ def _send_queue(view: FlowView, datagrams: DatagramEvidence, count: int, share: 
         f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}; to see the queue, {remedies.show_queue(end)}",
     )
     return _finding(view, "send-queue-full", count, share, words, end)
+
+
+def _beyond_host(view: FlowView, datagrams: DatagramEvidence, count: int, share: float, unseen: End) -> Finding:
+    """Return the finding about losses in the network or in a host that nobody sees."""
+    are = view.evidence.tense("are", "were")
+    words = (
+        f"Datagrams {are} lost on the path or in the {unseen.label} host.",
+        f"{_describe(datagrams, count)}; {describe_unseen(unseen)}",
+        f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}; or linkgauge endpoint there, to tell the two apart",
+    )
+    return _finding(view, "loss", count, share, words, None)
 
 
 def _network(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:

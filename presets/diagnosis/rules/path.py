@@ -22,7 +22,7 @@ from typing import Final
 from ....engine.model.plan import Direction
 from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from .. import remedies
-from ..evidence import MIN_SHARE, FlowView
+from ..evidence import MIN_SHARE, FlowView, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
@@ -36,6 +36,7 @@ _SMALL_QUEUE_US: Final = 1_000
 _SMALL_QUEUE: Final = 0.05  # of the shortest round trip
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
+_UNSEEN_CONFIDENCE: Final = 0.3
 
 
 def find_path_limits(view: FlowView) -> Iterator[Finding]:
@@ -144,6 +145,9 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
     if share < MIN_SHARE:
         return
     flow = view.flow
+    if view.sender.end is view.evidence.unseen_end:
+        yield _unseen_sender(view, share)
+        return
     evidence = [f"{format_rate(flow.bit_s)} arrived"]
     if flow.busy is not None:
         evidence[0] = f"the sender had data for {100 * flow.busy:.0f} % of the time, and {evidence[0]}"
@@ -171,6 +175,20 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         f"{check}; then check port speeds and shapers on the path{_other_control(view)}"
         if is_known
         else f"to see whether it is the path, give more sessions and watch its queue: {check}",
+    )
+
+
+def _unseen_sender(view: FlowView, share: float) -> Finding:
+    """Return that nobody knows what limits a sender whose TCP nobody sees."""
+    label = view.sender.end.label
+    return Finding(
+        "unexplained",
+        share,
+        _UNSEEN_CONFIDENCE,
+        NOT_IDENTIFIED,
+        f"{format_rate(view.flow.bit_s)} arrived; {describe_unseen(view.sender.end)}, and the sender's windows, "
+        f"round trips and queues are there; {_other_direction(view)}",
+        f"run linkgauge endpoint on the {label} host, and test against that",
     )
 
 

@@ -24,7 +24,7 @@ from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
 from ...number_text import format_quantity, format_time, group_digits
 from .. import remedies
-from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, end_name
+from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, describe_unseen, end_name
 from ..finding import Finding
 
 OTHER_PROCESSES: Final = "Other processes"
@@ -32,6 +32,7 @@ OTHER_PROCESSES: Final = "Other processes"
 
 # Not 1.0: the counters of a core move in steps of 10 ms, and wake-ups take time.
 _FULL: Final = 0.9
+_ONE_THREAD: Final = 1.1  # cores: more than this is the work of several threads
 # The system calls of a session's worker do most of TCP's work, so that one worker can fill a core.
 _FULL_WORKER: Final = 0.85
 # A core that handles packets for this share of the time falls behind.
@@ -92,6 +93,7 @@ def find_core_limits(view: FlowView) -> Iterator[Finding]:
             yield from _steal(view, end, *waiting)
     for end, _, names in ends:
         yield from _quota(view, end, names)
+        yield from _unseen_process(view, end, names)
     for end, waiting, _ in ends:
         yield from _at(view, end, waiting, ("network",))
 
@@ -151,6 +153,29 @@ def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator
         f"A CPU quota {view.evidence.tense('stops', 'stopped')} linkgauge at {end_name(end.end)}.",
         f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}",
         remedies.show_quota(end),
+        end.end,
+    )
+
+
+def _unseen_process(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield an iperf3 that used a whole core for each of its threads, by its own count at the end.
+
+    It has one thread up to version 3.15, and then one for each session and direction.
+    """
+    evidence, process = view.evidence, end.process
+    if end.end is not evidence.unseen_end or process is None:
+        return
+    threads = max(1, evidence.sessions * len(evidence.flows))
+    is_full = _FULL <= process <= _ONE_THREAD or process >= _FULL * threads
+    if not is_full or view.budget.remaining(*names) < MIN_SHARE:
+        return
+    yield Finding(
+        "core-saturated",
+        view.budget.take(*names),
+        0.7,
+        f"The {end.end.label} iperf3 {evidence.tense('uses', 'used')} all of its core.",
+        f"{process:.2f} of a core by its own count; {describe_unseen(end.end)}",
+        f"linkgauge endpoint on the {end.end.label} host; or more --sessions, if its iperf3 is 3.16 or newer",
         end.end,
     )
 

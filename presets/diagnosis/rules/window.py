@@ -21,7 +21,7 @@ from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_time
 from .. import remedies
 from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound
-from ..evidence import MIN_SHARE, EndEvidence, FlowView, end_name
+from ..evidence import MIN_SHARE, EndEvidence, FlowView, describe_unseen, end_name
 from ..finding import Finding
 
 _BY_CLOCKS: Final = 0.05
@@ -75,6 +75,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
 def _closed_window(view: FlowView, share: float) -> Finding:
     """Return the finding about a receive window that stops the sender, though the kernel would let it be larger."""
     receiver, window, in_flight = view.receiver, view.flow.peer_window_bytes, view.in_flight_bytes
+    is_unseen = receiver.end is view.evidence.unseen_end
     is_unread = view.flow.is_read_late or (
         window is not None
         and (window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window))
@@ -93,6 +94,17 @@ def _closed_window(view: FlowView, share: float) -> Finding:
             f"and waited {_percent(receiver.waiting)} of the time for one"
         )
         remedy = remedies.show_states(receiver)
+    size_bytes = remedies.round_window(window or 0)
+    if is_unseen and not is_unread:  # its kernel's limit is unknown: nothing says that nobody reads
+        return Finding(
+            "receive-window",
+            share,
+            0.6,
+            f"The receive window of {end_name(receiver.end)} {view.evidence.tense('stops', 'stopped')} the sender.",
+            f"{evidence}; {describe_unseen(receiver.end)}",
+            f"a larger --window, or {remedies.raise_autotuning_limit(receiver, size_bytes, is_sender=False)}",
+            receiver.end,
+        )
     return Finding(
         "receive-window",
         share,

@@ -26,7 +26,7 @@ def test_the_share_sent_again_is_unknown_where_its_size_is(counters: dict[str, i
     sums = SenderSum()
     part = SessionSample(Direction.OUT, 1, 98_000, **counters)
     sums.add(Sample(End.NEAR, 0, SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
-    assert sums.retransmitted_share == share
+    assert sums.retransmitted_share() == share
 
 
 def _receiver_sum(intervals: list[tuple[int, int]]) -> ReceiverSum:

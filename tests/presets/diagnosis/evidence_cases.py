@@ -1,5 +1,6 @@
 """Evidence of runs over a 1 Gb link, for tests of rules."""
 
+from dataclasses import replace
 from typing import Any
 
 from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
@@ -85,3 +86,17 @@ def run(
 def first(evidence: Evidence) -> Finding:
     """Return the first finding."""
     return diagnose(evidence)[0]
+
+
+def unseen(evidence: Evidence, process: float | None = None) -> Evidence:
+    """Return the same run against an iperf3 server, of which only the CPU time of its process is known."""
+    far = EndEvidence(End.FAR, "db-02", "unknown", process=process)
+    return replace(evidence, far=far, unseen_end=End.FAR)
+
+
+def unseen_sender(mbit_s: float = 500.0, process: float | None = None, **flow: Any) -> Evidence:
+    """Return a run in from an iperf3 server: nothing of the sender's TCP is known but its retransmits."""
+    names = ("busy", "rwnd_limited", "sndbuf_limited", "rtt_us", "min_rtt_us", "cwnd_bytes", "peer_window_bytes")
+    evidence = run(mbit_s, **{**dict.fromkeys(names), "congestion": None, **flow})
+    flows = tuple(replace(each, direction=Direction.IN) for each in evidence.flows)
+    return unseen(replace(evidence, direction=Direction.IN, flows=flows), process)

@@ -32,7 +32,19 @@ from linkgauge.presets.diagnosis.finding import (
 from linkgauge.presets.wire import DEFAULT_VARIANT
 
 from .claims import check_advice, check_claims, plausible_evidence
-from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, WANTED_BIT_S, first, run
+from .evidence_cases import (
+    FULL,
+    IDLE,
+    LINK,
+    NIC,
+    TCP,
+    WANTED_BIT_S,
+    end,
+    first,
+    run,
+    unseen,
+    unseen_sender,
+)
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
 # What `make grid ARGS="--record …"` adds: a line for each case.
@@ -399,3 +411,44 @@ def test_no_finding_contradicts_its_evidence_or_offers_what_the_run_has(evidence
     )
     shares = [each_finding.share for each_finding in findings if each_finding.share is not None]
     assert sum(shares) <= 1.001
+
+
+@pytest.mark.parametrize("process", [None, 0.3])
+def test_a_sender_behind_an_iperf3_is_no_slow_path(process: float | None) -> None:
+    """Nothing is known of its windows, round trips and queues: their absence is no sign of anything."""
+    (finding,) = diagnose(unseen_sender(process=process))
+    assert finding.code == "unexplained"
+    assert "the remote host is not seen through iperf3" in finding.evidence
+    assert "no core" not in finding.evidence
+    assert "linkgauge endpoint" in finding.remedy
+
+
+def test_an_iperf3_that_used_all_of_its_core_is_the_limit_in_either_direction() -> None:
+    """It has one thread up to 3.15; one that used less than its core is not the limit."""
+    for evidence in (unseen_sender(process=0.98), unseen(run(busy=1.0, rwnd_limited=0.6), 0.98)):
+        finding = first(evidence)
+        assert (finding.code, finding.end) == ("core-saturated", End.FAR)
+        assert finding.text == "The remote iperf3 uses all of its core."
+    many = replace(unseen_sender(process=2.0), sessions=4)
+    assert [each.code for each in diagnose(many)] == ["unexplained"]
+    assert first(replace(many, far=replace(many.far, process=3.9))).code == "core-saturated"
+
+
+def test_limits_of_the_near_end_are_found_without_a_view_of_the_far_one() -> None:
+    """A core of the local receiver, losses that the iperf3 counts, a queue that the local sender sees."""
+    busy = {"cores": FULL, "busiest_worker": 0.97, "waiting": 0.0}
+    assert first(replace(unseen_sender(), near=end(End.NEAR, **busy))).code == "core-saturated"
+    lost = unseen_sender(200.0, retransmits=20_000, retransmitted=0.05)
+    assert first(lost).code == "loss"
+    assert first(unseen(run(500.0, rtt_us=5_000, min_rtt_us=1_000))).code == "path-slow"
+
+
+def test_a_window_of_an_iperf3_that_stops_the_sender_is_not_called_a_slow_reader() -> None:
+    """Its kernel's limit is unknown. Only a window that gets smaller shows that nobody reads."""
+    # Of the 1 050 000 bytes that the peer advertises, 1 000 000 are in flight all the time.
+    full = {"rtt_us": 16_000, "min_rtt_us": 15_900, "rwnd_limited": 0.9, "peer_window_bytes": 1_050_000}
+    finding = first(unseen(run(500.0, cwnd_bytes=9_000_000, **full)))
+    assert finding.code == "receive-window"
+    assert "reading" not in finding.text
+    late = first(unseen(run(500.0, cwnd_bytes=9_000_000, low_window=0.5, **full)))
+    assert "too slowly" in late.text

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Warned, WarningText
+from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Sampled, Warned, WarningText
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.socket_info import SocketInfo
@@ -14,6 +15,7 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis, StableFindings
 
+from ...engine.results.iperf3_runs import iperf3_run, reported, total
 from .sampled_run import EXPECTED, QUARTER_NS, fed, feed, started
 
 
@@ -218,3 +220,28 @@ def test_a_run_without_a_target_rate_is_diagnosed_only_on_request() -> None:
     assert silent.current_findings == silent.final_findings == ()
     assert requested.current_findings
     assert requested.final_findings
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_run_against_an_iperf3_is_diagnosed_while_it_runs_and_at_its_end(
+    direction: Direction, workload: Workload
+) -> None:
+    """One end's samples are enough; before the results a rate that was asked for is no loss and no slow path."""
+    meter = Meter()
+    diagnosis = LiveDiagnosis(meter)
+    parts = [total(flow, 1, 11_000_000, retransmits=0, received=11_000, lost=1_000) for flow in direction.flows]
+    live: set[str] = set()
+    for event in iperf3_run(direction, workload=workload, totals=reported(*parts, cpu_ns=3 * SECOND_NS)):
+        meter.feed(event)
+        diagnosis.feed(event)
+        if isinstance(event, Sampled):
+            live |= {finding.code for finding in diagnosis.current_findings}
+    assert live
+    assert not live & {"no-payload", "core-saturated"}
+    final = diagnosis.final_findings
+    # What a receiver of datagrams loses is no reason for a slow sender.
+    is_far = direction is not Direction.OUT or workload is Workload.STREAM
+    assert any(finding.code == "core-saturated" and finding.end is End.FAR for finding in final) is is_far
+    if workload is Workload.UDP and direction is Direction.OUT:
+        assert "lost on the path or in the remote host" in "".join(finding.text for finding in final)

@@ -12,7 +12,7 @@ from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import DatagramEvidence, Evidence
 from linkgauge.presets.diagnosis.finding import Finding
 
-from ..evidence_cases import FULL, IDLE, run
+from ..evidence_cases import FULL, IDLE, run, unseen
 
 NONE = {"send_queue": 0, "send_nic": 0, "network": 0, "receive_nic": 0, "backlog": 0, "socket": 0}
 LARGE_BUFFERS = TcpSysctls(rmem_max_bytes=64 << 20)
@@ -153,3 +153,16 @@ def test_datagrams_of_which_none_arrives_may_be_too_large() -> None:
     assert finding.code == "no-payload"
     assert finding.evidence.replace("\u00a0", " ").startswith("4 000 datagrams of 1 472 bytes lost; MTU 1500 local")
     assert finding.remedy == "linkgauge … --datagram 1200; linkgauge mtu PEER finds the largest packet"
+
+
+def test_losses_against_an_iperf3_are_on_the_path_or_in_its_host() -> None:
+    """What the local kernel dropped is named for itself; nobody knows the rest's place."""
+    causes = LossCauses(send_queue=100, send_nic=0)
+    evidence = udp(1_000, {}, 900.0)
+    (flow,) = evidence.flows
+    assert flow.datagrams is not None
+    flow = replace(flow, datagrams=replace(flow.datagrams, causes=causes))
+    rest, own = diagnose(unseen(replace(evidence, flows=(flow,))))[:2]
+    assert (rest.code, rest.end, own.code, own.end) == ("loss", None, "send-queue-full", End.NEAR)
+    assert rest.text == "Datagrams are lost on the path or in the remote host."
+    assert "900 of 1" in rest.evidence
