@@ -1,0 +1,49 @@
+"""The observer of an iperf3 client's test at an endpoint: its summary and diagnosis, as text or as JSON."""
+
+import random
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ...engine.model.events import Event
+from ...engine.results.meter import Meter
+from ...engine.results.run_log import new_run_id
+from ...presets.diagnosis.finding import Finding
+from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.verdict import judge
+from ..text.server_output import server_output
+from .run_session import DIAGNOSABLE_REASONS, run_document
+
+_RANDOM: Final = random.SystemRandom()
+
+
+class Iperf3Output:
+    """Takes the events of one test, the client being its near end, and says what they show.
+
+    It has no expected rate: the server does not know the client's link.
+    """
+
+    def __init__(self) -> None:
+        self._diagnosis = LiveDiagnosis(Meter(), without_target=True)
+        self._meter = self._diagnosis.meter
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+        self._meter.feed(event)
+        self._diagnosis.feed(event)
+
+    def text(self) -> str:
+        """Return the lines for the client's terminal; call it once, after the last event."""
+        self._meter.flush()
+        return server_output(self._meter.summary(), self._meter.started, self._findings)
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of `--json`, with an id of its own; call it once, after the last event."""
+        self._meter.flush()
+        summary = self._meter.summary()
+        run_id = new_run_id(datetime.now(UTC), _RANDOM)
+        return run_document(summary, judge(summary), run_id, None, findings=self._findings)
+
+    @property
+    def _findings(self) -> tuple[Finding, ...]:
+        reason = self._meter.summary().end.reason
+        return self._diagnosis.final_findings if reason in DIAGNOSABLE_REASONS else ()
