@@ -5,9 +5,10 @@ Pure: it counts, and knows neither sockets nor clocks.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
+from typing import Protocol
 
 from ..host.cpu import check_cores, shares_cores
 from ..model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
@@ -22,8 +23,21 @@ from .status import ClientStatus, RunStatus
 _log = logging.getLogger(__name__)
 
 
+class CurrentRun(Protocol):
+    """A run of a client, as its endpoint sees it."""
+
+    rate_bit_s: int
+
+    def get_status(self) -> RunStatus:
+        """Return the progress of the run."""
+        ...
+
+
 class AdmittedClient:
-    """A client that the endpoint serves. `get_run_status` is set while the client has a run."""
+    """A client that the endpoint serves. `run` is set while the client has one.
+
+    `software` names a client that is not a linkgauge.
+    """
 
     def __init__(self, number: int, address: str, since_ns: int) -> None:
         self.address = address  # empty without a network connection
@@ -33,12 +47,13 @@ class AdmittedClient:
         self.memory_bytes = 0  # reserved for them
         self.samples_s = 0
         self.hostname: str | None = None
-        self.get_run_status: Callable[[], RunStatus] | None = None
+        self.software: str | None = None
+        self.run: CurrentRun | None = None
 
     def get_status(self) -> ClientStatus:
         """Return what the client does at this moment."""
-        run = None if self.get_run_status is None else self.get_run_status()
-        return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run)
+        run = None if self.run is None else self.run.get_status()
+        return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run, self.software)
 
 
 class Admission:
@@ -63,6 +78,16 @@ class Admission:
     def admitted_clients(self) -> tuple[AdmittedClient, ...]:
         """The clients, in order of their admission."""
         return tuple(self._clients.values())
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether any client has a run."""
+        return any(client.run is not None for client in self._clients.values())
+
+    @property
+    def carried_bit_s(self) -> int:
+        """The rate of all current runs."""
+        return sum(client.run.rate_bit_s for client in self._clients.values() if client.run is not None)
 
     @property
     def is_closed(self) -> bool:

@@ -1,4 +1,4 @@
-"""The limits of UDP payload at an endpoint: what a plan may ask for, and what may go in and out. Pure.
+"""The limits of UDP payload at an endpoint: what a plan may ask for, and what may go in and out.
 
 TCP slows down where a path is too narrow, and UDP does not. So an endpoint has limits for it: a plan over them is
 refused, a sender of this end stays below them, and a run whose receiver here gets more is ended.
@@ -7,14 +7,17 @@ refused, a sender of this end stays below them, and a run whose receiver here ge
 from dataclasses import replace
 from typing import Final
 
+from ..metering.shared_counters import SharedCounters
+from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import LimitReached
 from ..model.limits import Limits
-from ..model.plan import MIN_RATE_BIT_S, SECOND_NS, Plan, Settings
+from ..model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, Plan, Settings
 from ..model.workload import Workload
 
 _TOLERANCE: Final = 1.02  # one end's second is not the other's
 _FREE_BIT_S: Final = 200 * 10**9  # no host sends as much: a sender without a rate need not be paced
 _FREE_PACKETS_S: Final = 50_000_000
+_ARRIVALS: Final = [DATAGRAM_COUNTER_NAMES.index(name) for name in ("received", "duplicates", "late")]
 _LEAST_AUTO_BYTES: Final = 1_232  # of UDP in the smallest packet that every IPv6 path carries (RFC 8200, section 5)
 
 
@@ -88,6 +91,15 @@ class DatagramTraffic:
         self._then_ns = now_ns
         self._bits = self._packets = 0
         self._excess_bits = self._excess_packets = 0.0
+
+    def check_counters(self, now_ns: int, counters: SharedCounters) -> None:
+        """Take in what the near end's sessions have brought; raise LimitReached where it is too much."""
+        packets = sum(
+            sum(filter(None, map(values.__getitem__, _ARRIVALS)))
+            for session in counters.used_sessions(Direction.OUT)
+            for values in [counters.read_datagrams(Direction.OUT, session)]
+        )
+        self.check(now_ns, counters.flow_bytes(Direction.OUT), packets)
 
     def check(self, now_ns: int, total_bytes: int, total_packets: int) -> None:
         """Take in the counts since the start of the run; raise LimitReached where they are too many."""

@@ -6,7 +6,6 @@ port, connected to the client: from then on the kernel passes the client's datag
 """
 
 import asyncio
-import contextlib
 import logging
 import os
 import socket
@@ -28,19 +27,10 @@ from ..protocol.datagram_handshake import (
 )
 from ..protocol.preamble import DataHello
 from .admission import Admission
-from .datagram_sockets import (
-    ANCILLARY_BYTES,
-    SocketAddress,
-    local_host_of,
-    open_beside,
-    open_connected,
-    source_control,
-)
+from .datagram_sockets import DatagramPort, SocketAddress
 from .listener import format_host
 from .status import LogEntry, LogSink
 
-_TURN_DATAGRAMS: Final = 128  # at 6 to 9 µs each, before others have the loop's attention
-_PAUSE_S: Final = 0.005  # after a full turn: a flood takes a fifth of a core, and the kernel drops the rest
 _CHALLENGES_S: Final = 2_000
 _MAX_RECENT: Final = 1_024
 _MAX_ATTACHING: Final = 512
@@ -76,9 +66,7 @@ class DatagramListener:
         self._log = log
         self._cookies = AddressCookies(os.urandom(_SECRET_BYTES))
         self._challenges = TokenBucket(_CHALLENGES_S, time.monotonic_ns())
-        self._sock: socket.socket | None = None
-        self._port = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._port = DatagramPort(self._handle, HELLO_BYTES + 1)
         # Sessions whose hello has been taken: it may still be in the queue once or twice.
         self._recent: OrderedDict[bytes, SocketAddress] = OrderedDict()
         self._attaching: set[asyncio.Task[None]] = set()
@@ -86,61 +74,23 @@ class DatagramListener:
     @property
     def is_open(self) -> bool:
         """Whether the port takes datagrams."""
-        return self._sock is not None
+        return self._port.is_open
 
     def open(self, listener: socket.socket) -> None:
         """Open the UDP port at the address and port of a listening TCP socket; log it where that is impossible."""
-        address = listener.getsockname()
         try:
-            self._sock = open_beside(listener)
+            self._port.open(listener)
         except OSError as error:
-            reason = explain_os_error(error)
-            self._log(
-                LogEntry(
-                    "no_udp",
-                    f"UDP port {address[1]} cannot be opened: {reason}; tests with --workload udp are not possible",
-                )
-            )
-            return
-        self._port = address[1]
-        asyncio.get_running_loop().add_reader(self._sock, self._read)
-        _log.debug("UDP port %d is open", self._port)
+            port, reason = listener.getsockname()[1], explain_os_error(error)
+            text = f"UDP port {port} cannot be opened: {reason}; tests with --workload udp are not possible"
+            self._log(LogEntry("no_udp", text))
 
     async def close(self) -> None:
         """Close the port, and end what has not been passed on."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._sock is not None:
-            asyncio.get_running_loop().remove_reader(self._sock)
-            self._sock.close()
-            self._sock = None
+        self._port.close()
         for task in self._attaching:
             task.cancel()
         await asyncio.gather(*self._attaching, return_exceptions=True)
-
-    def _read(self) -> None:
-        """Take in what has arrived. After a full turn the kernel keeps the rest, or drops it."""
-        sock = self._sock
-        if sock is None:
-            return
-        for _ in range(_TURN_DATAGRAMS):
-            try:
-                data, ancillary, _flags, source = sock.recvmsg(HELLO_BYTES + 1, ANCILLARY_BYTES)
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError as error:
-                _log.debug("UDP port: %r", error)
-                continue
-            self._handle(data, source, local_host_of(ancillary))
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(sock)
-        self._timer = loop.call_later(_PAUSE_S, self._resume)
-
-    def _resume(self) -> None:
-        self._timer = None
-        if self._sock is not None:
-            asyncio.get_running_loop().add_reader(self._sock, self._read)
 
     def _handle(self, data: bytes, source: SocketAddress, local_host: str | None) -> None:
         """Answer or take a datagram. A stranger gets no answer."""
@@ -176,9 +126,7 @@ class DatagramListener:
         self._log(_rejection(client, why))
 
     def _challenge(self, challenge: DatagramChallenge, source: SocketAddress, local_host: str | None) -> None:
-        if self._sock is not None:
-            with contextlib.suppress(OSError):  # a lost one is asked for again
-                self._sock.sendmsg([challenge.pack()], source_control(local_host), 0, source)
+        self._port.send(challenge.pack(), source, local_host)  # a lost one is asked for again
 
     def _attach(self, run: DatagramRun, header: DataHello, source: SocketAddress, local_host: str | None) -> None:
         """Pass a socket for the session to its run, once."""
@@ -192,7 +140,7 @@ class DatagramListener:
         if len(self._attaching) >= _MAX_ATTACHING:
             return  # it is asked for again
         try:
-            sock, strays = open_connected(source, local_host, self._port)
+            sock, strays = self._port.open_connected(source, local_host)
         except OSError as error:
             self._reject(client, f"a UDP session could not be opened: {explain_os_error(error)}")
             return

@@ -6,7 +6,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from ..control.connection import ControlConnection
 from ..control.handshake import read_connection_header, refuse
@@ -30,8 +30,13 @@ from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
 from .pending import PendingConnection, PendingConnections
-from .run import RunRegistry, serve_client
+from .run import FarRun, RunRegistry, serve_client
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
+
+if TYPE_CHECKING:
+    from .iperf3.client_test import ClientTest
+    from .iperf3.observer import Iperf3Options
+    from .iperf3.service import Iperf3Service
 
 _GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
@@ -54,6 +59,7 @@ class Endpoint:
         certificate: Certificate | None = None,
         accepts_control: bool = True,
         mode_chooser: ModeChooser | None = None,
+        iperf3: "Iperf3Options | None" = None,
     ) -> None:
         """Make an endpoint that does not accept yet.
 
@@ -65,6 +71,7 @@ class Endpoint:
             certificate: the certificate for TLS; None serves without TLS.
             accepts_control: False accepts only data connections; control then comes by `serve_connection`.
             mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+            iperf3: serves clients of iperf3 as well, on a port of their own; None does not.
         """
         self.admission = Admission(limits)
         self._mode_chooser = mode_chooser
@@ -81,8 +88,14 @@ class Endpoint:
         self._acceptor = Acceptor(
             listener, self.admission, self._pending, self._log, self._serve, _refuse, self._track
         )
+        self._iperf3 = None if iperf3 is None else self._make_iperf3_service(iperf3, mode_chooser)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
+
+    def _make_iperf3_service(self, options: "Iperf3Options", mode_chooser: ModeChooser | None) -> "Iperf3Service":
+        from .iperf3.service import Iperf3Service  # other endpoints start without it
+
+        return Iperf3Service(options, self.admission, self._pending, self._log, self._track, mode_chooser)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -90,19 +103,33 @@ class Endpoint:
         host, port = self._listener.getsockname()[:2]
         return host, port
 
+    @property
+    def iperf3_address(self) -> tuple[str, int] | None:
+        """The address and port for clients of iperf3; None where they are not served."""
+        return None if self._iperf3 is None else self._iperf3.address
+
+    @property
+    def _current_runs(self) -> "list[FarRun | ClientTest]":
+        tests = [] if self._iperf3 is None else self._iperf3.tests
+        return [*self._registry.values(), *tests]
+
     async def __aenter__(self) -> Self:
         """Start accepting."""
         self._datagrams.open(self._listener)
         self._acceptor.open()
+        if self._iperf3 is not None:
+            self._iperf3.open()
         self._fork_server = ForkServerLease()  # now, so that the first client does not wait for it
         _log.debug("endpoint listens on %s port %d", *self.address)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop accepting, end every run and notify its near end, and wait until all resources are released."""
-        _log.debug("endpoint shuts down: %d runs, %d connections", len(self._registry), len(self._tasks))
+        _log.debug("endpoint shuts down: %d runs, %d connections", len(self._current_runs), len(self._tasks))
         await self._acceptor.close()
         await self._datagrams.close()
+        if self._iperf3 is not None:
+            await self._iperf3.close()
         for run in self._registry.values():
             run.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
         if self._tasks:
@@ -134,12 +161,12 @@ class Endpoint:
 
     def total_bytes(self) -> int:
         """Return the payload of all current runs: a sign of life of their near ends."""
-        return sum(run.pool.counters.total_bytes() for run in self._registry.values())
+        return sum(run.pool.counters.total_bytes() for run in self._current_runs)
 
     def last_received_ns(self) -> int | None:
         """Return when the data connections of started runs received something last; None without such runs."""
         return max(
-            (run.pool.counters.last_received_ns() for run in self._registry.values() if run.has_started),
+            (run.pool.counters.last_received_ns() for run in self._current_runs if run.has_started),
             default=None,
         )
 
@@ -147,7 +174,7 @@ class Endpoint:
         """Refuse new clients, and return when the last run has ended or the deadline has passed."""
         self.admission.close("the endpoint is shutting down")
         self._no_runs.clear()
-        if self._registry:
+        if self._current_runs:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(deadline_s):
                     await self._no_runs.wait()
@@ -158,7 +185,7 @@ class Endpoint:
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not self._registry:
+        if not self._current_runs:
             self._no_runs.set()
 
     async def _serve(self, connection: PendingConnection) -> None:

@@ -20,7 +20,6 @@ from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import (
     AddressRefused,
     ConnectionClosed,
@@ -62,7 +61,7 @@ from .datagram_limits import DatagramLimits, DatagramTraffic
 from .listener import format_host
 from .memory import SessionWindows, windows_of
 from .path_responder import PathResponder
-from .status import LogEntry, LogSink, RunStatus
+from .status import LogEntry, LogSink, LogValue, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it
@@ -73,7 +72,6 @@ _REPORT_DIVISOR: Final = 200
 _ENDS_IN_ORDER: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
 _FREE_REPORT_BYTES: Final = 4_096
 _MAX_REPORT_PAUSE_NS: Final = SECOND_NS
-_ARRIVALS: Final = [DATAGRAM_COUNTER_NAMES.index(name) for name in ("received", "duplicates", "late")]
 _log = logging.getLogger(__name__)
 
 RunRegistry = dict[bytes, "FarRun"]
@@ -126,9 +124,9 @@ async def serve_client(
                 if address is not None:
                     admission.check_address(address)
                 _check_same_key(key, get_key())
-                admission.check_plan(message.plan, sum(run.rate_bit_s for run in registry.values()))
+                admission.check_plan(message.plan, admission.carried_bit_s)
                 admission.reserve(clients[0], message.plan, windows_of(message.plan.settings))
-                mode = await _choose_mode(message.plan, mode_chooser, is_idle=not registry)
+                mode = await choose_mode(message.plan, mode_chooser, is_idle=not admission.has_runs)
                 await _serve_run(control, message.plan, mode, ends, admission, registry, log, clients[0])
         except AddressRefused as error:
             control.try_send(Refuse(str(error), "limit"))
@@ -163,7 +161,8 @@ async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
         raise LimitReached(f"nothing received for {seconds} s", limit, seconds) from error
 
 
-async def _choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool) -> Mode | None:
+async def choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool) -> Mode | None:
+    """Return the mode of a plan, or the one in which this host sends faster."""
     if chooser is None or not plan.sender_chooses_mode:
         return plan.mode
     return await chooser.choose(is_idle=is_idle)
@@ -186,11 +185,11 @@ async def _serve_run(
         run = FarRun(control, plan, mode, ends, admission.limits, reserve)
         async with run.pool:
             registry[run.run_tag] = run
-            client.get_run_status = run.get_status
+            client.run = run
             control.send(Ready(run.nonce.hex()))
             log(LogEntry("run_began", f"started: {plan.workload}", client=address))
             end = await run.execute()
-            log(_end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
+            log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
     except (LinkgaugeError, OSError) as error:
         reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
         if isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -198,13 +197,15 @@ async def _serve_run(
         control.try_send(Refuse(f"the test could not be prepared: {reason}"))
         raise LinkgaugeError(reason) from error
     finally:
-        client.get_run_status = None
+        client.run = None
         if run is not None:
             registry.pop(run.run_tag, None)
             run.release()
 
 
-def _end_entry(end: RunEnd, status: RunStatus, total_bytes: int, address: str | None) -> LogEntry:
+def end_entry(
+    end: RunEnd, status: RunStatus, total_bytes: int, address: str | None, **further: LogValue
+) -> LogEntry:
     """Return the log entry of a run's end: its text is the reason, its fields have the figures."""
     text = {Reason.COMPLETED: "finished", Reason.STOPPED: "stopped"}.get(end.reason, f"INTERRUPTED: {end.detail}")
     return LogEntry(
@@ -216,6 +217,7 @@ def _end_entry(end: RunEnd, status: RunStatus, total_bytes: int, address: str | 
         received_bytes=status.received_bytes,
         sent_bytes=status.sent_bytes,
         milliseconds=status.elapsed_ns // 1_000_000,
+        **further,
     )
 
 
@@ -437,14 +439,8 @@ class FarRun:
 
     def _check_traffic(self, traffic: DatagramTraffic) -> None:
         """End the run where more datagrams arrive than the limits allow."""
-        counters = self.pool.counters
-        packets = sum(
-            sum(filter(None, map(values.__getitem__, _ARRIVALS)))
-            for session in counters.used_sessions(Direction.OUT)
-            for values in [counters.read_datagrams(Direction.OUT, session)]
-        )
         try:
-            traffic.check(time.monotonic_ns(), counters.flow_bytes(Direction.OUT), packets)
+            traffic.check_counters(time.monotonic_ns(), self.pool.counters)
         except LimitReached as error:
             self.end(Reason.PEER_STOPPED, str(error))
 

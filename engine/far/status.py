@@ -25,13 +25,17 @@ class RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClientStatus:
-    """An admitted client. Its `number` is never used again; `run` is None while it has none."""
+    """An admitted client. Its `number` is never used again; `run` is None while it has none.
+
+    `software` names a client that is not a linkgauge, such as `iperf3 3.12`.
+    """
 
     number: int
     address: str
     hostname: str | None
     since_ns: int
     run: RunStatus | None = None
+    software: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

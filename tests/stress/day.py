@@ -165,7 +165,6 @@ def _endpoint_second(
         client.hostname = f"host-{second}"
         log.add(LogEntry("client", "connected", client=client.address, hostname=client.hostname))
         run = RunStatus(Workload.STREAM, Settings(), None, SECOND_NS, second * 10**6, 0)
-        client.get_run_status = lambda: run
         status = EndpointStatus(
             second * SECOND_NS,
             tuple(replace(each.get_status(), run=run) for each in admission.admitted_clients),
