@@ -27,6 +27,10 @@ _EXAMPLE: Final = "--line-rate 2.5G"
 _LOOPBACK: Final = "loopback"
 _TUNNELS: Final[dict[str, Tunnel]] = {"vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
 _USUAL_MTU: Final = 1_500
+_FAR_UNKNOWN: Final = (
+    "the remote interface is unknown, because iperf3 does not describe its host: the local one decides; "
+    "if the remote one is slower, give --line-rate"
+)
 # The other documents are about machines and networks that cannot be recognised by an interface of Linux.
 _DOCUMENT: Final = "aix"
 
@@ -53,12 +57,25 @@ class _Link:
 
 
 def select_preset(
-    catalog: Catalog, near: NicInfo | None, far: NicInfo | None, *, line_rate_bit_s: int | None
+    catalog: Catalog,
+    near: NicInfo | None,
+    far: NicInfo | None,
+    *,
+    line_rate_bit_s: int | None,
+    is_far_unknown: bool = False,
 ) -> PresetSelection:
     """Return the preset for the link between two interfaces, with the reason.
 
-    `line_rate_bit_s` is the user's own line rate; without it both ends must report one. Raises PlanError with the
-    end and interface that reports none, and LinkgaugeError if no preset is similar.
+    Args:
+        catalog: the presets to choose from.
+        near: the interface of this end.
+        far: the interface of the far end.
+        line_rate_bit_s: the user's own line rate; without it both ends must report one.
+        is_far_unknown: the far end is a program that cannot report its interface: this end's decides.
+
+    Raises:
+        PlanError: an end reports no line rate; names it and its interface.
+        LinkgaugeError: no preset is similar.
     """
     known = [(end, nic) for end, nic in ((End.NEAR, near), (End.FAR, far)) if nic is not None]
     if known and all(nic.sort == "loopback" for _, nic in known):
@@ -66,9 +83,9 @@ def select_preset(
         warnings = () if unused is None else (unused,)
         return PresetSelection(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
     if line_rate_bit_s is None:
-        _check_rates({End.NEAR: near, End.FAR: far})
+        _check_rates({End.NEAR: near} if is_far_unknown else {End.NEAR: near, End.FAR: far})
     link = _link(known, line_rate_bit_s)
-    warnings = tuple(_rate_warnings(known, line_rate_bit_s))
+    warnings = (*_rate_warnings(known, line_rate_bit_s), *([_FAR_UNKNOWN] if is_far_unknown else []))
     candidates = [
         preset
         for preset in catalog.presets

@@ -211,6 +211,12 @@ class WarningText(StrEnum):
     PAYLOAD_STALLED = "no payload has moved for {seconds} s, but the remote host still answers"
     PROBE_LOST = "the latency probe was lost: {reason}; latency under load is known up to here only"
     END_UNCONFIRMED = "the remote host did not confirm the end of the test; its last samples may be missing"
+    IPERF3_RESULTS_MISSING = (
+        "the iperf3 server sent no results ({reason}): what it received is unknown, and the rate of out is that "
+        "which the local kernel had acknowledged"
+    )
+    IPERF3_WARMUP = "warm-up: iperf3 leaves out whole seconds at the start of a test, here {seconds}"
+    IPERF3_FIXED = "{reason}; this test continues with its settings"
     CLOCKS_DIFFER = (
         "clocks: the test took {near} by the local clock and {far} by the remote one; "
         "rates received by the remote host are by its own clock"
@@ -242,6 +248,7 @@ class EndText(StrEnum):
     FAR_SILENT = "the remote host has not answered for {seconds:.0f} s"
     FAR_NOT_UNDERSTOOD = "the remote host broke the protocol: {error}"
     FAR_SHUTDOWN = "the remote endpoint is shutting down"
+    IPERF3_ENDED = "the iperf3 server {reason}"
     NEAR_GONE = "the connection to the client was lost: {error}"
     NEAR_SILENT = "the client has not answered for {seconds:.0f} s"
     NEAR_NOT_READING = "the client does not read its samples"

@@ -129,10 +129,22 @@ class SshSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Iperf3Login:
+    """The password of a user of an iperf3 server, and the server's public RSA key (PEM)."""
+
+    password: str = field(repr=False)
+    public_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Iperf3Settings:
-    """How to use an iperf3 server as the far end. `user` logs in there, where the server asks for a user."""
+    """How to use an iperf3 server as the far end. `user` logs in there, where the server asks for a user.
+
+    `login` is None until it has been looked up.
+    """
 
     user: str | None = None
+    login: Iperf3Login | None = field(default=None, compare=False, repr=False)
 
 
 def is_iperf3_address(text: str) -> bool:

@@ -16,8 +16,20 @@ from typing import Any, Final, TypeVar
 from ..control.handshake import HandshakeResult
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
-from ..model.events import Ended, EndText, Event, Expectation, Opened, Reason, RunEnd, Started, Warned, WarningText
-from ..model.plan import PROBE_SESSION, Direction, End, Mode, Plan, Settings
+from ..model.events import (
+    Ended,
+    EndText,
+    Event,
+    Expectation,
+    Opened,
+    Reason,
+    RunEnd,
+    Sampled,
+    Started,
+    Warned,
+    WarningText,
+)
+from ..model.plan import PROBE_SESSION, Dialect, Direction, End, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionOpened, SessionEvent
@@ -53,6 +65,9 @@ class Run(ABC):
         ip_version: int,
         expectation_for: Callable[[Settings], Expectation],
         mode: Mode | None,
+        dialect: Dialect = Dialect.LINKGAUGE,
+        *,
+        has_64bit_counters: bool = False,
     ) -> None:
         """Make a run that has not begun.
 
@@ -63,6 +78,8 @@ class Run(ABC):
             ip_version: 4 or 6, that of the connections.
             expectation_for: returns the rates to expect under given settings.
             mode: how this end moves payload where the plan names no mode; None copies.
+            dialect: what the workers speak with the far end.
+            has_64bit_counters: whether datagrams of iperf3 have numbers of 64 bits.
         """
         self.plan = plan
         self._peer = peer
@@ -82,7 +99,15 @@ class Run(ABC):
             ip_version,
             expects_offloads_off=LAB_OFFLOADS_OFF_VARIABLE in os.environ,
         )
-        self.pool = WorkerPool(End.NEAR, plan, self._handle_worker_event, self._handle_worker_loss, mode=mode)
+        self.pool = WorkerPool(
+            End.NEAR,
+            plan,
+            self._handle_worker_event,
+            self._handle_worker_loss,
+            mode=mode,
+            dialect=dialect,
+            has_64bit_counters=has_64bit_counters,
+        )
         self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
@@ -242,11 +267,13 @@ class Run(ABC):
         if not self._sessions.fail_opening(text):
             self.stop(Reason.WORKER_LOST, text)
 
-    def _stamp(self, sample: Sample) -> None:
-        """Emit a sample with its settings, then the timeline's warnings."""
-        self._emit(self._timeline.stamp(sample))
+    def _stamp(self, sample: Sample) -> Sampled:
+        """Emit a sample with its settings, then the timeline's warnings; return it as it was emitted."""
+        sampled = self._timeline.stamp(sample)
+        self._emit(sampled)
         for text in self._timeline.take_warnings():
             self._warn(text)
+        return sampled
 
     def _warn(self, text: str) -> None:
         _log.debug("warning: %s", text)

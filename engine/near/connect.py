@@ -42,6 +42,8 @@ FarEnd = Peer | SshFarEnd
 CHECK_RUNS: Final = "check that its endpoint still runs, and try again"
 CHECK_HAS_UDP: Final = "its linkgauge may be older than UDP tests: install the same version on both hosts"
 _UNBOUND: Final = SocketOptions()
+_OWN_SERVER: Final = ("linkgauge endpoint", "HOST:PORT")
+_IPERF3_SERVER: Final = ("iperf3 -s", "iperf3://HOST:PORT")
 _MAX_NAMED: Final = 4
 _SSH_PORT: Final = 22
 _SSH_GREETING: Final = "'SSH-"  # RFC 4253, as an error quotes it
@@ -71,7 +73,14 @@ async def query_host_info(peer: FarEnd) -> HostInfo:
 
 
 async def query_ends(peer: FarEnd) -> HandshakeResult:
-    """Return the facts of both ends of a connection to a peer; raise as `connect` does."""
+    """Return the facts of both ends of a connection to a peer; raise as `connect` does.
+
+    An iperf3 server is not asked: it would take a connection for a test.
+    """
+    if isinstance(peer, Peer) and peer.iperf3 is not None:
+        from .iperf3.client import describe_ends  # here: it imports this module
+
+        return await describe_ends(peer)
     async with connect(peer) as (_control, ends):
         return ends
 
@@ -104,7 +113,7 @@ async def _open_connection(
             async with asyncio.timeout(CONNECT_DEADLINE_S):
                 if isinstance(peer, Peer):
                     attempts = _Attempts(peer)
-                    control = await attempts.connect(binding)
+                    control = await _open_control(await attempts.connect(binding), peer)
                 else:
                     control = peer.open_control()
                 _log.debug("connected to %s", peer)
@@ -173,19 +182,16 @@ class _Attempts:
         self._failures: dict[Address, OSError] = {}
         self.is_connected = False
 
-    async def connect(self, binding: SocketOptions) -> ControlConnection:
-        """Connect to the address that answers first; raise PeerError if none does."""
-        addresses = await _resolve(self._peer)
+    async def connect(self, binding: SocketOptions) -> socket.socket:
+        """Return a socket that is connected to the address that answers first; raise PeerError if none does."""
+        addresses = await resolve_peer(self._peer)
         # Where the binding leaves none, the error is about the binding, once the peer has answered.
         self._addresses = [each for each in addresses if is_reachable(binding, *each)] or addresses
         sock = await first_success(self._addresses, _connect_socket, socket.socket.close, self._failures)
         if sock is None:
             raise self.unreachable_error()
         self.is_connected = True
-        try:
-            return await _open_control(sock, self._peer)
-        except OSError as error:
-            raise PeerUnreachable(f"{self._peer} cannot be reached: {explain_os_error(error)}") from error
+        return sock
 
     def unreachable_error(self) -> PeerUnreachable:
         """Return the error for the most telling failure: a refusal, then silence, then any other."""
@@ -193,8 +199,9 @@ class _Attempts:
         has_unanswered = len(self._failures) < len(self._addresses) or not self._addresses
         tried = self._tried_addresses()
         if isinstance(failure, ConnectionRefusedError):
-            text = f"nothing listens on {self._peer}{tried}; start `linkgauge endpoint` there, or give its port as"
-            return PeerUnreachable(f"{text} HOST:PORT{_ssh_hint(self._peer)}")
+            program, form = _OWN_SERVER if self._peer.iperf3 is None else _IPERF3_SERVER
+            text = f"nothing listens on {self._peer}{tried}; start `{program}` there, or give its port as {form}"
+            return PeerUnreachable(f"{text}{_ssh_hint(self._peer)}")
         if failure is None or has_unanswered:
             return PeerUnreachable(
                 f"no answer from {self._peer} in {CONNECT_DEADLINE_S:g} s{tried}; check that "
@@ -231,19 +238,35 @@ async def _connect_socket(target: Address) -> socket.socket:
     return sock
 
 
+async def connect_tcp(peer: Peer, binding: SocketOptions) -> socket.socket:
+    """Return a socket that is connected to the address of a peer that answers first, within 5 seconds.
+
+    It does not block. `binding` is as in `connect`. Raises PeerUnreachable.
+    """
+    attempts = _Attempts(peer)
+    try:
+        async with asyncio.timeout(CONNECT_DEADLINE_S):
+            return await attempts.connect(binding)
+    except TimeoutError as error:
+        raise attempts.unreachable_error() from error
+
+
 async def _open_control(sock: socket.socket, peer: Peer) -> ControlConnection:
     try:
         if peer.access is not None and peer.access.fingerprint is not None:
             return await start_tls(sock, peer, peer.access.fingerprint)
         loop = asyncio.get_running_loop()
         _transport, control = await loop.create_connection(lambda: ControlConnection(End.NEAR), sock=sock)
+    except OSError as error:
+        sock.close()
+        raise PeerUnreachable(f"{peer} cannot be reached: {explain_os_error(error)}") from error
     except BaseException:
         sock.close()
         raise
     return control
 
 
-async def _resolve(peer: Peer) -> list[Address]:
+async def resolve_peer(peer: Peer) -> list[Address]:
     """Return the addresses of a peer's name, from a thread: the resolver may block past every deadline."""
     try:
         addresses = await call_in_thread(lambda: resolve_addresses(peer.host, peer.port), name="resolver")

@@ -16,6 +16,7 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
+from ..model.capabilities import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -25,6 +26,7 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.events import Reason, RunEnd
+from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, Plan, Settings, SocketOptions
 from ..model.workload import Workload
 from ..protocol.auth import RunSecret
@@ -143,6 +145,9 @@ class MtuSearch:
 
 async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> PathMtu:
     """Return the path MTU of both directions; raise PeerError where it cannot be measured."""
+    reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
+    if reason is not None:
+        raise PeerError(f"{peer}: {reason}")
     async with connect(peer, binding) as (control, ends):
         if ends.is_data_tunneled:
             raise PeerError(f"{peer}: --via-ssh cannot carry datagrams; leave it out")

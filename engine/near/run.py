@@ -85,6 +85,12 @@ async def open_run(
     """
     check_cores(plan.near_cores, "cores")
     check_options(plan.socket)
+    if isinstance(peer, Peer) and peer.iperf3 is not None:
+        from .iperf3.run import open_iperf3_run  # here: few runs need it
+
+        async with ForkServerLease(), open_iperf3_run(plan, peer, expectation_for, mode) as iperf3_run:
+            yield iperf3_run
+        return
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
         if ends.is_data_tunneled and (plan.workload.opens_connections or plan.workload.is_datagram):

@@ -155,8 +155,8 @@ def free_port(host: str) -> int:
 
 
 @contextlib.asynccontextmanager
-async def stock_server(host: str = "127.0.0.1") -> AsyncIterator[int]:
-    """Give the port of an iperf3 server that serves one test."""
+async def stock_server_process(host: str = "127.0.0.1") -> AsyncIterator[tuple[int, asyncio.subprocess.Process]]:
+    """Give the port and the process of an iperf3 server that serves one test."""
     assert IPERF3 is not None
     port = free_port(host)
     arguments = ["-s", "-1", "-B", host, "-p", str(port), "--forceflush"]
@@ -167,12 +167,19 @@ async def stock_server(host: str = "127.0.0.1") -> AsyncIterator[int]:
         assert process.stdout is not None
         while b"listening" not in await process.stdout.readline():
             pass
-        yield port
+        yield port, process
         await process.stdout.read()
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def stock_server(host: str = "127.0.0.1") -> AsyncIterator[int]:
+    """Give the port of an iperf3 server that serves one test."""
+    async with stock_server_process(host) as (port, _process):
+        yield port
 
 
 async def drive_near(

@@ -2,22 +2,37 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ...engine.model.errors import UsageError
+from ...engine.model.capabilities import Feature, find_unsupported, why_unavailable
+from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
+from ...engine.model.plan import Plan
 from ..text import parsing
 from .typer_extension import option
+
+if TYPE_CHECKING:
+    from ...presets.sending_rate import SendingRate
 
 # Sections of the help.
 _ACCESS: Final = "Access to the remote host"
 _SSH: Final = "Peers by ssh"
 
-PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."
+PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], iperf3://[USER@]HOST[:PORT], or loopback."
 
 PeerArgument = Annotated[str, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)]
+
+
+def check_supported(plan: Plan, peer: Peer, rate: "SendingRate | None" = None) -> None:
+    """Raise PlanError where a peer cannot carry out a plan, or a search for the rate of datagrams."""
+    problem = find_unsupported(plan, peer)
+    if problem is not None:
+        raise problem
+    reason = why_unavailable(peer, Feature.RATE_SEARCH)
+    if rate == "search" and reason is not None:
+        raise PlanError("rate", f"search with {peer}", reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +61,39 @@ class AccessOptions:
         "--tls-fingerprint",
         metavar="SHA256",
     )
+    iperf3_public_key: Path | None = option(
+        _ACCESS,
+        Path | None,
+        "Public RSA key of an iperf3 server, for iperf3://USER@HOST; the password is in IPERF3_PASSWORD.",
+        "--iperf3-public-key",
+        metavar="FILE",
+        default_text="IPERF3_PUBLIC_KEY",
+    )
 
     def parse_peer(self, text: str) -> Peer:
-        """Return the peer of this text, with the credentials for it."""
+        """Return the peer of this text, with the credentials for it; raise UsageError for those of another kind."""
         from ..services.credentials import read_fingerprint, with_access
 
+        peer = parsing.peer(text)
+        if peer.iperf3 is not None:
+            return self._with_login(peer)
+        if self.iperf3_public_key is not None:
+            raise UsageError(f"--iperf3-public-key needs an iperf3 server, such as iperf3://USER@{peer.host}")
         fingerprint = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
-        return with_access(
-            parsing.peer(text), key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint
-        )
+        return with_access(peer, key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint)
+
+    def _with_login(self, peer: Peer) -> Peer:
+        from ..services.credentials import with_iperf3_login
+
+        options = {
+            "--key-file": self.key_file is not None,
+            "--open": self.open_,
+            "--tls-fingerprint": self.tls_fingerprint is not None,
+        }
+        for name, is_given in options.items():
+            if is_given:
+                raise UsageError(f"{name} is of no use with {peer}: {why_unavailable(peer, Feature.KEY)}")
+        return with_iperf3_login(peer, self.iperf3_public_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ import logging
 import os
 import re
 import shlex
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +25,20 @@ from ...engine.host.saved_files import (
     explain_exposure,
     write_atomically,
 )
-from ...engine.model.errors import InvalidKeyError, PlanError, explain_os_error, make_printable
-from ...engine.model.peer import Access, Peer, SharedKey, canonical_host, is_loopback_address
+from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
+from ...engine.model.peer import (
+    Access,
+    Iperf3Login,
+    Iperf3Settings,
+    Peer,
+    SharedKey,
+    canonical_host,
+    is_loopback_address,
+)
 from .storage import config_dir
 
+IPERF3_PASSWORD_VARIABLE: Final = "IPERF3_PASSWORD"  # noqa: S105 - the name of a variable
+IPERF3_PUBLIC_KEY_VARIABLE: Final = "IPERF3_PUBLIC_KEY"
 _log = logging.getLogger(__name__)
 _KIB: Final = 1_024
 _MAX_KEY_FILE_BYTES: Final = 64 * _KIB
@@ -53,6 +64,8 @@ def with_access(
     end that linkgauge starts itself, are returned unchanged. An endpoint on this host's loopback interface may be
     open where the key is for any peer. Raises InvalidKeyError for a file that cannot be used.
     """
+    if peer.iperf3 is not None:
+        return peer if peer.iperf3.login is not None else with_iperf3_login(peer)
     if peer.is_loopback or peer.ssh is not None or peer.access is not None:
         return peer
     key, line = None if key_file is None else read_key_file(key_file), _NO_LINE
@@ -67,6 +80,36 @@ def with_access(
     return Peer(
         peer.host, peer.port, Access(key, may_be_open=may_be_open, fingerprint=fingerprint or line.fingerprint)
     )
+
+
+def with_iperf3_login(peer: Peer, public_key_file: Path | None = None) -> Peer:
+    """Return an iperf3 server with the password and public key for its user, if it has one.
+
+    Raises UsageError where either or the package cryptography is missing, InvalidKeyError for a useless key.
+    """
+    user = None if peer.iperf3 is None else peer.iperf3.user
+    if user is None:
+        if public_key_file is not None:
+            raise UsageError(f"--iperf3-public-key needs a user: give iperf3://USER@{peer.host}")
+        return peer
+    password, path = os.environ.get(IPERF3_PASSWORD_VARIABLE, ""), os.environ.get(IPERF3_PUBLIC_KEY_VARIABLE, "")
+    if not password:
+        raise UsageError(f"{peer} needs a password; set {IPERF3_PASSWORD_VARIABLE}")
+    if public_key_file is None and not path:
+        raise UsageError(f"{peer} needs the server's public key; give --iperf3-public-key FILE")
+    public_key = _read_public_key(public_key_file or Path(path).expanduser())
+    from ...engine.protocol.iperf3.auth import make_token
+
+    make_token(user, password, public_key, time.time())  # to refuse now what the run could not use
+    return replace(peer, iperf3=Iperf3Settings(user, Iperf3Login(password, public_key)))
+
+
+def _read_public_key(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MAX_KEYS_FILE_BYTES)
+    except OSError as error:
+        raise InvalidKeyError(f"the public key {path} cannot be read: {explain_os_error(error)}") from error
 
 
 def _is_on_loopback(peer: Peer) -> bool:
@@ -125,9 +168,7 @@ def parse_pasted_peer(text: str) -> Peer:
     elif key_text := options.get("--key") or (variables[-1][2] if variables else ""):
         key = SharedKey(key_text)
     pin = read_fingerprint(options["--tls-fingerprint"]) if "--tls-fingerprint" in options else None
-    return (
-        peer if key is None and pin is None else Peer(peer.host, peer.port, Access(key, fingerprint=pin), peer.ssh)
-    )
+    return peer if key is None and pin is None else replace(peer, access=Access(key, fingerprint=pin))
 
 
 def parse_pasted_key(text: str) -> SharedKey:

@@ -30,8 +30,12 @@ class KnownPeer:
 
     @property
     def can_query(self) -> bool:
-        """Whether its host information can be queried without starting anything there, as ssh would."""
-        return not self.text.startswith("ssh://") and not Peer.parse(self.text).is_loopback
+        """Whether its host information can be queried without starting anything there, as ssh would.
+
+        An iperf3 server has none, and would take the query for a test that broke off.
+        """
+        peer = Peer.parse(self.text)
+        return peer.ssh is None and peer.iperf3 is None and not peer.is_loopback
 
 
 def known_peers(rows: Iterable[RunEntry], ssh_config: str) -> list[KnownPeer]:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ...engine.model.capabilities import Feature, why_unavailable
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
 from ...engine.near.connect import FarEnd, query_ends
@@ -22,7 +23,14 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
     if isinstance(peer, Peer) and peer.is_loopback:
         return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
     ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
-    return select_preset(catalog, ends.near.nic, ends.far.nic, line_rate_bit_s=line_rate_bit_s)
+    is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
+    return select_preset(
+        catalog,
+        ends.near.nic,
+        ends.far.nic,
+        line_rate_bit_s=line_rate_bit_s,
+        is_far_unknown=is_far_unknown,
+    )
 
 
 def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.model.errors import UsageError
 from ..options import JsonOption
 from ..output import emit_json, emit_line
 from ..peer_options import AccessOptions, PeerArgument, SshOptions
@@ -23,6 +25,9 @@ def mtu(peer: PeerArgument, *, access: AccessOptions, ssh: SshOptions, as_json: 
     from ..termination import PASS, SHORT
 
     far_end = ssh.apply_to(access.parse_peer(peer))
+    reason = why_unavailable(far_end, Feature.PATH_MTU)
+    if reason is not None:
+        raise UsageError(f"linkgauge mtu does not go with {far_end}: {reason}")
     path = replace(run(_measure(far_end)), peer=str(far_end))
     if as_json:
         emit_json(path_mtu_json(path))

@@ -10,7 +10,7 @@ from ....engine.results.labels import validate_label
 from ...text import parsing
 from ..completion import complete_test_preset
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
-from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions
+from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions, check_supported
 
 if TYPE_CHECKING:
     from ..runners.run_test import TestJob
@@ -156,6 +156,7 @@ def _job(
     from ..runners.run_test import TestJob
 
     plan, variant, pass_mark = test_options.to_plan(), link.to_variant(), output.pass_mark
+    check_supported(plan, peer, test_options.sending_rate())
     return TestJob(
         plan,
         find_preset(preset_id),

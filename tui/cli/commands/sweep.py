@@ -10,7 +10,7 @@ from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from ..options import OUTPUT, LinkOptions
 from ..output import check_output_file
-from ..peer_options import PEER_HELP, AccessOptions, SshOptions
+from ..peer_options import PEER_HELP, AccessOptions, SshOptions, check_supported
 from ..typer_extension import option
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def sweep(
         definition, preset = options.define(catalog, peer)
         check_link_options(preset, variant)
     far_peer = ssh.apply_to(access.parse_peer(definition.peer))
+    for point in definition.points:
+        check_supported(point.to_plan(definition.base), far_peer)
     return run_sweep(
         SweepJob(
             definition,

@@ -1,0 +1,253 @@
+"""The control conversation with an iperf3 server, in the role of the client.
+
+Every refusal and every silence before the test becomes an error that says what to do.
+"""
+
+import logging
+import socket
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+from ...control.handshake import HandshakeResult
+from ...control.iperf3_channel import Iperf3Channel, SilentPeer
+from ...host.description import describe_host
+from ...host.tcp_info import read_tcp_info
+from ...model.errors import (
+    ConnectionClosed,
+    LimitReached,
+    PeerError,
+    PeerNotLinkgauge,
+    PeerRefused,
+    PeerUnreachable,
+    RemoteProtocolError,
+    explain_os_error,
+)
+from ...model.host_info import HostInfo
+from ...model.peer import Peer, unmap_ip_address
+from ...model.plan import SocketOptions
+from ...protocol.iperf3.json_bodies import MAX_SERVER_RESULTS_BYTES
+from ...protocol.iperf3.parameters import TestParameters, encode_parameters
+from ...protocol.iperf3.refusals import ErrorNumber, explain_number
+from ...protocol.iperf3.results import EndResults, decode_results, encode_results
+from ...protocol.iperf3.states import State, make_cookie
+from ..connect import connect_tcp, resolve_peer
+
+ANSWER_DEADLINE_S: Final = 10.0
+RESULTS_DEADLINE_S: Final = 10.0
+_ERROR_WORDS_DEADLINE_S: Final = 1.0
+_READ_DEADLINE_S: Final = 60.0
+_LONGEST_NAME: Final = 256
+
+_BUSY: Final = "is busy: iperf3 serves one test at a time; try again, or run `linkgauge endpoint --iperf3` there"
+_REMEDIES: Final = {
+    ErrorNumber.AUTHORIZATION: "check user, password, public key, and that both clocks agree within 10 s",
+    ErrorNumber.WINDOW_GRANTED: "give a smaller --window, or raise net.core.rmem_max and wmem_max there",
+    ErrorNumber.CONGESTION: "give another --congestion",
+    ErrorNumber.MAX_DURATION: "give a shorter --seconds",
+    ErrorNumber.DURATION: "give a shorter --seconds",
+    ErrorNumber.TOTAL_RATE: "give a lower --rate",
+    ErrorNumber.STREAMS: "give fewer --sessions",
+    ErrorNumber.WINDOW_SIZE: "give a smaller --window",
+    ErrorNumber.BLOCK_SIZE: "give a smaller --block",
+    ErrorNumber.DATAGRAM_SIZE: "give another --datagram",
+}
+_log = logging.getLogger(__name__)
+
+
+class ServerEnded(PeerError):
+    """The server ends the test: it was stopped, or it gives a reason."""
+
+
+class Iperf3Client:
+    """One test, as its client. Call the methods in the order in which they are here, and `aclose` at the end."""
+
+    def __init__(self, channel: Iperf3Channel, peer: Peer) -> None:
+        self._channel = channel
+        self._peer = peer
+        self._has_ended = False
+        self.cookie = make_cookie()
+
+    @property
+    def server_address(self) -> tuple[str | int, ...]:
+        """The address of the server, for further connections."""
+        return self._channel.peer_address
+
+    @property
+    def ip_version(self) -> int:
+        """The version of the packets, 4 or 6, whatever the family of the socket."""
+        return 6 if ":" in unmap_ip_address(str(self.server_address[0])) else 4
+
+    @property
+    def segment_bytes(self) -> int | None:
+        """The payload of a full segment of the connection; None where the kernel does not tell."""
+        info = read_tcp_info(self._channel.socket)
+        return None if info is None else info.mss_bytes
+
+    async def open_test(self, parameters: TestParameters) -> None:
+        """Ask for a test; return when the server waits for its streams.
+
+        Raises:
+            PeerRefused: The server declines, or is busy with another test.
+            PeerNotLinkgauge: It is no iperf3 server.
+            PeerUnreachable: It does not answer, or closed the connection.
+        """
+        with self._explain("before it answered; check that an iperf3 server listens there"):
+            await self._channel.send_cookie(self.cookie)
+            await self._expect(State.PARAM_EXCHANGE)
+        has_user = self._peer.iperf3 is not None and self._peer.iperf3.user is not None
+        remedy = (
+            "check user, password, public key, and that both clocks agree within 10 s"
+            if has_user
+            else "if it wants a user name, give iperf3://USER@HOST"
+        )
+        with self._explain(f"after the parameters of the test; {remedy}"):
+            await self._channel.send_json(encode_parameters(parameters))
+            await self._expect(State.CREATE_STREAMS)
+
+    async def await_start(self) -> None:
+        """Return when the server has all streams and payload may flow; raise as `open_test`."""
+        with self._explain("while the sessions were opened; check its output"):
+            await self._expect(State.TEST_START)
+            await self._expect(State.TEST_RUNNING)
+
+    async def await_end(self) -> None:
+        """Return when the server wants the results of this end.
+
+        Raises:
+            ServerEnded: The server ends the test by itself.
+            ConnectionClosed: The connection ended.
+            RemoteProtocolError: It says what it must not say now.
+        """
+        state = await self._read_next()
+        if state is not State.EXCHANGE_RESULTS or not self._has_ended:
+            raise RemoteProtocolError(f"it sent {state.name} during the test")
+
+    async def end_test(self) -> None:
+        """Tell the server that the test is over; raise ConnectionClosed where it cannot be told."""
+        self._has_ended = True
+        await self._channel.send_state(State.TEST_END)
+
+    async def exchange_results(self, results: EndResults) -> EndResults:
+        """Send the results of this end and return those of the server; raise as `await_end`."""
+        await self._channel.send_json(encode_results(results))
+        try:
+            document = await self._channel.read_json(MAX_SERVER_RESULTS_BYTES, RESULTS_DEADLINE_S)
+        except LimitReached as error:
+            raise RemoteProtocolError(f"its results are too long: {error}") from error
+        far_results = decode_results(document)
+        state = await self._read_next()
+        if state is not State.DISPLAY_RESULTS:
+            raise RemoteProtocolError(f"it sent {state.name} after its results")
+        await self._channel.send_state(State.IPERF_DONE)
+        return far_results
+
+    async def aclose(self) -> None:
+        """Close the connection in order."""
+        await self._channel.aclose()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._channel.abort()
+
+    def last_received_ns(self) -> int | None:
+        """Return the time of the last segment from the server's kernel; None where this one does not tell."""
+        info = None if self._channel.is_closed else read_tcp_info(self._channel.socket)
+        return None if info is None else time.monotonic_ns() - info.receive_idle_ms * 1_000_000
+
+    async def _read_next(self) -> State:
+        """Return the next state, however late it comes; raise ServerEnded where the server ends the test."""
+        while True:
+            try:
+                state = await self._channel.read_state(_READ_DEADLINE_S)
+            except SilentPeer:  # nothing is due during a test
+                continue
+            await self._raise_end(state)
+            return state
+
+    async def _expect(self, expected: State) -> None:
+        state = await self._channel.read_state(ANSWER_DEADLINE_S)
+        await self._raise_end(state)
+        if state is not expected:
+            raise RemoteProtocolError(f"it sent {state.name} in place of {expected.name}")
+
+    async def _raise_end(self, state: State) -> None:
+        """Raise ServerEnded where the state ends the test."""
+        if state is State.ACCESS_DENIED:
+            raise ServerEnded(_BUSY)
+        if state is State.SERVER_TERMINATE:
+            raise ServerEnded("was stopped there")
+        if state is State.SERVER_ERROR:
+            number, system_errno = await self._channel.read_error_words(_ERROR_WORDS_DEADLINE_S)
+            raise ServerEnded(f"declines: {_explain_words(number, system_errno)}")
+
+    @contextmanager
+    def _explain(self, moment: str) -> Generator[None]:
+        """Raise what goes wrong before the test as an error that names the peer and says what to do."""
+        peer = self._peer
+        try:
+            yield
+        except ServerEnded as error:
+            raise PeerRefused(f"{peer} {error}") from error
+        except SilentPeer as error:
+            raise PeerUnreachable(
+                f"{peer} accepted the connection, but {error}; check that an iperf3 server listens there, and that "
+                "its host is not overloaded"
+            ) from error
+        except ConnectionClosed as error:
+            raise PeerUnreachable(f"{peer} closed the connection {moment} ({error})") from error
+        except RemoteProtocolError as error:
+            raise PeerNotLinkgauge(f"{peer} is not an iperf3 server: {error}; check the port") from error
+
+
+def _explain_words(number: int | None, system_errno: int | None) -> str:
+    text = explain_number(number)
+    if system_errno:
+        text += f" ({explain_os_error(OSError(system_errno, ''))})"
+    remedy = next((remedy for known, remedy in _REMEDIES.items() if known == number), None)
+    return text if remedy is None else f"{text}; {remedy}"
+
+
+@asynccontextmanager
+async def connect_client(
+    peer: Peer, binding: SocketOptions
+) -> AsyncGenerator[tuple[Iperf3Client, HandshakeResult]]:
+    """Connect to an iperf3 server and yield its client, with the facts of both ends; on leaving, close.
+
+    The server learns nothing before `Iperf3Client.open_test`. Raises PeerUnreachable.
+    """
+    channel = Iperf3Channel(await connect_tcp(peer, binding))
+    try:
+        if not channel.peer_address:
+            raise PeerUnreachable(
+                f"{peer} closed the connection at once; check that an iperf3 server listens there"
+            )
+        near = await describe_host(channel.local_address, channel.peer_address)
+        yield Iperf3Client(channel, peer), HandshakeResult(near, describe_server(peer))
+    finally:
+        channel.abort()
+
+
+async def describe_ends(peer: Peer) -> HandshakeResult:
+    """Return the facts of both ends by the route to an iperf3 server, which receives nothing.
+
+    Raises PeerUnreachable where its name does not resolve, or no route leads there.
+    """
+    failure: OSError | None = None
+    for family, address in await resolve_peer(peer):
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            try:
+                sock.connect(address)
+            except OSError as error:
+                failure = error
+            else:
+                near = await describe_host(sock.getsockname(), sock.getpeername())
+                return HandshakeResult(near, describe_server(peer))
+    reason = "it has no address" if failure is None else explain_os_error(failure)
+    raise PeerUnreachable(f"{peer} cannot be reached: {reason}") from failure
+
+
+def describe_server(peer: Peer) -> HostInfo:
+    """Return what is known of the host of an iperf3 server: nothing but its name."""
+    return HostInfo(peer.host[:_LONGEST_NAME], "unknown", 0, "iperf3", "unknown")

@@ -1,0 +1,322 @@
+"""A run against an iperf3 server.
+
+Its events are those of every run, with two differences: a sample of the far end has what the local kernel counted
+(`Sample.is_from_sender`), and the results of the server follow the last sample as `Totals`.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+from .... import __version__
+from ...control.handshake import HandshakeResult
+from ...control.keepalive import SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
+from ...metering.drain import MAX_DRAIN_S
+from ...model.capabilities import Feature, find_unsupported, why_unavailable
+from ...model.errors import ConnectionClosed, PeerError, RemoteProtocolError
+from ...model.events import EndText, Expectation, Reason, RunEnd, Totals, WarningText
+from ...model.peer import Peer
+from ...model.plan import (
+    MAX_DATAGRAM_BYTES,
+    MIN_DATAGRAM_BYTES,
+    SECOND_NS,
+    Dialect,
+    Direction,
+    Mode,
+    Plan,
+    Settings,
+)
+from ...model.samples import Sample
+from ...protocol.iperf3.auth import make_token
+from ...protocol.iperf3.parameters import DEFAULT_BLOCK_BYTES, DEFAULT_DATAGRAM_BYTES, TestParameters
+from ...protocol.iperf3.plans import omit_seconds, parameters_of
+from ...protocol.iperf3.results import EndResults
+from ...protocol.iperf3.states import list_streams
+from ..base_run import Run, conduct
+from ..binding import check_binding
+from ..session_set import Iperf3Sessions
+from .client import Iperf3Client, ServerEnded, connect_client
+from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
+
+PREPARE_DEADLINE_S: Final = 20.0
+_CLIENT_VERSION: Final = f"linkgauge {__version__}"
+FINISH_DEADLINE_S: Final = 5.0
+_TAIL_S: Final = 0.25  # for datagrams on their way to the server: it counts until it reads the end of the test
+_CHECK_S: Final = 0.25
+_REASON_GRACE_S: Final = 0.5  # the server may say why it does not accept a stream
+_SHORTEST_CHECK_S: Final = 0.001
+_LONGEST_CHECK_S: Final = 0.01
+_CHECK_DIVISOR: Final = 64
+_MOST_WARMUP: Final = 0.9  # of the duration, as a plan has it
+_LIVENESS_WARNINGS: Final = {
+    LivenessProblem.SILENT: WarningText.FAR_SILENT,
+    LivenessProblem.STALLED: WarningText.PAYLOAD_STALLED,
+}
+
+
+@asynccontextmanager
+async def open_iperf3_run(
+    plan: Plan, peer: Peer, expectation_for: Callable[[Settings], Expectation], mode: Mode | None
+) -> AsyncGenerator["Iperf3Run"]:
+    """Start a run against an iperf3 server and yield it; on leaving the block, stop it and wait for its end.
+
+    Args:
+        plan: the run to carry out.
+        peer: the server.
+        expectation_for: returns the rates to expect under given settings.
+        mode: how this end moves payload where the plan names no mode; None copies.
+
+    Raises:
+        PlanError: iperf3 cannot carry out the plan, or this machine lacks what it needs.
+        PeerError: the server cannot be used, or declines the test.
+        WorkerError: a worker process does not start.
+    """
+    problem = find_unsupported(plan, peer)
+    if problem is not None:
+        raise problem
+    whole_plan = with_whole_warmup(plan)
+    async with connect_client(peer, plan.socket) as (client, ends):
+        check_binding(plan, str(client.server_address[0]))
+        whole_plan = with_datagram_size(whole_plan, client)
+        run = Iperf3Run(whole_plan, peer, client, ends, expectation_for, mode)
+        if plan.warmup_auto or (plan.warmup_ns is not None and plan.warmup_ns != whole_plan.warmup_ns):
+            run.note(WarningText.IPERF3_WARMUP.format(seconds=omit_seconds(whole_plan)))
+        async with conduct(run):
+            yield run
+
+
+def with_whole_warmup(plan: Plan) -> Plan:
+    """Return the plan with the warm-up that an iperf3 server leaves out as well: whole seconds."""
+    seconds = omit_seconds(plan)
+    if plan.duration_ns is not None:
+        seconds = min(seconds, int(plan.duration_ns * _MOST_WARMUP) // SECOND_NS)
+    return replace(plan, warmup_ns=seconds * SECOND_NS, warmup_auto=False)
+
+
+def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
+    """Return the plan with a size of its datagrams: a server reads no more of each than it was told before.
+
+    Without one it is what the control connection puts into a packet, as iperf3 chooses it.
+    """
+    settings = plan.settings
+    if not plan.workload.is_datagram or settings.datagram_bytes is not None:
+        return plan
+    size = min(max(client.segment_bytes or DEFAULT_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES), MAX_DATAGRAM_BYTES)
+    return replace(plan, settings=replace(settings, datagram_bytes=size))
+
+
+def make_parameters(plan: Plan, peer: Peer) -> TestParameters:
+    """Return the parameters of a run's test.
+
+    A server counts payload by whole blocks. Where nobody chose their size it is iperf3's own: the last part of a
+    block of linkgauge's size would be missing in a short test.
+    """
+    parameters = parameters_of(plan, auth_token=_make_token(peer), client_version=_CLIENT_VERSION)
+    if plan.workload.is_datagram or plan.block_bytes != Plan().block_bytes:
+        return parameters
+    return replace(parameters, block_bytes=DEFAULT_BLOCK_BYTES)
+
+
+def _make_token(peer: Peer) -> str | None:
+    """Return the token of the peer's user, valid for ten seconds; None without a user."""
+    settings = peer.iperf3
+    if settings is None or settings.user is None or settings.login is None:
+        return None
+    return make_token(settings.user, settings.login.password, settings.login.public_key, time.time())
+
+
+class Iperf3Run(Run):
+    """A run against an iperf3 server."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        peer: Peer,
+        client: Iperf3Client,
+        ends: HandshakeResult,
+        expectation_for: Callable[[Settings], Expectation],
+        mode: Mode | None,
+    ) -> None:
+        """Make a run that has not begun.
+
+        Args:
+            plan: the run to carry out, with a warm-up of whole seconds.
+            peer: the server, named in events and errors.
+            client: the control conversation, before its first byte.
+            ends: what is known of both ends.
+            expectation_for: returns the rates to expect under given settings.
+            mode: how this end moves payload where the plan names no mode; None copies.
+        """
+        self._parameters = make_parameters(plan, peer)
+        super().__init__(
+            plan,
+            peer,
+            ends,
+            client.ip_version,
+            expectation_for,
+            mode,
+            dialect=Dialect.IPERF3,
+            has_64bit_counters=self._parameters.has_64bit_counters,
+        )
+        self._server = peer
+        self._client = client
+        self._streams = list_streams(plan.settings.direction, plan.settings.sessions)
+        self._opener = Iperf3Sessions(self.pool, plan.settings, plan.client_port)
+        self._sessions = self._opener
+        self._counts = NearCounts()
+        self._drained = asyncio.Event()
+        self._concluded = asyncio.Event()
+        self._failed_end: RunEnd | None = None
+        self._why_without_results: str | None = None
+        self._totals: Totals | None = None
+
+    def note(self, text: str) -> None:
+        """Emit a warning."""
+        self._warn(text)
+
+    def change(self, settings: Settings) -> None:
+        """Warn that an iperf3 server cannot change a test, and leave everything as it is."""
+        reason = why_unavailable(self._server, Feature.LIVE_CHANGES)
+        if settings != self.settings and not self._ending.done() and reason is not None:
+            self._warn(WarningText.IPERF3_FIXED.format(reason=reason))
+
+    async def prepare(self) -> None:
+        """Open the test and all of its sessions, and start the clocks; raise PeerError if that fails."""
+        try:
+            async with asyncio.timeout(PREPARE_DEADLINE_S):
+                await self._client.open_test(self._parameters)
+                await self._open_sessions()
+        except TimeoutError as error:
+            text = (
+                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not overloaded"
+            )
+            raise PeerError(text) from error
+        self._sampler.start()
+        self.pool.start_payload()
+        self._announce(None)
+
+    async def _open_sessions(self) -> None:
+        """Open the sessions, and return when the server has started the test."""
+        starting = asyncio.ensure_future(self._client.await_start())
+        opening = asyncio.ensure_future(self._opener.open_all(self._client.cookie, self._client.server_address))
+        both = [starting, opening]
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_EXCEPTION)
+            if opening.done() and opening.exception() is not None:
+                await asyncio.wait([starting], timeout=_REASON_GRACE_S)
+            for task in both:  # what the server says comes first
+                if task.done():
+                    task.result()
+        finally:
+            for task in both:
+                task.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+    def _listen(self) -> None:
+        self._run_task(self._converse())
+        if self.plan.bytes_limit is not None:
+            self._run_task(self._await_bytes(self.plan.bytes_limit))
+
+    async def _converse(self) -> None:
+        """Read what the server says up to its results; whatever else it says ends the run."""
+        try:
+            await self._client.await_end()
+            await self._drained.wait()
+            far = await self._client.exchange_results(self._counts.make_results(self._streams))
+            self._take_results(far)
+        except ServerEnded as error:
+            self._why_without_results = str(error)
+            self.stop(Reason.PEER_STOPPED, EndText.IPERF3_ENDED.format(reason=error))
+        except ConnectionClosed as error:
+            self._why_without_results = str(error)
+            self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
+        except RemoteProtocolError as error:
+            self._failed_end = RunEnd(Reason.FAILED, EndText.FAR_NOT_UNDERSTOOD.format(error=error))
+            self.stop(Reason.FAILED, self._failed_end.detail)
+        self._concluded.set()
+
+    def _take_results(self, far: EndResults) -> None:
+        """Emit the results of the server."""
+        totals = build_totals(far, self._counts, self._streams, is_datagram=self.plan.workload.is_datagram)
+        if totals is None:
+            self._why_without_results = "its results name none of the sessions"
+            return
+        self._totals = totals
+
+    async def _await_bytes(self, limit: int) -> None:
+        """End the run as soon as every direction has carried its bytes: until then the server's clock runs."""
+        flows = self.settings.direction.flows
+        while min(map(self.pool.counters.flow_bytes, flows)) < limit:
+            elapsed_s = self._sampler.elapsed_ns / SECOND_NS
+            await asyncio.sleep(min(max(elapsed_s / _CHECK_DIVISOR, _SHORTEST_CHECK_S), _LONGEST_CHECK_S))
+        self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
+
+    async def _finish(self, end: RunEnd) -> RunEnd:
+        """Stop the senders, end the test, and wait for the results of the server."""
+        self._stop_sampling()
+        self.pool.stop_payload()
+        if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED}:
+            self._client.abort()
+            return end
+        flows, is_datagram = self.settings.direction.flows, self.plan.workload.is_datagram
+        if is_datagram and Direction.OUT in flows:
+            await asyncio.sleep(_TAIL_S)
+        with contextlib.suppress(ConnectionClosed):  # read as well, with its reason
+            await self._client.end_test()
+        has_tail = is_datagram and not self._failure
+        draining = asyncio.create_task(self._drain_all(has_tail=has_tail))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_DEADLINE_S + (MAX_DRAIN_S if has_tail else 0)):
+                await self._concluded.wait()
+        await draining
+        self._report_results()
+        return self._failed_end or end
+
+    async def _drain_all(self, *, has_tail: bool) -> None:
+        """Count the datagrams that were on their way; the results of this end are complete then."""
+        try:
+            if has_tail:
+                await self._drain()
+        finally:
+            self._drained.set()
+
+    def _report_results(self) -> None:
+        """Emit the totals of the server, or a warning that there are none."""
+        if self._totals is not None:
+            self._emit(self._totals)
+            for text in find_discrepancies(self._totals, self._counts):
+                self._warn(text)
+        elif self._failed_end is None:
+            reason = self._why_without_results or f"none came within {FINISH_DEADLINE_S:g} s"
+            self._warn(WarningText.IPERF3_RESULTS_MISSING.format(reason=reason))
+
+    def _handle_near_sample(self, sample: Sample) -> None:
+        stamped = self._stamp(sample)
+        self._counts.add(sample, is_warmup=stamped.warmup)
+        far_sample = sample_from_sender(sample)
+        if far_sample is not None and not self._failure:
+            self._stamp(far_sample)
+
+    async def _watch(self) -> None:
+        """Stop the run when the server's host has vanished, and warn when it is silent or stalled."""
+        liveness = Liveness(time.monotonic_ns())
+        last_problem = None
+        while True:
+            await asyncio.sleep(_CHECK_S)
+            now_ns = time.monotonic_ns()
+            received_ns = self._client.last_received_ns()
+            if received_ns is None:  # this kernel does not tell: its keepalive ends the connection
+                continue
+            received_ns = max(received_ns, self.pool.counters.last_received_ns())
+            silent_ns = liveness.check_timeout(now_ns, received_ns, self.pool.counters.total_bytes())
+            if silent_ns is not None:
+                self.stop(Reason.PEER_LOST, EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
+                return
+            problem = liveness.find_problem(now_ns, received_ns)
+            if problem is not None and problem is not last_problem:
+                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
+            last_problem = problem
