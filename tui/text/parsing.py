@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from ...engine.model.errors import PlanError
-from ...engine.model.peer import Peer, is_ssh_address
+from ...engine.model.peer import Peer, is_iperf3_address, is_ssh_address
 from ...engine.model.plan import (
     MAX_CORES,
     MAX_DATAGRAM_BYTES,
@@ -236,9 +236,10 @@ def ci_percent(text: str) -> float:
 
 
 def peer(text: str) -> Peer:
-    """Parse a peer: `HOST`, `HOST:PORT`, an IPv6 address, `[IPv6]:PORT`, `ssh://[USER@]HOST[:PORT]`, `loopback`."""
-    if "/" in text and not is_ssh_address(text):
-        raise PlanError("peer", repr(text), "give HOST, HOST:PORT, [IPv6]:PORT, ssh://HOST or loopback")
+    """Parse a peer: a host, an address with or without a port, `ssh://…`, `iperf3://…` or `loopback`."""
+    if "/" in text and not (is_ssh_address(text) or is_iperf3_address(text)):
+        allowed = "give HOST, HOST:PORT, [IPv6]:PORT, ssh://HOST, iperf3://HOST or loopback"
+        raise PlanError("peer", repr(text), allowed)
     return Peer.parse(text)
 
 
