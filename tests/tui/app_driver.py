@@ -25,7 +25,7 @@ from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, s
 from linkgauge.tui.widgets.common.typed_input import Debounce
 from textual.pilot import Pilot
 
-from .scripted_run import FAR, ScriptedRun
+from .scripted_run import FAR, ScriptedRun, iperf3_host
 
 BOTH_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
@@ -117,7 +117,7 @@ class ScriptedServices:
         self.probed.append(peer)
         if self.refusal is not None:
             raise self.refusal
-        return FAR
+        return FAR if peer.iperf3 is None else iperf3_host(peer)
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
         """Select the preset of the test, or refuse."""

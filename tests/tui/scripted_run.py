@@ -10,7 +10,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, RunEnd, Sampled, Started, Warned
+from linkgauge.engine.model.events import (
+    Changed,
+    Ended,
+    Event,
+    Opened,
+    Reason,
+    RunEnd,
+    Sampled,
+    SessionTotal,
+    Started,
+    Totals,
+    Warned,
+)
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.peer import Peer
@@ -39,6 +51,11 @@ NEAR = HostInfo("web-07", "Linux 6.18", 8, "linkgauge 0.1.0", "uvloop")
 FAR = HostInfo("db-02", "Linux 6.12", 16, "linkgauge 0.1.0", "uvloop")
 
 
+def iperf3_host(peer: Peer) -> HostInfo:
+    """Return what is known of the host of an iperf3 server."""
+    return HostInfo(peer.host, "unknown", 0, "iperf3", "unknown")
+
+
 def variation(index: int) -> float:
     """Return a factor close to one, always the same for an index."""
     return 1 + ((index * 7919) % 13 - 6) / 400
@@ -52,6 +69,14 @@ def core_times(count: int, hot: int, busy: float) -> tuple[CoreTimes, ...]:
         whole = int(INTERVAL_NS * share)
         times.append(CoreTimes(whole // 5, whole * 3 // 5, whole // 5, 0, INTERVAL_NS - whole))
     return tuple(times)
+
+
+def _reported_datagrams(plan: Plan, flow: Direction, bytes_: int) -> dict[str, int]:
+    """Return what an iperf3 server reports of the datagrams that all sessions brought it."""
+    if not plan.workload.is_datagram or flow is Direction.IN:
+        return {}
+    received = bytes_ // 1_472 // plan.settings.sessions
+    return {"received": received, "lost": received // 500, "jitter_ns": 31_000}
 
 
 class ScriptedRun:
@@ -77,6 +102,7 @@ class ScriptedRun:
         self.closed = False
         self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
         self.lost_share = 0.0  # of UDP, while it is set
+        self.has_iperf3 = False
         self.delays_ns = (4_000, 9_000, 12_000, 14_000, 31_000, 310_000)
 
     # The run handle, called by the app.
@@ -123,10 +149,12 @@ class ScriptedRun:
     def start(self, peer: Peer) -> None:
         """Emit the start of the run, with a socket opened at each end."""
         expected = find_expectation(self.preset, self.settings, self.plan.workload)
+        self.has_iperf3 = peer.iperf3 is not None
+        far = iperf3_host(peer) if self.has_iperf3 else FAR
         idle = _counted((310_000, 340_000, 350_000, 620_000)) if self.plan.probe else None
         probed = ProbeSample(idle, SECOND_NS, 340) if idle else None
-        self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, FAR, self.plan, expected, probed))
-        for end in End:
+        self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, far, self.plan, expected, probed))
+        for end in [End.NEAR] if self.has_iperf3 else End:
             self.emit(
                 Opened(
                     SocketInfo(end, Direction.OUT, 1, "cubic", self.settings.window_bytes, 1448, True, True, True)
@@ -138,6 +166,9 @@ class ScriptedRun:
         for _ in range(intervals):
             self.index += 1
             for end, busy, host in ((End.NEAR, near_busy, NEAR), (End.FAR, far_busy, FAR)):
+                if end is End.FAR and self.has_iperf3:
+                    self._emit_acknowledged(bit_s)
+                    continue
                 sample = Sample(
                     end,
                     self.index - 1,
@@ -154,6 +185,30 @@ class ScriptedRun:
     def end(self, reason: Reason = Reason.COMPLETED, detail: str = "the duration was up") -> None:
         """Emit the end of the run."""
         self.emit(Ended(RunEnd(reason, detail)))
+
+    def _emit_acknowledged(self, bit_s: float) -> None:
+        """Emit what stands in for the samples of an iperf3 server: the bytes that it acknowledged."""
+        parts = tuple(part for part in self._sessions(End.FAR, bit_s) if part.direction is Direction.OUT)
+        if parts:
+            parts = tuple(SessionSample(Direction.OUT, part.session, part.bytes) for part in parts)
+            sample = Sample(End.FAR, self.index - 1, self.elapsed_ns, INTERVAL_NS, parts, is_from_sender=True)
+            self.emit(Sampled(sample, self.settings, self.elapsed_ns <= self.warm_until))
+
+    def report_totals(self, bit_s: float) -> None:
+        """Emit what an iperf3 server reports at the end: this rate in each session and direction."""
+        span_ns = self.elapsed_ns - self.warm_until
+        parts = [
+            SessionTotal(
+                flow,
+                session,
+                int(bit_s * span_ns / 8 / SECOND_NS / self.settings.sessions),
+                span_ns,
+                retransmits=17 if flow is Direction.IN and not self.plan.workload.is_datagram else None,
+                **_reported_datagrams(self.plan, flow, int(bit_s * span_ns / 8 / SECOND_NS)),
+            )
+            for flow, session, _ in self._flows(End.NEAR)
+        ]
+        self.emit(Totals(End.FAR, span_ns, tuple(parts), span_ns * 2 // 5))
 
     def _latency(self, end: End) -> dict[str, Any]:
         """Return the latency of an interval: the probe's at the near end, transactions' at the requesting end."""

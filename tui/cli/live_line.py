@@ -107,11 +107,19 @@ def _rate(interval: Interval, flow: Direction) -> str:
     """Return the payload rate, or transactions a second with their median time."""
     receiver = interval.receiver_sample(flow)
     if interval.workload.is_bulk or receiver is None:
-        return numbers.rate_cell(_bit_s(interval, flow), 8)
+        return numbers.rate_cell(_bit_s(interval, flow), 8) + _source(interval, flow)
     counts = latency_counts(receiver.sample, flow)
     latency = summarize_latency(counts)
     per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns
     return f"{numbers.transactions(per_s, 8)} p50 {numbers.latency(latency and latency.p50_ns):>8}"
+
+
+def _source(interval: Interval, flow: Direction) -> str:
+    """Return what a rate is of, where it is not of received payload."""
+    receiver = interval.receiver_sample(flow)
+    if receiver is None or not receiver.sample.is_from_sender:
+        return ""
+    return " sent" if interval.workload.is_datagram else " acknowledged"
 
 
 def _loss(interval: Interval, flow: Direction) -> str:

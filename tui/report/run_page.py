@@ -30,6 +30,7 @@ from ..text.datagram_results import (
     time,
     udp_text,
 )
+from ..text.iperf3 import host_text, source_sentences
 from ..text.plan import core_affinity_text
 from ..text.run_list import run_line
 from ..text.summary import (
@@ -196,7 +197,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         transfer=transfer_text(summary),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
-        method=list(_method(summary)),
+        method=[*_method(summary), *source_sentences(summary)],
     )
 
 
@@ -306,7 +307,10 @@ def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], Sessi
 def _details(run: StoredRun) -> list[tuple[str, str]]:
     """Return both ends, the time, and the requested test; a value that is empty is left out of the page."""
     started, summary, line = run.outcome.started, run.outcome.summary, run_line(run.row)
-    far = line.peer if started is None else f"{_host_text(started.far)}, as {numbers.sanitize(started.peer)}"
+    far = line.peer if started is None else _host_text(started.far)
+    if started is not None:
+        address = numbers.sanitize(started.peer)
+        far = f"{address}: {host_text(started.far)}" if started.far.is_iperf3 else f"{far}, as {address}"
     return [
         ("run", run.row.run_id),
         ("started", f"{line.when} UTC" if line.started_utc else ""),

@@ -95,7 +95,7 @@ class FlowReading:
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
     summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
     With `has_periods` it is the mean of a run of several settings, and each of them has an expected rate. UDP has
-    `datagrams`.
+    `datagrams`. `source` says what is shown in place of received payload, where an iperf3 has not reported yet.
     """
 
     direction: Direction
@@ -111,6 +111,7 @@ class FlowReading:
     least_unit_bit_s: float = 0.0
     has_periods: bool = False
     datagrams: DatagramReading | None = None
+    source: str = ""
 
     @property
     def top_bit_s(self) -> float:

@@ -34,6 +34,7 @@ from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..text import numbers
 from ..text.event_lines import EventLines
+from ..text.iperf3 import live_source_text
 from ..text.numbers import RateUnit
 from ..text.summary import response_bits_of
 from .instrument_values import (
@@ -131,6 +132,7 @@ class LiveReadings:
         self.periods: list[PlotPeriod] = []
         self.change_marks: list[ChangeMark] = []
         self.warnings: list[str] = []
+        self.unseen_end: End | None = None
         self.highest_bit_s: dict[Direction, float] = {}
         self.granted_bytes: dict[End, int] = {}
         self.probe = ProbeReadings()
@@ -140,6 +142,7 @@ class LiveReadings:
         self._recent = RecentSamples(_RECENT_NS)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
         self._duplex = DuplexRates()
+        self._has_totals = False
 
     def feed(self, event: Event) -> None:
         """Process the run's next event."""
@@ -148,6 +151,7 @@ class LiveReadings:
         match event:
             case Started():
                 self.near, self.far, self.plan = event.near, event.far, event.plan
+                self.unseen_end = event.unseen_end
                 self.settings = event.plan.settings
                 self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
             case Changed():
@@ -155,6 +159,7 @@ class LiveReadings:
             case Sampled():
                 self._sample(event)
             case Totals():
+                self._has_totals = True
                 self.traces.set_totals(event, self.plan.workload)
             case Warned():
                 self.warnings.append(numbers.sanitize(event.text))
@@ -192,7 +197,14 @@ class LiveReadings:
             self.highest_bit_s.get(direction, 0.0),
             response_bits=response_bits_of(self.plan),
             latency=summarize_latency(counts),
+            source=self.source(direction),
         )
+
+    def source(self, direction: Direction) -> str:
+        """Return what the rates of a direction are of, where its receiver has not reported; else empty."""
+        if self._has_totals:
+            return ""
+        return live_source_text(self.unseen_end, direction, is_datagram=self.plan.workload.is_datagram)
 
     def datagrams(self, direction: Direction) -> DatagramReading:
         """Return the datagrams of a direction in the last second; for duplex, of both together."""

@@ -1,6 +1,6 @@
 """The steps by which keys change the settings of a test. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -56,10 +56,11 @@ def next_direction(value: Direction) -> Direction:
     return order[(order.index(value) + 1) % len(order)]
 
 
-def next_workload(value: Workload) -> Workload:
-    """Return the next workload; after the last, the first."""
+def next_workload(value: Workload, is_possible: Callable[[Workload], bool] = lambda _: True) -> Workload:
+    """Return the next workload that is possible; after the last, the first. Without any it stays as it is."""
     order = all_workloads()
-    return order[(order.index(value) + 1) % len(order)]
+    at = order.index(value)
+    return next(filter(is_possible, (*order[at + 1 :], *order[:at])), value)
 
 
 def next_rate(bit_s: int | None, expected_bit_s: int | None, by: int) -> int | None:

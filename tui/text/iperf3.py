@@ -34,6 +34,18 @@ def source_texts(summary: Summary) -> list[str]:
     ]
 
 
+def source_sentences(summary: Summary) -> list[str]:
+    """Return the source of the figures and what is not seen, in sentences for a page."""
+    texts = [*source_texts(summary), unseen_text(summary.unseen_end)]
+    return [f"{text[:1].upper()}{text[1:]}." for text in filter(None, texts)]
+
+
+def remote_name(host: HostInfo, peer: str) -> str:
+    """Return the name of a far end with its address: `db-02 (10.0.0.2:5820)`; an iperf3 does not name its host."""
+    address = numbers.sanitize(peer)
+    return address if host.is_iperf3 else f"{numbers.sanitize(host.hostname)} ({address})"
+
+
 def live_source_text(unseen: End | None, direction: Direction, *, is_datagram: bool) -> str:
     """Return what a gauge of a running test shows in place of what was received; empty where it shows that."""
     if unseen is None or not _unseen_receives(unseen, direction):

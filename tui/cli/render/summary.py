@@ -16,6 +16,7 @@ from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ...text import numbers
 from ...text.datagram_results import DELAY_COLUMNS, capacity_texts, delay_rows, loss_rows, run_losses, udp_text
+from ...text.iperf3 import remote_name, source_texts, unseen_text
 from ...text.plan import core_affinity_text
 from ...text.summary import (
     LATENCY_COLUMNS,
@@ -183,7 +184,7 @@ def _test(summary: Summary, preset_id: str | None, started: Started | None) -> P
     grid.add_row("preset", preset_id or "none")
     if started is not None:
         grid.add_row("local", numbers.sanitize(started.near.hostname))
-        grid.add_row("remote", f"{numbers.sanitize(started.far.hostname)} ({numbers.sanitize(started.peer)})")
+        grid.add_row("remote", remote_name(started.far, started.peer))
     cores = core_affinity_text(summary.plan)
     grid.add_row("plan", f"{plan_text(summary)} (warm-up {warmup_text(summary)}){cores and f', {cores}'}")
     return _indent(grid)
@@ -257,6 +258,10 @@ def _notes(summary: Summary) -> Padding:
         grid.add_row("udp", udp_text(summary))
     else:
         grid.add_row("tcp", tcp_text(summary))
+    for text in source_texts(summary):
+        grid.add_row("counted", text)
+    if unseen := unseen_text(summary.unseen_end):
+        grid.add_row("not seen", unseen)
     if transfer := transfer_text(summary):
         grid.add_row("RFC 6349", transfer)
     for warning in summary.warnings:

@@ -31,7 +31,7 @@ _MAX_PEERS: Final = 1_000  # of the run log; some are this machine, or of a lab 
 _NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}")
 _HINT: Final = (
     "HOST or HOST:PORT where `linkgauge endpoint` runs, or the command that it printed; ssh://HOST, if Python 3.11 "
-    "is there; or loopback"
+    "is there; iperf3://HOST where `iperf3 -s` runs; or loopback"
 )
 
 

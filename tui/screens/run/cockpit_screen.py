@@ -17,6 +17,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import Worker, WorkerState
 
+from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
@@ -323,7 +324,7 @@ class CockpitScreen(InstrumentScreen):
 
     def action_datagram(self) -> None:
         """Go to the next datagram size."""
-        if self._refuse_without_datagrams():
+        if self._refuse_without_datagrams() or self._refuse_live_change():
             return
         size = next_datagram(self.state.plan.settings.datagram_bytes)
         if self.state.change_settings(datagram=(size,)):
@@ -331,12 +332,16 @@ class CockpitScreen(InstrumentScreen):
 
     def action_direction(self) -> None:
         """Go to the next direction."""
-        if self.state.change_settings(direction=next_direction(self.state.plan.settings.direction)):
+        if not self._refuse_live_change() and self.state.change_settings(
+            direction=next_direction(self.state.plan.settings.direction)
+        ):
             self.paint()
 
     def action_workload(self) -> None:
-        """Go to the next workload, with its default sizes, for the next run."""
+        """Go to the next workload that the far end has, with its default sizes, for the next run."""
         workload = next_workload(self.state.plan.workload)
+        if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
+            workload = next_workload(workload, lambda other: not other.is_transactional)
         self.state.set_plan(plan_with_workload(self.state.plan, workload))
         if self.state.phase is Phase.RUNNING:
             self.notify("It applies to the next test.", title=str(workload), markup=False)
@@ -347,6 +352,8 @@ class CockpitScreen(InstrumentScreen):
         plan = self.state.plan
         if plan.workload.is_transactional:
             self.notify("The probe is for streams; this workload measures its own latency.", markup=False)
+            return
+        if not plan.probe and self._refuse_unavailable(Feature.PROBE):
             return
         self.state.plan = replace(plan, probe=not plan.probe)
         if self.state.phase is Phase.RUNNING:
@@ -471,12 +478,25 @@ class CockpitScreen(InstrumentScreen):
             self.notify(reason, severity="warning", markup=False)
         return self.state.is_busy
 
+    def _refuse_unavailable(self, feature: Feature) -> bool:
+        """Return whether the far end does not have a feature, and say why."""
+        reason = why_unavailable(self.state.peer, feature)
+        if reason is not None:
+            self.notify(reason, severity="warning", markup=False)
+        return reason is not None
+
+    def _refuse_live_change(self) -> bool:
+        return self.state.is_busy and self._refuse_unavailable(Feature.LIVE_CHANGES)
+
     def _step_sessions(self, by: int) -> None:
+        if self._refuse_live_change():
+            return
         if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
             self.paint()
 
     def _step_rate(self, by: int) -> None:
-        if not self._refuse_without_datagrams() and self.state.step_rate(by):
+        is_refused = self._refuse_without_datagrams() or self._refuse_live_change()
+        if not is_refused and self.state.step_rate(by):
             self.paint()
 
     def _refuse_without_datagrams(self) -> bool:
@@ -489,5 +509,5 @@ class CockpitScreen(InstrumentScreen):
     def _step_window(self, by: int) -> None:
         if self.state.plan.workload.is_datagram:
             self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.", markup=False)
-        elif self.state.step_window(by):
+        elif not self._refuse_live_change() and self.state.step_window(by):
             self.paint()

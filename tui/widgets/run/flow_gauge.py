@@ -97,9 +97,14 @@ class FlowGauge(LineWidget):
         name = _NAMES[reading.direction]
         initiators = _SENDERS if reading.response_bits is None else _ASKERS
         if not is_wide and not is_scaled:
-            parts = (Content(name), Content(reading.scale.unit), self._rated_percent())
+            parts = [Content(name), Content(reading.scale.unit), self._rated_percent()]
+            if reading.source:
+                parts = [*filter(None, parts), Content(reading.source)]
             return join_fit(width, parts, " ")
         title = Content(f"{name} {initiators[reading.direction]}")
+        if reading.source:
+            short = Content(f"{name} {reading.source}")
+            return first_fit(width, title + f", {reading.source}", short, Content(name))
         if is_scaled or reading.expected is None or width < _ROOM_FOR_TICKS:
             return first_fit(width, title, Content(name))
         ticks = f"   {EXPECTED_TICK} expected {reading.number(reading.expected.bit_s)}"

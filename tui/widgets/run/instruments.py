@@ -209,6 +209,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         latency=measured.latency if measured is not None else None,
         peak=peak,
         has_periods=any(period.expectation[direction] for period in view.summary.periods),
+        source=now.source,
         margin_percent=None
         if measured is None or measured.estimate is None
         else measured.estimate.half_width_percent,

@@ -8,6 +8,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.host_info import HostInfo
 from ....engine.model.plan import Direction, End, Plan, Settings
 from ....engine.model.workload import Workload
@@ -20,6 +21,7 @@ from ...text import numbers
 
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25
+_LIVE_KEYS: Final = frozenset({"d", "+-", "[]", "jk", "b"})  # as they stand in the line
 _END_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
@@ -113,11 +115,11 @@ def _hostname(host: HostInfo) -> str:
 
 
 def _system_and_cores(host: HostInfo | None) -> str:
-    return "" if host is None else f" {numbers.sanitize(host.system)},{_cores(host)}"
+    return "" if host is None or host.is_iperf3 else f" {numbers.sanitize(host.system)},{_cores(host)}"
 
 
 def _cores(host: HostInfo | None) -> str:
-    return "" if host is None else f" {numbers.quantity(host.cores, 'core')}"
+    return "" if host is None or host.is_iperf3 else f" {numbers.quantity(host.cores, 'core')}"
 
 
 def _state(view: CockpitSnapshot) -> Content:
@@ -205,8 +207,19 @@ def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: 
             + _from_next_run(_current_plan(view).duration_ns != view.plan.duration_ns),
         ),
     )
-    lines = [Content.assemble(_key(key), (name, MUTED), value) for key, name, value in parts]
-    return [*lines, *_options(view, with_workload=with_workload, has_name=roomy)]
+    locked = _locked_keys(view)
+    lines = [
+        Content.assemble(_key(key, is_locked=key in locked), (name, MUTED), value) for key, name, value in parts
+    ]
+    fixed = [Content.styled("fixed until the test ends", MUTED)] if locked and has_names else []
+    return [*lines, *_options(view, with_workload=with_workload, has_name=roomy), *fixed]
+
+
+def _locked_keys(view: CockpitSnapshot) -> frozenset[str]:
+    """Return the keys that cannot change the current test, because its far end does not let it."""
+    is_running = view.phase in {Phase.RUNNING, Phase.STOPPING}
+    is_locked = is_running and why_unavailable(view.peer, Feature.LIVE_CHANGES) is not None
+    return _LIVE_KEYS if is_locked else frozenset()
 
 
 def _window_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, str, Content]]:
@@ -268,8 +281,8 @@ def _from_next_run(changes: bool) -> Content:
     return Content.styled(" ▸next run", "$text-warning") if changes else Content("")
 
 
-def _key(key: str) -> Content:
-    return Content.styled(f"{key} ", KEY)
+def _key(key: str, *, is_locked: bool = False) -> Content:
+    return Content.styled(f"{key} ", MUTED if is_locked else KEY)
 
 
 def _neighbours(step: Callable[[int], int | None], value: int | None, text: Callable[[int | None], str]) -> Content:

@@ -12,6 +12,7 @@ from ...rendering.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
+from ...text.iperf3 import source_texts, unseen_text
 from ...text.plan import non_default_options_text
 from ...text.summary import findings_period, headline, period_rows, progress_text, run_facts
 
@@ -101,7 +102,9 @@ def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) ->
     lines = [Content.assemble((first.mark, style), "  " if first.is_regular else "\n", first.text)]
     if len(summary.periods) > 1:
         lines += _period_lines(view, summary)
-    return [*lines, Content.styled(" · ".join(run_facts(summary)), MUTED)]
+    notes = [*source_texts(summary), unseen_text(summary.unseen_end)]
+    texts = [" · ".join(run_facts(summary)), *filter(None, notes)]
+    return [*lines, *(Content.styled(text, MUTED) for text in texts)]
 
 
 def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.capabilities import Feature, why_unavailable
 from linkgauge.engine.model.errors import (
     PeerUnreachable,
     WorkerError,
@@ -22,6 +23,8 @@ from ...app_driver import BOTH_SIZES
 from ...stored_runs import notifications
 
 FAR = Peer("db-02")
+IPERF3 = Peer.parse("iperf3://db-02")
+LIVE = why_unavailable(IPERF3, Feature.LIVE_CHANGES)
 
 
 async def test_going_to_loopback_after_a_refusal_needs_no_far_end(world: Any) -> None:
@@ -373,3 +376,57 @@ async def test_a_pasted_key_is_saved_on_request_once_it_works(world: Any, answer
         await cockpit.press("r")
         await cockpit.end()
         assert "Save the key" not in cockpit.text()
+
+
+@BOTH_SIZES
+async def test_keys_that_an_iperf3_server_does_not_allow_change_nothing_and_say_why(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """Its test has the settings that it began with. They can be changed before it, and after it."""
+    async with world.cockpit(size, peer=IPERF3) as cockpit:
+        await cockpit.press("plus", "space")
+        world.script.run_for(8, 7.1e9)
+        await cockpit.press("plus", "minus", "right_square_bracket", "left_square_bracket", "d")
+        await cockpit.settle()
+        assert world.script.changes == []
+        assert cockpit.app.cockpit.plan.settings == Settings(sessions=2)
+        assert set(notifications(cockpit)) == {LIVE}
+        world.script.run_for(4, 7.1e9)
+        world.script.report_totals(7e9)
+        world.script.end()
+        await cockpit.settle()
+        await cockpit.press("plus", "d")
+        assert cockpit.app.cockpit.plan.settings == Settings(Direction.IN, 3)
+
+
+async def test_workloads_and_the_probe_that_iperf3_does_not_have_are_left_out_with_the_reason(world: Any) -> None:
+    """Only streams and datagrams are to choose from."""
+    async with world.cockpit(peer=IPERF3) as cockpit:
+        seen: list[Workload] = []
+        for _ in range(3):
+            await cockpit.press("w")
+            seen.append(cockpit.app.cockpit.plan.workload)
+        assert seen == [Workload.UDP, Workload.STREAM, Workload.UDP]
+        assert why_unavailable(IPERF3, Feature.TRANSACTIONS) in notifications(cockpit)
+        await cockpit.press("w", "l")
+        assert not cockpit.app.cockpit.plan.probe
+        assert why_unavailable(IPERF3, Feature.PROBE) in notifications(cockpit)
+
+
+async def test_a_gauge_of_what_an_iperf3_receives_says_acknowledged_until_its_results_are_there(world: Any) -> None:
+    """Then it has the rate of the iperf3's own count, and the verdict says whose figures these are."""
+    async with world.cockpit((200, 60), peer=IPERF3) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(40, 7.1e9)
+        await cockpit.settle()
+        assert "local sends, acknowledged" in cockpit.text()
+        assert "unknown" not in cockpit.text()
+        assert "0\N{NO-BREAK SPACE}cores" not in cockpit.text()
+        world.script.report_totals(6e9)
+        world.script.end()
+        await cockpit.settle()
+        assert "local sends, acknowledged" not in cockpit.text()
+        assert "by the count and the clock of iperf3" in cockpit.text()
+        assert "not seen through iperf3" in cockpit.text()
+        reading = cockpit.app.cockpit.state.summary.measured.out
+        assert round(reading.bit_s / 1e9, 2) == 6.0

@@ -157,3 +157,29 @@ def test_running_in_light_and_without_colour(
     assert snap_compare(
         app, terminal_size=(120, 40), run_before=before_snapshot(world, five_sessions_half_way, ends=False)
     )
+
+
+IPERF3 = Peer.parse("iperf3://db-02")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_running_iperf3(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """Duplex against an iperf3 server: what it has acknowledged, nothing of its host, and keys that are fixed."""
+    plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS)
+    app = world.app(peer=IPERF3, plan=plan)
+    before = before_snapshot(world, lambda script: script.run_for(60, 7.2e9), ends=False)
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@BOTH_SIZES
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+def test_finished_iperf3(snap_compare: Any, world: Any, size: tuple[int, int], workload: Workload) -> None:
+    """The rate is that of its results, and the verdict says so; where its datagrams were lost is not known."""
+
+    def emit(script: Any) -> None:
+        script.run_for(120, 940e6)
+        script.report_totals(910e6)
+        script.end()
+
+    app = world.app("gbe-fd-1500", IPERF3, Plan(Settings(), workload, duration_ns=30 * SECOND_NS))
+    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, emit))
