@@ -92,8 +92,10 @@ class StopPayload:
     """Send no further payload; what is on its way is still received.
 
     Datagrams, and streams of iperf3: their end comes before that of their connections. A connection that ends
-    after this command is not lost.
+    after this command is not lost. With `ends_streams` this end's part of each connection ends behind its payload.
     """
+
+    ends_streams: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,10 +156,13 @@ class WorkerPool:
             if number != _PROBE_WORKER:
                 member.channel.send(StartPayload())
 
-    def stop_payload(self) -> None:
-        """Let the senders of datagrams and of iperf3's streams stop; receivers take in what is on its way."""
+    def stop_payload(self, *, ends_streams: bool = False) -> None:
+        """Let the senders of datagrams and of iperf3's streams stop; receivers take in what is on its way.
+
+        With `ends_streams` the other end of a stream reads its end. An iperf3 client waits for that.
+        """
         for member in self._members.values():
-            member.channel.send(StopPayload())
+            member.channel.send(StopPayload(ends_streams))
 
     async def await_stopped(self) -> None:
         """Wait, after `stop_payload`, until all workers have stored the last counters of what they have sent.

@@ -120,7 +120,7 @@ class Worker:
             case StartPayload():
                 self._start_payload()
             case StopPayload():
-                self._stop_payload()
+                self._stop_payload(command)
             case ApplyChange():
                 self._apply_change(command)
             case OpenSession() | AdoptSession():
@@ -162,11 +162,13 @@ class Worker:
         for session in list(self._sessions.values()):  # one that cannot start leaves them
             self._start(session, is_alone=len(self._sessions) == 1)
 
-    def _stop_payload(self) -> None:
+    def _stop_payload(self, command: StopPayload) -> None:
         self._is_payload_over = True
         for session in list(self._sessions.values()):  # one that cannot be read any more leaves them
             session.stop_sending()
             session.refresh()
+            if command.ends_streams:
+                session.finish_sending()
         self._channel.send(PayloadStopped())
 
     def _apply_change(self, change: ApplyChange) -> None:

@@ -206,6 +206,10 @@ class Session(ABC):
     def stop_sending(self) -> None:  # noqa: B027 - transactions end with their connection
         """Send no further payload, and stay open for what is on its way."""
 
+    def finish_sending(self) -> None:
+        """Send no further payload, and end this end's part of the connection where it is a stream."""
+        self.stop_sending()
+
     def share_worker(self) -> None:
         """Move from a thread to the event loop: the worker has another session now."""
         self._is_alone = False

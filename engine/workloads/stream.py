@@ -5,6 +5,7 @@ loopback 1 MiB blocks went at 55 Gb/s so, and at 46 by an event loop at both end
 one end so and the other by a loop, at 49. It moves to the event loop when the worker gets another session.
 """
 
+import contextlib
 import os
 import select
 import socket
@@ -37,12 +38,16 @@ class StreamSender(SendingSession):
         self._payload = payload
         self._is_waiting = False  # for other sessions to give bytes of the budget back
         self._is_stopping = False
+        self._is_finishing = False
+        self._has_thread = False
         self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
         if payload.fd >= 0:
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
 
     def refresh(self) -> None:
         """Store the counters, and continue where the budget has bytes again."""
+        if self._is_finishing:  # the end of the stream counts as an acknowledged byte
+            return
         super().refresh()
         if self._is_waiting and not self._closed:
             self._resume()
@@ -50,6 +55,7 @@ class StreamSender(SendingSession):
     def _start_io(self) -> None:
         if self._is_alone:
             body = self._send_in_thread if self._budget is None else self._send_budget_in_thread
+            self._has_thread = True
             self._socket_thread = SocketThread(self._sock, body, self._resume, self._lose)
         else:
             self._resume()
@@ -58,12 +64,25 @@ class StreamSender(SendingSession):
         """Send no further block. A thread ends after its block, or with the connection."""
         self._is_stopping = True
         self._is_alone = False
-        if self._socket_thread is None:
+        if not self._has_thread:
             self._loop.remove_writer(self._sock)
 
+    def finish_sending(self) -> None:
+        """Send no further block, and end the stream behind what is on its way. Its counts stay as they are."""
+        self._is_finishing = True
+        self.stop_sending()
+        if not self._has_thread:
+            self._end_stream()
+
+    def _end_stream(self) -> None:
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_WR)
+
     def _resume(self) -> None:
-        self._is_waiting = False
+        self._is_waiting = self._has_thread = False
         if self._is_stopping:
+            if self._is_finishing:
+                self._end_stream()
             return
         self._loop.add_writer(self._sock, self._send_once if self._budget is None else self._send_budget_once)
 

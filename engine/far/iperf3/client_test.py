@@ -370,7 +370,8 @@ class ClientTest:
         channel, parameters, now_ns = self._channel, self._request.parameters, time.monotonic_ns()
         self._is_over = True
         self._counts.end(now_ns, Direction.OUT)
-        self.pool.stop_payload()
+        # A client up to 3.15 reads its streams to their end before it reads what comes next.
+        self.pool.stop_payload(ends_streams=True)
         await channel.send_state(State.EXCHANGE_RESULTS)
         theirs = decode_results(await channel.read_json(MAX_CLIENT_RESULTS_BYTES, STREAMS_DEADLINE_S))
         await self.pool.await_stopped()

@@ -1,0 +1,221 @@
+"""One test of an iperf3 client: clients that break off in every state, deadlines, the end of the endpoint."""
+
+import asyncio
+import signal
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+
+import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.iperf3 import client_test
+from linkgauge.engine.far.iperf3.observer import Iperf3Options
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.status import LogEntry
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.protocol.iperf3.refusals import ErrorNumber
+from linkgauge.engine.protocol.iperf3.states import State
+
+from .stock_clients import DEADLINE_S, RawClient, finish, needs_iperf3, serve, start_client
+
+Step = Callable[[RawClient], Awaitable[object]]
+
+
+async def nothing(_client: RawClient) -> None:
+    """Send the cookie alone."""
+
+
+async def asked(client: RawClient) -> None:
+    """Be asked for parameters."""
+    assert await client.state() is State.PARAM_EXCHANGE
+
+
+async def half_a_document(client: RawClient) -> None:
+    """Send a part of the parameters."""
+    await asked(client)
+    client.writer.write(struct.pack(">I", 100) + b"{")
+
+
+async def no_stream(client: RawClient) -> None:
+    """Be asked for streams."""
+    await client.send_parameters(parallel=2)
+    assert await client.state() is State.CREATE_STREAMS
+
+
+async def one_stream(client: RawClient) -> None:
+    """Open one of two streams."""
+    await no_stream(client)
+    await client.open_stream()
+
+
+async def receives(client: RawClient) -> None:
+    """Receive, and read nothing."""
+    await client.start(reverse=True)
+
+
+async def sends(client: RawClient) -> None:
+    """Send a few bytes."""
+    await client.start()
+    await asyncio.get_running_loop().sock_sendall(client.streams[0], bytes(100_000))
+
+
+async def ended(client: RawClient) -> None:
+    """End the test, and send no results."""
+    await client.start(2, bidirectional=True)
+    client.writer.write(State.TEST_END.wire_byte)
+    assert await client.state() is State.EXCHANGE_RESULTS
+
+
+async def undone(client: RawClient) -> None:
+    """Exchange results, and do not say that it is done."""
+    await client.start()
+    await client.exchange()
+    assert await client.state() is State.DISPLAY_RESULTS
+
+
+STEPS: list[Step] = [nothing, asked, half_a_document, no_stream, one_stream, receives, sends, ended, undone]
+
+
+async def go(port: int, step: Step) -> RawClient:
+    """Return a client after a step."""
+    client = await RawClient.connect(port)
+    await step(client)
+    return client
+
+
+def reset(sock: socket.socket) -> None:
+    """Have a socket reset its connection when it closes."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+async def test_clients_that_break_off_in_any_state_leave_nothing(*, is_reset: bool) -> None:
+    """All states at once. Whoever had begun a test is in the log with the reason."""
+    async with serve() as scene:
+        clients = await asyncio.gather(*(go(scene.port, step) for step in STEPS))
+        assert len(scene.endpoint.get_status().clients) == len(STEPS) - 3
+        for client in clients:
+            if is_reset:
+                for sock in client.streams:
+                    reset(sock)
+                client.writer.transport.abort()
+            await client.close()
+        await scene.has_no_clients()
+        assert {end["reason"] for end in scene.ends()} == {"peer_lost"}
+        assert len(scene.ends()) == len(STEPS) - 3
+
+
+@pytest.mark.every
+async def test_clients_that_fall_silent_before_and_after_payload_are_not_waited_for() -> None:
+    """Every state but the test itself has a deadline, though the client's host answers."""
+    silent = [step for step in STEPS if step not in {receives, sends}]
+    async with serve() as scene:
+        clients = await asyncio.gather(*(go(scene.port, step) for step in silent))
+        async with asyncio.timeout(10):
+            await scene.has_no_clients()
+        for client in clients:
+            await client.close()
+
+
+async def test_a_stream_that_never_comes_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the number that says so."""
+    monkeypatch.setattr(client_test, "STREAMS_DEADLINE_S", 0.2)
+    async with serve() as scene:
+        client = await go(scene.port, one_stream)
+        assert await client.error() == ErrorNumber.STREAM_ACCEPT
+        await client.close()
+
+
+@needs_iperf3
+@pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "stopped"), (signal.SIGKILL, "peer_lost")])
+@pytest.mark.parametrize("form", ["--bidir", "-R"])
+async def test_a_client_that_is_stopped_or_killed_frees_its_slot(
+    number: signal.Signals, reason: str, form: str
+) -> None:
+    """While payload flows."""
+    async with serve() as scene:
+        process = await start_client(scene.port, "-t", "30", "-b", "50M", form)
+        async with asyncio.timeout(DEADLINE_S):
+            while not scene.endpoint.total_bytes():  # noqa: ASYNC110 - only looking tells
+                await asyncio.sleep(0.02)
+        process.send_signal(number)
+        await process.communicate()
+        await scene.has_no_clients()
+        assert [end["reason"] for end in scene.ends()] == [reason]
+
+
+def busy_clients(endpoint: Endpoint) -> list[int]:
+    """Return the clients whose test has begun."""
+    return [each.number for each in endpoint.get_status().clients if each.run is not None and each.run.elapsed_ns]
+
+
+@needs_iperf3
+async def test_clients_are_told_when_the_endpoint_ends() -> None:
+    """In the words that their version has for it; the log has the reason."""
+    entries: list[str] = []
+    iperf3 = Iperf3Options(listen("127.0.0.1", 0))
+    async with Endpoint(listen("127.0.0.1", 0), entries.append, iperf3=iperf3) as endpoint:
+        port = iperf3.listener.getsockname()[1]
+        processes = [await start_client(port, "-t", "30", "-b", "10M", *form) for form in ((), ("-R",))]
+        async with asyncio.timeout(DEADLINE_S):
+            while len(busy_clients(endpoint)) < 2:  # noqa: ASYNC110 - only looking tells
+                await asyncio.sleep(0.02)
+    for process in processes:
+        assert "the server has terminated" in (await finish(process)).error
+    ends = [entry for entry in entries if isinstance(entry, LogEntry) and entry.event == "run_ended"]
+    assert [entry.fields["reason"] for entry in ends] == ["peer_stopped"] * 2
+
+
+@needs_iperf3
+@pytest.mark.parametrize("form", ["-R", pytest.param("--bidir", marks=pytest.mark.every)])
+async def test_a_test_without_an_end_is_ended_at_the_longest_duration(form: str) -> None:
+    """A client may ask for a test without an end; the endpoint's limit ends it."""
+    async with serve(limits=Limits(duration_s=1)) as scene:
+        process = await start_client(scene.port, "-t", "0", "-b", "10M", form)
+        assert (await finish(process)).error
+        await scene.has_no_clients()
+        assert [end["reason"] for end in scene.ends()] == ["peer_stopped"]
+        assert "longest duration" in scene.texts("run_ended")[0]
+
+
+async def test_a_state_out_of_order_ends_the_test() -> None:
+    """A client says only that it ends, stops, or is done."""
+    async with serve() as scene:
+        for byte in (State.IPERF_DONE.wire_byte, State.TEST_RUNNING.wire_byte, b"\x63"):
+            client = await go(scene.port, sends)
+            client.writer.write(byte)
+            assert await client.error() == ErrorNumber.MESSAGE
+            await client.close()
+
+
+async def test_results_that_cannot_be_used_end_the_test() -> None:
+    """Values are bounded before they reach any sum."""
+    stream = {"id": 1, "bytes": 2**70, "retransmits": -1, "jitter": 0, "errors": 0, "packets": 0}
+    async with serve() as scene:
+        for streams in ([stream], [{"id": 1}], "none", [stream | {"bytes": 1}] * 2):
+            client = await go(scene.port, sends)
+            client.writer.write(State.TEST_END.wire_byte)
+            assert await client.state() is State.EXCHANGE_RESULTS
+            client.send_json({"streams": streams})
+            assert await client.error() == ErrorNumber.MESSAGE
+            await client.close()
+
+
+async def test_the_rest_of_a_number_of_bytes_is_waited_for_while_it_comes() -> None:
+    """A client that claims to have sent more than it did waits a second for its results, and no longer."""
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.start(num=10**12)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client.streams[0], bytes(1_000_000))
+        stream = {"id": 1, "bytes": 1_200_000, "retransmits": 0, "jitter": 0, "errors": 0, "packets": 0}
+        exchange = asyncio.create_task(client.exchange(streams=[stream]))
+        await asyncio.sleep(0.1)
+        await loop.sock_sendall(client.streams[0], bytes(200_000))
+        assert (await exchange)["streams"][0]["bytes"] == 1_200_000
+        client.writer.write(State.DISPLAY_RESULTS.wire_byte)
+        await client.close()
+        hopeful = await RawClient.connect(scene.port)
+        await hopeful.start(num=10**12)
+        assert (await hopeful.exchange(streams=[stream]))["streams"][0]["bytes"] == 0
+        await hopeful.close()
