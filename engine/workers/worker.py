@@ -277,7 +277,7 @@ class Worker:
         from ..workloads.iperf3.session_opening import open_session  # as above
 
         target = command.target if isinstance(command, OpenSession) else None
-        await open_session(sock, command.spec, target, self._config)
+        await open_session(sock, command.spec, target, self._config, self._settings)
 
     def _read_info(self, sock: socket.socket, spec: SessionSpec) -> SocketInfo:
         mode = self._mode

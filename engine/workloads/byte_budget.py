@@ -40,10 +40,6 @@ class ByteBudget:
         """Return whether the session may start a response of `count` bytes: as long as a single byte is left."""
         return self.take(count) > 0
 
-    def give_back(self, count: int) -> None:
-        """Return bytes that were taken and not sent."""
-        self._left += count
-
     def settle(self, carried: int) -> None:
         """Leave to the others what a connection that has ended did not carry; `carried` is all that it did."""
         self._left = 0

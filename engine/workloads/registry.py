@@ -61,9 +61,24 @@ def _create_datagram_receiver(sock: socket.socket, context: SessionContext, reso
     return DatagramReceiver(sock, context, resources)
 
 
+def _create_iperf3_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
+    from .iperf3.datagram_sender import Iperf3Sender
+
+    return Iperf3Sender(sock, context, resources)
+
+
+def _create_iperf3_receiver(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
+    from .iperf3.datagram_receiver import Iperf3Receiver
+
+    return Iperf3Receiver(sock, context, resources)
+
+
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver, dialect=Dialect.IPERF3)
 # Imported for the runs that need them: they are a tenth of what a worker would load.
 register_sessions(Workload.UDP, sender=_create_datagram_sender, receiver=_create_datagram_receiver)
+register_sessions(
+    Workload.UDP, sender=_create_iperf3_sender, receiver=_create_iperf3_receiver, dialect=Dialect.IPERF3
+)
 register_sessions(Workload.RR, sender=RrResponder, receiver=RrRequester)
 register_sessions(Workload.FETCH, sender=FetchResponder, receiver=FetchRequester)

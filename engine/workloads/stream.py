@@ -40,6 +40,7 @@ class StreamSender(SendingSession):
         self._is_stopping = False
         self._is_finishing = False
         self._has_thread = False
+        self._unsent_bytes = 0  # of a block that was taken from the budget
         self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
         if payload.fd >= 0:
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
@@ -111,20 +112,23 @@ class StreamSender(SendingSession):
             self._handle_error(error)
 
     def _send_budget(self) -> bool:
-        """Send a block, or as much of it as the budget allows; return False where that is nothing."""
-        budget, payload, sent = self._budget, self._payload, 0
-        count = 0 if budget is None else budget.take(payload.size_bytes)
-        if budget is None or not count:
+        """Send a block, what is left of one, or as much as the budget allows; return False where that is nothing.
+
+        Each session carries whole blocks but for the last: some receivers count no others.
+        """
+        budget, payload = self._budget, self._payload
+        if not self._unsent_bytes and budget is not None:
+            self._unsent_bytes = budget.take(payload.size_bytes)
+        count = self._unsent_bytes
+        if not count:
             return False
-        try:
-            if count == payload.size_bytes:
-                sent = self._send()
-            elif payload.fd >= 0:
-                sent = os.sendfile(self._fd, payload.fd, 0, count)
-            else:
-                sent = self._sock.send(memoryview(payload.block)[:count])
-        finally:
-            budget.give_back(count - sent)
+        if count == payload.size_bytes:
+            sent = self._send()
+        elif payload.fd >= 0:
+            sent = os.sendfile(self._fd, payload.fd, 0, count)
+        else:
+            sent = self._sock.send(memoryview(payload.block)[:count])
+        self._unsent_bytes = count - sent
         self._handed_over += sent
         return True
 

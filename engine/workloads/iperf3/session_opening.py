@@ -7,36 +7,47 @@ the hello, before a worker gets the socket.
 
 import asyncio
 import socket
+from importlib import import_module
 from typing import Final
 
 from ...host.event_loop import wait_until_readable
-from ...model.plan import SocketOptions
+from ...model.plan import DEFAULT_SETTINGS, Mode, Settings, SocketOptions
+from ...protocol.iperf3.datagrams import HELLO, is_reply
 from .. import sockets
 from ..session_handshake import ConnectTarget, SessionConfig, SessionSpec, connect_to_target
 from ..udp import socket_options
 
 HELLO_DEADLINE_S: Final = 5.0
-_HELLO: Final = b"9876"
-_REPLY_BYTES: Final = 4  # of every version; their values differ, and clients take each
+_MAX_REPLY_BYTES: Final = 4
 _MAX_EARLY_DATAGRAMS: Final = 4_096
 
 
 async def open_session(
-    sock: socket.socket, spec: SessionSpec, target: ConnectTarget | None, config: SessionConfig
+    sock: socket.socket,
+    spec: SessionSpec,
+    target: ConnectTarget | None,
+    config: SessionConfig,
+    settings: Settings = DEFAULT_SETTINGS,
 ) -> None:
     """Set a session's socket up, and open the session at the near end.
+
+    A server that sends datagrams begins once it has answered the last hello: the socket has its buffer by then.
 
     Args:
         sock: The socket, which stays the caller's.
         spec: The session, whose secret is the test's cookie.
         target: The server's address at the near end; None at the far end, whose socket is connected.
         config: The workload and its socket options.
+        settings: The rate, by which a receiver of datagrams has its buffer.
 
     Raises:
         OSError: the kernel declines an option, or the server cannot be reached, with a remedy.
     """
     if config.workload.is_datagram:
         socket_options.set_up(sock, config.options, allows_fragments=config.allows_fragments)
+        if not config.is_sender(spec.direction):
+            import_module(".datagram_receiver", __package__)  # now, and not while datagrams wait
+            socket_options.set_up_receiver(sock, Mode.QUALITY, settings)
         if target is None:
             drop_early_datagrams(sock)
         else:
@@ -62,10 +73,10 @@ async def connect_datagrams(sock: socket.socket, target: ConnectTarget, options:
     """
     await connect_to_target(sock, target, options)
     try:
-        sock.send(_HELLO)
+        sock.send(HELLO)
         async with asyncio.timeout(HELLO_DEADLINE_S):
             for _ in range(_MAX_EARLY_DATAGRAMS):
-                if len(await _receive(sock)) == _REPLY_BYTES:
+                if is_reply(await _receive(sock)):
                     return
             raise OSError(f"{target.host} sends no reply to the hello over UDP, but payload")
     except TimeoutError as error:
@@ -84,7 +95,7 @@ async def _receive(sock: socket.socket) -> bytes:
     """Return the next datagram of a few bytes; of a longer one its beginning."""
     while True:
         try:
-            return sock.recv(_REPLY_BYTES + 1)
+            return sock.recv(_MAX_REPLY_BYTES + 1)
         except (BlockingIOError, InterruptedError):
             await wait_until_readable(sock)
 

@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 from array import array
-from typing import Final
+from typing import Final, Protocol
 
 from ...protocol.datagrams import PAYLOAD_HEADER
 
@@ -23,6 +23,17 @@ _HAS_LANES: Final = sys.byteorder == "little"
 def segments_in_group(datagram_bytes: int) -> int:
     """Return how many datagrams of a size one system call can send."""
     return max(1, min(MAX_SEGMENTS, MAX_GROUP_BYTES // datagram_bytes))
+
+
+class StampedGroup(Protocol):
+    """The memory of a group, whatever its headers."""
+
+    datagram_bytes: int
+    count: int
+
+    def stamp(self, first: int, count: int, now_ns: int) -> memoryview:
+        """Return `count` datagrams with the numbers from `first` on and the same time."""
+        ...
 
 
 class DatagramGroup:

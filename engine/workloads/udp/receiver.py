@@ -17,7 +17,6 @@ from .sequence_tracker import SequenceTracker
 from .session import RECEIVE_BYTES, DatagramSession
 from .socket_options import IP_TOS, IPV6_TCLASS, NO_WAIT, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
 
-_HEADER_BYTES: Final = PAYLOAD_HEADER.size
 _CLOCK_SPAN_NS: Final = 20_000  # for three readings of clocks
 _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
 _TIMESPEC: Final = struct.Struct("@qq")
@@ -28,9 +27,13 @@ _TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IP
 
 
 class DatagramReceiver(DatagramSession):
-    """Counts the datagrams of one sender, and reports to it every 50 ms."""
+    """Counts the datagrams of one sender, and reports to it every 50 ms.
+
+    A subclass for another header has its size, `_count_group` and `_read_number`.
+    """
 
     _role = "receiver"
+    _header_bytes = PAYLOAD_HEADER.size
 
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context, resources)
@@ -117,7 +120,7 @@ class DatagramReceiver(DatagramSession):
         self._loop.call_later(FEEDBACK_INTERVAL_S, self._send_feedback)
 
     def _receive_in_thread(self) -> bool:
-        receive, buffers = self._sock.recvmsg_into, [self._buffer]
+        receive, buffers, header_bytes = self._sock.recvmsg_into, [self._buffer], self._header_bytes
         while not self._is_stopping:
             try:
                 size, ancillary, _flags, _address = receive(buffers, socket_options.ANCILLARY_BYTES)
@@ -136,7 +139,7 @@ class DatagramReceiver(DatagramSession):
                     segment = _INT.unpack_from(data)[0]
                 else:
                     self._take_traffic_class(level, kind, data, size, segment)
-            if size < _HEADER_BYTES:
+            if size < header_bytes:
                 self._invalid += bool(size)
             else:
                 self._count_group(size, segment, received_ns or time.monotonic_ns())
@@ -147,10 +150,14 @@ class DatagramReceiver(DatagramSession):
         first, stamp_ns, cookie = PAYLOAD_HEADER.unpack_from(self._buffer)
         if cookie != self._keys.cookie or first > MAX_NUMBER:
             self._take_other(size, segment)
-            return
+        else:
+            self._count_payload(first, stamp_ns, received_ns, size, segment)
+
+    def _count_payload(self, first: int, stamp_ns: int, received_ns: int, size: int, segment: int) -> None:
+        """Count a group whose first datagram has this number and stamp."""
         count = -(-size // segment)
         self._packets += 1
-        new = self._tracker.add(first) if count == 1 else self._count_numbers(first, count, size, segment)
+        new = self._tracker.add_run(first, 1) if count == 1 else self._count_numbers(first, count, size, segment)
         if not new:  # the delay of a datagram is that of its first copy
             return
         delay_ns = self._delay.add(stamp_ns, received_ns)
@@ -167,21 +174,25 @@ class DatagramReceiver(DatagramSession):
 
     def _count_numbers(self, first: int, count: int, size: int, segment: int) -> int:
         """Count the numbers of a group; return how many of them are new."""
-        cookie, tracker = self._keys.cookie, self._tracker
-        if size - (count - 1) * segment < _HEADER_BYTES:
+        tracker = self._tracker
+        if size - (count - 1) * segment < self._header_bytes:
             count -= 1
             self._invalid += 1
-        last, _, last_cookie = PAYLOAD_HEADER.unpack_from(self._buffer, (count - 1) * segment)
-        if last - first == count - 1 and last_cookie == cookie:
+        if self._read_number((count - 1) * segment) == first + count - 1:
             return tracker.add_run(first, count)
         new = 0
-        for index in range(count):
-            number, _, shown = PAYLOAD_HEADER.unpack_from(self._buffer, index * segment)
-            if shown == cookie and number <= MAX_NUMBER:
-                new += tracker.add(number)
-            else:
+        for start in range(0, count * segment, segment):
+            number = self._read_number(start)
+            if number is None:
                 self._invalid += 1
+            else:
+                new += tracker.add(number)
         return new
+
+    def _read_number(self, start: int) -> int | None:
+        """Return the number of the datagram that begins there; None where it is not one of this session."""
+        number, _, cookie = PAYLOAD_HEADER.unpack_from(self._buffer, start)
+        return number if cookie == self._keys.cookie and number <= MAX_NUMBER else None
 
     def _take_other(self, size: int, segment: int) -> None:
         """Handle what is no payload of this session: a repeated datagram of the handshake, or somebody else's."""

@@ -13,7 +13,7 @@ from ..socket_io import SocketThread
 from . import socket_options
 from .capacity_search import CapacitySearch
 from .delay_variation import DelayVariation
-from .group import DatagramGroup, segments_in_group
+from .group import DatagramGroup, StampedGroup, segments_in_group
 from .pacing import Pacer
 from .session import DatagramSession
 from .socket_options import NO_WAIT
@@ -32,6 +32,7 @@ class DatagramSender(DatagramSession):
     """Sends numbered datagrams at the rate of the settings, or as fast as the kernel takes them.
 
     It stops within a second where the receiver's feedback stops, and goes on when it comes again.
+    A subclass for another header has `_make_group`; one without feedback sets `_feedback_ns` to a time to come.
     """
 
     _role = "sender"
@@ -62,8 +63,9 @@ class DatagramSender(DatagramSession):
         size = socket_options.datagram_size(self._settings, self._sock)
         rate = self._rate_bit_s
         mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
-        can_group = socket_options.set_segment(self._sock, size if mode is Mode.RATE else 0)
-        self._is_grouped = can_group and mode is Mode.RATE
+        is_grouped = mode is Mode.RATE and self._fits_group(size)
+        can_group = socket_options.set_segment(self._sock, size if is_grouped else 0)
+        self._is_grouped = can_group and is_grouped
         socket_options.set_up_sender(self._sock, rate)
         count = segments_in_group(size) if self._is_grouped else 1
         if not self._settings.searches_rate:
@@ -71,7 +73,14 @@ class DatagramSender(DatagramSession):
         elif self._search is None:
             self._search = CapacitySearch(self._settings, size, self._loss_goal)
         self._paced_bit_s = rate
-        self._group = DatagramGroup(size, count, self._keys.cookie)
+        self._group = self._make_group(size, count)
+
+    def _make_group(self, datagram_bytes: int, count: int) -> StampedGroup:
+        return DatagramGroup(datagram_bytes, count, self._keys.cookie)
+
+    def _fits_group(self, _datagram_bytes: int) -> bool:
+        """Return whether the kernel may cut a group into such datagrams; what is too long is an error anyway."""
+        return True
 
     def refresh(self) -> None:
         """Store what the sender knows besides its counts; end a session whose receiver has gone."""
@@ -170,6 +179,9 @@ class DatagramSender(DatagramSession):
             if error.errno not in {errno.EMSGSIZE, errno.ENOBUFS}:
                 self._handle_error(error)
             return
+        self._take_datagram(data)
+
+    def _take_datagram(self, data: bytes) -> None:
         if not is_control_datagram(data):
             return
         try:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
-from linkgauge.engine.model.plan import Direction, Mode, Settings, SocketOptions
+from linkgauge.engine.model.plan import Dialect, Direction, Mode, Settings, SocketOptions
 from linkgauge.engine.protocol.datagrams import DatagramKeys
+from linkgauge.engine.workloads.iperf3.datagram_receiver import Iperf3Receiver
+from linkgauge.engine.workloads.iperf3.datagram_sender import Iperf3Sender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.socket_io import create_poller
 from linkgauge.engine.workloads.udp import socket_options
@@ -20,12 +22,14 @@ KEYS = DatagramKeys(SECRET)
 LOOPBACKS = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 
 
-def connected_sockets(family: socket.AddressFamily = socket.AF_INET) -> tuple[socket.socket, socket.socket]:
+def connected_sockets(
+    family: socket.AddressFamily = socket.AF_INET, *, allows_fragments: bool = False
+) -> tuple[socket.socket, socket.socket]:
     """Return two UDP sockets, each connected to the other, as a handshake leaves them."""
     first, second = socket.socket(family, socket.SOCK_DGRAM), socket.socket(family, socket.SOCK_DGRAM)
     for sock in (first, second):
         sock.bind((LOOPBACKS[family], 0))
-        socket_options.set_up(sock, SocketOptions())
+        socket_options.set_up(sock, SocketOptions(), allows_fragments=allows_fragments)
     first.connect(second.getsockname())
     second.connect(first.getsockname())
     return first, second
@@ -42,22 +46,37 @@ class DatagramPair:
         family: socket.AddressFamily = socket.AF_INET,
         has_sender: bool = True,
         has_receiver: bool = True,
+        dialect: Dialect = Dialect.LINKGAUGE,
+        has_64bit_counters: bool = False,
+        sockets: tuple[socket.socket, socket.socket] | None = None,
     ) -> None:
+        self._has_64bit_counters = has_64bit_counters
+        is_iperf3 = dialect is Dialect.IPERF3
+        sender_type = Iperf3Sender if is_iperf3 else DatagramSender
+        receiver_type = Iperf3Receiver if is_iperf3 else DatagramReceiver
         self.counters = SharedCounters.create()
         self.lost: list[str] = []
         self._poller = create_poller()
         payload = Payload(64)
         self._resources = WorkerResources(payload, memoryview(bytearray(64)), mode, payload, self._poller)
-        self.sending_socket, self.receiving_socket = connected_sockets(family)
+        self.sending_socket, self.receiving_socket = sockets or connected_sockets(family)
         self.sender = self.receiver = None
         if has_sender:
-            self.sender = DatagramSender(self.sending_socket, self._context(0, settings), self._resources)
+            self.sender = sender_type(self.sending_socket, self._context(0, settings), self._resources)
         if has_receiver:
-            self.receiver = DatagramReceiver(self.receiving_socket, self._context(1, settings), self._resources)
+            self.receiver = receiver_type(self.receiving_socket, self._context(1, settings), self._resources)
         self._sessions = [session for session in (self.receiver, self.sender) if session is not None]
 
     def _context(self, slot: int, settings: Settings) -> SessionContext:
-        return SessionContext(self.counters, slot, 0, self.lost.append, secret=SECRET, settings=settings)
+        return SessionContext(
+            self.counters,
+            slot,
+            0,
+            self.lost.append,
+            secret=SECRET,
+            settings=settings,
+            has_64bit_counters=self._has_64bit_counters,
+        )
 
     def start(self) -> None:
         """Let payload flow."""
