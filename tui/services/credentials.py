@@ -49,7 +49,10 @@ _FINGERPRINT: Final = re.compile(r"(?:SHA256[:=])?((?:[0-9a-f]{2}:?){31}[0-9a-f]
 # systemd gives a service its secrets in a directory that only the service can read. The access list that does this
 # looks like a permission of the group.
 _PROGRAM: Final = "linkgauge"
-_PASTED: Final = "give HOST, HOST:PORT, ssh://HOST, iperf3://HOST or loopback, or paste the command that `linkgauge endpoint` printed"
+_PASTED: Final = (
+    "give HOST, HOST:PORT, ssh://HOST, iperf3://HOST or loopback, or paste the command that `linkgauge endpoint` "
+    "has printed there"
+)
 _PASTED_OPTIONS: Final = ("--key", "--key-file", "--tls-fingerprint", "--preset")
 
 
