@@ -3,10 +3,11 @@
 Every refusal and every silence before the test becomes an error that says what to do.
 """
 
+import asyncio
 import logging
 import socket
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
@@ -38,6 +39,8 @@ ANSWER_DEADLINE_S: Final = 10.0
 RESULTS_DEADLINE_S: Final = 10.0
 _ERROR_WORDS_DEADLINE_S: Final = 1.0
 _READ_DEADLINE_S: Final = 60.0
+_RETRY_PAUSES_S: Final = (0.1, 0.4)
+_QUICK_S: Final = 1.0
 _LONGEST_NAME: Final = 256
 
 _BUSY: Final = "is busy: iperf3 serves one test at a time; try again, or run `linkgauge endpoint --iperf3` there"
@@ -75,6 +78,11 @@ class Iperf3Client:
         return self._channel.peer_address
 
     @property
+    def local_address(self) -> tuple[str | int, ...]:
+        """The address of this end."""
+        return self._channel.local_address
+
+    @property
     def ip_version(self) -> int:
         """The version of the packets, 4 or 6, whatever the family of the socket."""
         return 6 if ":" in unmap_ip_address(str(self.server_address[0])) else 4
@@ -85,8 +93,8 @@ class Iperf3Client:
         info = read_tcp_info(self._channel.socket)
         return None if info is None else info.mss_bytes
 
-    async def open_test(self, parameters: TestParameters) -> None:
-        """Ask for a test; return when the server waits for its streams.
+    async def greet(self) -> None:
+        """Name the test; return when the server wants its parameters.
 
         Raises:
             PeerRefused: The server declines, or is busy with another test.
@@ -96,6 +104,9 @@ class Iperf3Client:
         with self._explain("before it answered; check that an iperf3 server listens there"):
             await self._channel.send_cookie(self.cookie)
             await self._expect(State.PARAM_EXCHANGE)
+
+    async def open_test(self, parameters: TestParameters) -> None:
+        """Ask for a test; return when the server waits for its streams. Raises as `greet`."""
         has_user = self._peer.iperf3 is not None and self._peer.iperf3.user is not None
         remedy = (
             "check user, password, public key, and that both clocks agree within 10 s"
@@ -107,7 +118,7 @@ class Iperf3Client:
             await self._expect(State.CREATE_STREAMS)
 
     async def await_start(self) -> None:
-        """Return when the server has all streams and payload may flow; raise as `open_test`."""
+        """Return when the server has all streams and payload may flow; raise as `greet`."""
         with self._explain("while the sessions were opened; check its output"):
             await self._expect(State.TEST_START)
             await self._expect(State.TEST_RUNNING)
@@ -211,22 +222,51 @@ def _explain_words(number: int | None, system_errno: int | None) -> str:
 
 @asynccontextmanager
 async def connect_client(
-    peer: Peer, binding: SocketOptions
+    peer: Peer, binding: SocketOptions, check_address: Callable[[str], None]
 ) -> AsyncGenerator[tuple[Iperf3Client, HandshakeResult]]:
-    """Connect to an iperf3 server and yield its client, with the facts of both ends; on leaving, close.
+    """Connect to an iperf3 server and yield its client, greeted, with the facts of both ends; on leaving, close.
 
-    The server learns nothing before `Iperf3Client.open_test`. Raises PeerUnreachable.
+    A server stops listening for a moment after each test: a connection that it breaks off at once is tried again.
+
+    Args:
+        peer: the server.
+        binding: the source and device of the test's connections.
+        check_address: called with the IP address of the server before the server receives anything.
+
+    Raises:
+        PeerRefused: The server declines, or is busy with another test.
+        PeerNotLinkgauge: It is no iperf3 server.
+        PeerUnreachable: It does not answer, or closed the connection.
     """
-    channel = Iperf3Channel(await connect_tcp(peer, binding))
+    loop = asyncio.get_running_loop()
+    pauses_s = list(_RETRY_PAUSES_S)
+    while True:
+        began_s = loop.time()
+        try:
+            client = await _connect_once(peer, binding, check_address)
+            break
+        except (PeerUnreachable, PeerRefused) as error:
+            if not pauses_s or loop.time() - began_s > _QUICK_S:
+                raise
+            _log.debug("once more: %s", error)
+        await asyncio.sleep(pauses_s.pop(0))
     try:
-        if not channel.peer_address:
-            raise PeerUnreachable(
-                f"{peer} closed the connection at once; check that an iperf3 server listens there"
-            )
-        near = await describe_host(channel.local_address, channel.peer_address)
-        yield Iperf3Client(channel, peer), HandshakeResult(near, describe_server(peer))
+        near = await describe_host(client.local_address, client.server_address)
+        yield client, HandshakeResult(near, describe_server(peer))
     finally:
-        channel.abort()
+        client.abort()
+
+
+async def _connect_once(peer: Peer, binding: SocketOptions, check_address: Callable[[str], None]) -> Iperf3Client:
+    client = Iperf3Client(Iperf3Channel(await connect_tcp(peer, binding)), peer)
+    try:
+        if client.server_address:  # otherwise the connection is reset already
+            check_address(str(client.server_address[0]))
+        await client.greet()
+    except BaseException:
+        client.abort()
+        raise
+    return client
 
 
 async def describe_ends(peer: Peer) -> HandshakeResult:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from .... import __version__
@@ -79,8 +80,7 @@ async def open_iperf3_run(
     if problem is not None:
         raise problem
     whole_plan = with_whole_warmup(plan)
-    async with connect_client(peer, plan.socket) as (client, ends):
-        check_binding(plan, str(client.server_address[0]))
+    async with connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends):
         whole_plan = with_datagram_size(whole_plan, client)
         run = Iperf3Run(whole_plan, peer, client, ends, expectation_for, mode)
         if plan.warmup_auto or (plan.warmup_ns is not None and plan.warmup_ns != whole_plan.warmup_ns):

@@ -40,7 +40,7 @@ class ScriptedServer:
     def __init__(self, script: list[Step]) -> None:
         self.script = script
         self.parameters: Any = None
-        self.port = 0
+        self.broken_connections = 0
         self._cookie = b""
         self._streams: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
         self._writers: list[asyncio.StreamWriter] = []
@@ -48,6 +48,10 @@ class ScriptedServer:
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take a control connection, or a stream of its test."""
         self._writers.append(writer)
+        if self.broken_connections:
+            self.broken_connections -= 1
+            writer.close()
+            return
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             cookie = await reader.readexactly(COOKIE_BYTES)
             if cookie == self._cookie:
@@ -192,6 +196,16 @@ async def test_a_test_without_usable_results_has_this_ends_figures_and_says_what
     assert warned is (end.reason is Reason.COMPLETED)
     assert warned or "broke the protocol" in end.detail
     assert not [event for event in events if isinstance(event, Totals)]
+
+
+async def test_a_connection_that_a_server_breaks_off_between_two_tests_is_tried_again() -> None:
+    """A stock server does not listen for a moment after each test, and the next run of a sweep begins at once."""
+    script: list[Step] = [*ENDED, RESULTS, 14]
+    async with asyncio.timeout(DEADLINE_S), serving(script) as (server, peer):
+        server.broken_connections = 2
+        async with open_run(plan_of(), peer) as run:
+            events = [event async for event in run]
+    assert [event for event in events if isinstance(event, Totals)]
 
 
 async def test_a_complete_conversation_has_totals_and_sends_the_parameters_of_the_plan() -> None:

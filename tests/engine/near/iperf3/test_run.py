@@ -154,10 +154,12 @@ async def test_a_server_that_stands_still_ends_without_results_and_says_so(
 
 async def test_a_busy_server_is_named_busy_with_what_to_do() -> None:
     """The second test of a stock server is refused, and the first one goes on."""
-    async with asyncio.timeout(DEADLINE_S), stock_server() as port, open_run(plan_of(), peer_at(port)) as run:
+    long = plan_of(duration_ns=60 * SECOND_NS, warmup_ns=0)
+    async with asyncio.timeout(DEADLINE_S), stock_server() as port, open_run(long, peer_at(port)) as run:
         with pytest.raises(PeerRefused, match=r"busy.*linkgauge endpoint --iperf3"):
             async with open_run(plan_of(), peer_at(port)):
                 pass
+        run.stop()
         events = [event async for event in run]
     assert totals_of(events)
 
