@@ -22,8 +22,10 @@ import pyte
 import pytest
 import trustme
 from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.engine.protocol.iperf3.auth import hash_password
 
 from ..end_to_end.conftest import CommandLine, Sshd, linkgauge, sshd  # noqa: F401 (fixtures)
+from ..engine.rsa_keys import private_pem, server_key
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "packaging" / "README.md"]
@@ -166,7 +168,10 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m linkgauge "$@"\n')
     program.chmod(0o755)
     (folder / "key").write_text("0123456789abcdef0123456789abcdef\n")
-    (folder / "key").chmod(0o600)
+    (folder / "iperf3.key").write_bytes(private_pem(server_key()))
+    (folder / "users.csv").write_text(f"mario,{hash_password('mario', 'rossi')}\n")
+    for name in ("key", "iperf3.key", "users.csv"):
+        (folder / name).chmod(0o600)
     (folder / "limits.toml").write_text("clients = 16\n")
     certificate = trustme.CA().issue_cert("localhost")
     certificate.cert_chain_pems[0].write_to_path(folder / "cert.pem")
@@ -225,7 +230,7 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
 def free_port(command: str) -> Iterator[str]:
     """Yield the command, for an endpoint with a free port in the place of the document's."""
     if "linkgauge endpoint" in command:
-        command = re.sub(r" --port \d+", "", command) + " --port 0"
+        command = re.sub(r"--iperf3( \d+)?(?= |$)", "--iperf3 0", re.sub(r" --port \d+", "", command)) + " --port 0"
     yield command
 
 

@@ -77,6 +77,7 @@ class EndpointBackend:
         self.info = endpoint_info(config, setup)
         self.log = log
         self._config = config
+        self._setup = setup
         self._endpoint = endpoint
         self._shut_down = shut_down
 
@@ -85,8 +86,8 @@ class EndpointBackend:
         return self._endpoint.get_status()
 
     def reload(self) -> None:
-        """Read the limits, the key and the certificate again."""
-        reload(self._config, self._endpoint, self.log.add)
+        """Read the limits, the key, the certificate and the users of iperf3 again."""
+        reload(self._config, self._setup, self._endpoint, self.log.add)
 
     def shut_down(self) -> None:
         """Shut down after the current runs; at the second call at once."""
@@ -113,8 +114,9 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         command=setup.near_command(),
         tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
-        can_reload=any((config.limits.file, config.key_file, config.tls)),
+        can_reload=any((config.limits.file, config.key_file, config.tls, setup.iperf3 and setup.iperf3.users)),
         is_loopback=setup.is_loopback,
+        iperf3=None if setup.iperf3 is None else f"port {setup.iperf3.port}, {setup.iperf3.access}",
     )
 
 
@@ -126,6 +128,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
         limits=setup.limits,
         certificate=setup.certificate,
         mode_chooser=ModeChooser(cache_dir()),
+        iperf3=setup.iperf3 and setup.iperf3.options(gives_json=False),
     ) as endpoint:
         shutdown = _Shutdown(endpoint, log.add)
         backend = EndpointBackend(config, setup, endpoint, log, shutdown.begin)

@@ -13,7 +13,7 @@ import socket
 import stat
 import sys
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -42,6 +42,7 @@ from ..services.credentials import key_from_environment, read_key_file
 from ..services.storage import cache_dir, open_data_dir
 from ..text import numbers
 from ..text.endpoint import log_text
+from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
 from .output import (
     emit_json,
     emit_json_line,
@@ -111,6 +112,7 @@ class EndpointConfig:
     limits: LimitSources = LimitSources()
     as_json: bool = False
     log_as_json: bool = False
+    iperf3: Iperf3Config | None = None
 
     def exec_endpoint(self) -> NoReturn:
         """Replace this process with an endpoint of this configuration."""
@@ -127,18 +129,28 @@ class EndpointConfig:
         file = limits.pop("file")
         sources = LimitSources(file, **{name: tuple(texts) for name, texts in limits.items()})
         tls: list[str] | None = values.pop("tls")
-        return cls(**values, tls=None if tls is None else (tls[0], tls[1]), limits=sources)
+        iperf3: dict[str, Any] | None = values.pop("iperf3")
+        return cls(
+            **values,
+            tls=None if tls is None else (tls[0], tls[1]),
+            limits=sources,
+            iperf3=None if iperf3 is None else Iperf3Config.from_values(iperf3),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSetup:
-    """The resources of an endpoint: listening socket, limits, key and certificate. Without a key it is open."""
+    """The resources of an endpoint: listening socket, limits, key and certificate, and those for iperf3.
+
+    Without a key it is open.
+    """
 
     listener: socket.socket
     limits: Limits
     key: SharedKey | None = None
     is_key_new: bool = False  # the key was generated at this start
     certificate: Certificate | None = None
+    iperf3: Iperf3Setup | None = None
 
     @property
     def tls_option(self) -> str:
@@ -182,18 +194,23 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
     os.environ.pop(KEY_VARIABLE, None)  # no child process needs it
     certificate = None if config.tls is None else Certificate.load(*map(Path, config.tls))
     listener = get_inherited_listener(os.environ) or listen(config.bind, config.port)
+    try:
+        iperf3 = config.iperf3 and prepare_iperf3(config.iperf3, config.bind, is_open=config.is_open)
+    except LinkgaugeError:
+        listener.close()
+        raise
     if config.is_open:
         text = "no key is required (--open): anybody who reaches this port can start tests with this host"
         log(LogEntry("open", text))
-        return EndpointSetup(listener, limits, certificate=certificate)
-    setup = EndpointSetup(listener, limits, key, certificate=certificate)
+        return EndpointSetup(listener, limits, certificate=certificate, iperf3=iperf3)
+    setup = EndpointSetup(listener, limits, key, certificate=certificate, iperf3=iperf3)
     if key is not None or setup.is_loopback:
         return setup
-    return EndpointSetup(listener, limits, SharedKey.generate(), is_key_new=True, certificate=certificate)
+    return replace(setup, key=SharedKey.generate(), is_key_new=True)
 
 
-def reload(config: EndpointConfig, endpoint: Endpoint, log: LogSink) -> None:
-    """Read limits, key and certificate again. A bad one is logged, and the earlier one stays in force."""
+def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:
+    """Read limits, key, certificate and users again. A bad one is logged, and the earlier one stays in force."""
     try:
         endpoint.admission.limits = config.limits.read()
     except InvalidLimitError as error:
@@ -204,6 +221,8 @@ def reload(config: EndpointConfig, endpoint: Endpoint, log: LogSink) -> None:
         _reload_key(Path(config.key_file), endpoint, log)
     if config.tls is not None:
         _reload_certificate(config.tls, endpoint, log)
+    if config.iperf3 is not None and setup.iperf3 is not None:
+        reload_users(config.iperf3, setup.iperf3.users, log)
 
 
 def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
@@ -277,10 +296,11 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
         limits=setup.limits,
         certificate=setup.certificate,
         mode_chooser=ModeChooser(cache_dir()),
+        iperf3=setup.iperf3 and setup.iperf3.options(gives_json=config.as_json),
     ) as endpoint:
 
         def reload_files() -> None:
-            reload(config, endpoint, log)
+            reload(config, setup, endpoint, log)
             notify_systemd("READY=1", manager)
 
         signals = _SignalReceiver(reload_files)
@@ -338,10 +358,15 @@ def _announce(
         facts: dict[str, Any] = {"host": host, "port": port, "asks_for_key": setup.key is not None}
         if setup.certificate is not None:
             facts["tls_fingerprint"] = format_fingerprint(setup.certificate.fingerprint)
+        if setup.iperf3 is not None:
+            facts["iperf3"] = setup.iperf3.facts()
         key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
         emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
     emit_line(f"listening on {', '.join(setup.find_peers())}")
+    if setup.iperf3 is not None:
+        emit_line(f"iperf3 clients {setup.iperf3.access}, on port {setup.iperf3.port}:")
+        emit_line(f"  {setup.iperf3.client_command}")
     if setup.certificate is not None:
         emit_line(f"control connections use TLS; clients need:{setup.tls_option}")
     if key_file is not None:

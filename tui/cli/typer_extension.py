@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import field, fields, is_dataclass
 from inspect import Parameter, Signature, signature
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -27,6 +27,7 @@ def option(
     metavar: str | None = None,
     default_text: str | bool = False,
     parser: Callable[[str], Any] | None = None,
+    bare_value: str | None = None,
 ) -> Any:
     """Return a dataclass field that `with_options` turns into an option.
 
@@ -39,11 +40,14 @@ def option(
         metavar: the placeholder of the value in the help; "" for none, None for Typer's own.
         default_text: the default as help shows it; True for `default` itself, False for nothing.
         parser: converts the text, where Typer cannot.
+        bare_value: the value of the option without one, which must be a number otherwise; the command takes no
+            arguments then.
     """
     option = typer.Option(
         *names, metavar=metavar, show_default=default_text, help=help_, rich_help_panel=panel, parser=parser
     )
-    return field(default=default, metadata={"option": Annotated[kind, option]})
+    bare = {} if bare_value is None else {"bare_values": dict.fromkeys(names, bare_value)}
+    return field(default=default, metadata={"option": Annotated[kind, option], **bare})
 
 
 def with_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -143,12 +147,28 @@ def description(parameter: Any) -> str:
 
 
 class HelpCommand(HelpPage, TyperCommand):
-    """A command with our help."""
+    """A command with our help, whose `bare_values` stand for the values that options may go without."""
+
+    bare_values: ClassVar[dict[str, str]] = {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give the options without a value theirs; a number that follows is the value."""
+        whole = [
+            f"{word}={self.bare_values[word]}" if word in self.bare_values and not after.isdecimal() else word
+            for word, after in pairwise([*args, ""])
+        ]
+        return super().parse_args(ctx, whole)
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., int]) -> None:
     """Add a function with groups of options as a command."""
-    app.command(name, cls=HelpCommand)(with_options(command))
+    bare_values: dict[str, str] = {}
+    for parameter in signature(command, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            for option in fields(parameter.annotation):
+                bare_values |= option.metadata.get("bare_values", {})
+    kind = type("HelpCommand", (HelpCommand,), {"bare_values": bare_values}) if bare_values else HelpCommand
+    app.command(name, cls=kind)(with_options(command))
 
 
 class DefaultGroup(HelpPage, TyperGroup):

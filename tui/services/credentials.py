@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
@@ -36,6 +36,9 @@ from ...engine.model.peer import (
     is_loopback_address,
 )
 from .storage import config_dir
+
+if TYPE_CHECKING:
+    from ...engine.protocol.iperf3.auth import UserList
 
 IPERF3_PASSWORD_VARIABLE: Final = "IPERF3_PASSWORD"  # noqa: S105 - the name of a variable
 IPERF3_PUBLIC_KEY_VARIABLE: Final = "IPERF3_PUBLIC_KEY"
@@ -138,6 +141,32 @@ def read_key_file(path: Path) -> SharedKey:
         return SharedKey(text)
     except InvalidKeyError as error:
         raise InvalidKeyError(f"{path}: {error}") from error
+
+
+def read_iperf3_users(users_file: Path, key_file: Path, *, accepts_pkcs1: bool = False) -> "UserList":
+    """Return the users of iperf3 clients, with the private key for their passwords.
+
+    Args:
+        users_file: Lines of NAME,HASH.
+        key_file: The RSA key, PEM.
+        accepts_pkcs1: Accept the padding of clients before 3.17 as well.
+
+    Raises:
+        InvalidKeyError: A file cannot be used, or others can read it.
+        UsageError: The package cryptography is not installed.
+    """
+    from ...engine.protocol.iperf3.auth import UserList, parse_users
+
+    text = _read_secret(users_file, _MAX_KEYS_FILE_BYTES, "put lines of NAME,HASH in it and nothing else")
+    key = _read_secret(key_file, _MAX_KEY_FILE_BYTES, "put the private key in it and nothing else (PEM)")
+    try:
+        users = parse_users(text)
+    except InvalidKeyError as error:
+        raise InvalidKeyError(f"{users_file}: {error}") from error
+    try:
+        return UserList(users, key.encode(), accepts_pkcs1=accepts_pkcs1)
+    except InvalidKeyError as error:
+        raise InvalidKeyError(f"{key_file}: {error}") from error
 
 
 def read_fingerprint(text: str) -> bytes:

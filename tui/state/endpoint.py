@@ -31,11 +31,15 @@ class EndpointInfo:
     hint: str = ""
     can_reload: bool = False  # whether limits or a key can be read again from files
     is_loopback: bool = False  # whether only this host can connect
+    iperf3: str | None = None  # where and for whom clients of iperf3 are served
 
 
 @dataclass(frozen=True, slots=True)
 class ClientReading:
-    """A client with its run and rates; received and sent are seen from this end."""
+    """A client with its run and rates; received and sent are seen from this end.
+
+    `software` names a client that is not a linkgauge.
+    """
 
     number: int
     address: str
@@ -44,6 +48,7 @@ class ClientReading:
     run: RunStatus | None = None
     received_bit_s: float | None = None
     sent_bit_s: float | None = None
+    software: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +173,14 @@ class EndpointRates:
         return max(0, self._closed_ns + now.limits.drain_s * SECOND_NS - now.at_ns)
 
     def _reading(self, client: ClientStatus, at_ns: int) -> ClientReading:
-        reading = ClientReading(client.number, client.address, client.hostname, at_ns - client.since_ns, client.run)
+        reading = ClientReading(
+            client.number,
+            client.address,
+            client.hostname,
+            at_ns - client.since_ns,
+            client.run,
+            software=client.software,
+        )
         for then in self._recent:
             before = next((other.run for other in then.clients if other.number == client.number), None)
             if before is not None and client.run is not None and at_ns > then.at_ns:

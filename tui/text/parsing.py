@@ -253,6 +253,11 @@ def listening_port(text: str) -> int:
     return _port(text, "--port", 0, "give a number from 1 to 65535, or 0 for a free one")
 
 
+def iperf3_port(text: str) -> int:
+    """Parse the port for clients of iperf3; 0 stands for any free one."""
+    return _port(text, "--iperf3", 0, "give a number from 1 to 65535, or 0 for a free one")
+
+
 def data_port(text: str) -> int:
     """Parse the port of the data connections."""
     return _port(text, "--data-port", 1, "give a number from 1 to 65535")

@@ -95,6 +95,10 @@ class UserList:
     def __repr__(self) -> str:
         return f"UserList({len(self._users)} users)"
 
+    def take_over(self, other: "UserList") -> None:
+        """Take the users and the key of another list. Tokens that were used stay so."""
+        self._users, self._key, self._paddings = other._users, other._key, other._paddings  # noqa: SLF001
+
     def check(self, token: str | None, now_s: float, clock_ns: int) -> str:
         """Return the name of the user whose token it is.
 

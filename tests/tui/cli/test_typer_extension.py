@@ -95,3 +95,21 @@ def test_every_help_fits_80_columns_in_plain_words(
     ):
         assert word not in text
     assert text.count("-h, --help") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--iperf3",), ""),
+        (("--iperf3", "--iperf3", "5202"), ""),
+        (("--iperf3=5202", "--port", "0"), ""),
+        (("--iperf3", "70000"), "--iperf3 70000 is invalid"),
+        (("--iperf3=x",), "--iperf3 'x' is invalid"),
+        (("--iperf3", "x"), "x"),
+    ],
+)
+def test_an_option_may_go_without_its_value(cli: Cli, words: tuple[str, ...], problem: str) -> None:
+    """A number that follows is the value, anything else is the next word of the command line."""
+    done = cli("endpoint", *words, "--show-limits")
+    assert done.returncode == (2 if problem else 0)
+    assert problem in done.stderr

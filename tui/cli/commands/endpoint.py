@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import UsageError
-from ....engine.model.peer import DEFAULT_PORT, check_zone
+from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT, check_zone
 from ...text import parsing
 from ..options import JsonOption
 from ..typer_extension import option
 
 if TYPE_CHECKING:
     from ..endpoint_service import EndpointConfig, LimitSources
+    from ..iperf3_service import Iperf3Config
 
 _ENDPOINT: Final = "Endpoint"
+_IPERF3: Final = "iperf3"
 _LIMITS: Final = "Limits"
 
 
@@ -65,7 +67,9 @@ class EndpointOptions:
         _ENDPOINT, bool, "Log one JSON object a line, on stderr.", "--log-json", default=False, metavar=""
     )
 
-    def to_config(self, limits: "LimitSources", *, as_json: bool) -> "EndpointConfig":
+    def to_config(
+        self, limits: "LimitSources", iperf3: "Iperf3Config | None", *, as_json: bool
+    ) -> "EndpointConfig":
         """Return the configuration; raise UsageError for options that exclude each other."""
         from ..endpoint_service import EndpointConfig
 
@@ -84,7 +88,60 @@ class EndpointOptions:
             limits=limits,
             as_json=as_json,
             log_as_json=self.log_json,
+            iperf3=iperf3,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Iperf3ServiceOptions:
+    """The options of an endpoint that serves clients of iperf3 as well."""
+
+    iperf3: str | None = option(
+        _IPERF3,
+        str | None,
+        f"Serve clients of iperf3 as well, on this port or on {IPERF3_PORT}. They prove no key: it takes --open, "
+        "--iperf3-users or a loopback address.",
+        "--iperf3",
+        metavar="[PORT]",
+        bare_value=str(IPERF3_PORT),
+    )
+    users: Path | None = option(
+        _IPERF3,
+        Path | None,
+        "Users of iperf3 clients, NAME,HASH each, as iperf3 has them; only you may read it. SIGHUP reads it again.",
+        "--iperf3-users",
+        metavar="FILE",
+    )
+    key: Path | None = option(
+        _IPERF3,
+        Path | None,
+        "RSA private key for the passwords of these users (PEM); only you may read it.",
+        "--iperf3-key",
+        metavar="FILE",
+    )
+    accepts_pkcs1: bool = option(
+        _IPERF3,
+        bool,
+        "Accept the passwords of clients before iperf3 3.17 as well: their encryption is weaker.",
+        "--iperf3-pkcs1",
+        default=False,
+        metavar="",
+    )
+
+    def to_config(self) -> "Iperf3Config | None":
+        """Return the configuration, None without iperf3; raise UsageError for options that need each other."""
+        from ..iperf3_service import Iperf3Config
+
+        if (self.users is None) != (self.key is None):
+            raise UsageError("--iperf3-users and --iperf3-key need each other; give both")
+        if self.accepts_pkcs1 and self.users is None:
+            raise UsageError("--iperf3-pkcs1 is about passwords; give --iperf3-users and --iperf3-key, too")
+        if self.iperf3 is None:
+            if self.users is not None:
+                raise UsageError("--iperf3-users and --iperf3-key go with --iperf3; give it, too")
+            return None
+        users = None if self.users is None or self.key is None else (str(self.users), str(self.key))
+        return Iperf3Config(parsing.iperf3_port(self.iperf3), users, accepts_pkcs1=self.accepts_pkcs1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +177,7 @@ class LimitOptions:
 def endpoint(
     *,
     options: EndpointOptions,
+    iperf3: Iperf3ServiceOptions,
     limits: LimitOptions,
     stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
@@ -131,7 +189,7 @@ def endpoint(
     """
     if stdio is not None:
         return _serve_ssh(stdio)
-    config = options.to_config(limits.to_sources(), as_json=as_json)
+    config = options.to_config(limits.to_sources(), iperf3.to_config(), as_json=as_json)
     if limits.show_limits:
         from ..endpoint_service import print_limits
 

@@ -27,7 +27,19 @@ class _Column:
 
 def _run(client: ClientReading, _units: RateUnit) -> str:
     run = client.run
-    return "no test" if run is None else f"{run.workload} {run.settings.direction}"
+    if run is None:
+        return "no test"
+    if client.software is None:
+        return f"{run.workload} {run.settings.direction}"
+    # A row of a narrow table has no host: its run says that it is another program's.
+    name = numbers.sanitize(client.software.partition(" ")[0])
+    if not run.workload.is_datagram:
+        return f"{name} {run.settings.direction}"
+    return f"{name} {run.workload} {numbers.arrow(run.settings.direction)}"
+
+
+def _host(client: ClientReading) -> str:
+    return numbers.sanitize(client.hostname or client.software or numbers.UNKNOWN)
 
 
 def _time(run: RunStatus) -> str:
@@ -42,7 +54,7 @@ def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUn
 
 _COLUMNS: Final = (
     _Column("client", 16, 0, lambda client, _: numbers.sanitize(client.address) or "ssh"),
-    _Column("host", 16, 110, lambda client, _: numbers.sanitize(client.hostname or numbers.UNKNOWN)),
+    _Column("host", 16, 110, lambda client, _: _host(client)),
     _Column("since", 7, 0, lambda client, _: numbers.clock(client.connected_ns), is_number=True),
     _Column("run", 13, 0, _run),
     _Column("time", 13, 110, _of_run(_time), is_number=True),

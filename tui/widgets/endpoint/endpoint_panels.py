@@ -86,7 +86,8 @@ def _address(snapshot: EndpointSnapshot, width: int) -> Content:
 
 def _access(snapshot: EndpointSnapshot) -> Content:
     tls = "" if snapshot.info.tls is None else "   TLS on the control connection"
-    return Content.assemble((numbers.sanitize(snapshot.info.access_policy), ""), (tls, MUTED))
+    iperf3 = f"   iperf3: {numbers.sanitize(snapshot.info.iperf3)}" if snapshot.info.iperf3 else ""
+    return Content.assemble((numbers.sanitize(snapshot.info.access_policy), ""), (iperf3, ""), (tls, MUTED))
 
 
 def _state(snapshot: EndpointSnapshot) -> Content:

@@ -10,11 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,28 +31,12 @@ from linkgauge.engine.protocol.iperf3.parameters import TestParameters, decode_p
 from linkgauge.engine.protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal
 from linkgauge.engine.protocol.iperf3.states import COOKIE_BYTES, State, make_cookie
 
+from ...rsa_keys import private_pem, public_pem, server_key
+
 PATIENCE_S = 10.0
 NOW_S = 1_700_000_000.0
 PASSWORD = "p4ss,word"  # noqa: S105
 USERS = {"mario": hash_password("mario", PASSWORD), "zoë": hash_password("zoë", "x")}
-
-
-@cache
-def key() -> rsa.RSAPrivateKey:
-    """Return the server's key, the same for all tests."""
-    return rsa.generate_private_key(65_537, 2_048)
-
-
-def private_pem(own: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, passphrase: bytes = b"") -> bytes:
-    """Return a private key as a file has it."""
-    protection = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
-    return own.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
-
-
-def public_pem() -> bytes:
-    """Return the server's public key as a file has it."""
-    encoding, form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    return key().public_key().public_bytes(encoding, form)
 
 
 def token_of(user: str = "mario", password: str = PASSWORD, made_s: float = NOW_S, **options: bool) -> str:
@@ -63,13 +46,13 @@ def token_of(user: str = "mario", password: str = PASSWORD, made_s: float = NOW_
 
 def make_list(*, accepts_pkcs1: bool = False) -> UserList:
     """Return the list of the two users."""
-    return UserList(USERS, private_pem(key()), accepts_pkcs1=accepts_pkcs1)
+    return UserList(USERS, private_pem(server_key()), accepts_pkcs1=accepts_pkcs1)
 
 
 def encrypt(plaintext: bytes) -> str:
     """Return any text as a token."""
     oaep = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)  # noqa: S303
-    return base64.b64encode(key().public_key().encrypt(plaintext, oaep)).decode()
+    return base64.b64encode(server_key().public_key().encrypt(plaintext, oaep)).decode()
 
 
 def test_a_hash_is_that_of_a_stock_users_file() -> None:
@@ -188,7 +171,7 @@ def test_any_users_file_is_read_or_refused(text: str) -> None:
         (lambda: b"", "no private key"),
         (lambda: b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no private key"),
         (public_pem, "no private key"),
-        (lambda: private_pem(key(), b"secret"), "passphrase"),
+        (lambda: private_pem(server_key(), b"secret"), "passphrase"),
         (lambda: private_pem(ec.generate_private_key(ec.SECP256R1())), "RSA key only"),
         (lambda: private_pem(rsa.generate_private_key(65_537, 1_024)), "1024 bits"),  # noqa: S505
     ],
@@ -214,9 +197,22 @@ def test_a_token_that_cannot_be_made_is_an_error(user: str, password: str, probl
 
 def test_another_file_in_the_place_of_the_public_key_is_an_error() -> None:
     """The private one, for example."""
-    for pem in (b"", private_pem(key())):
+    for pem in (b"", private_pem(server_key())):
         with pytest.raises(InvalidKeyError, match="public RSA key"):
             make_token("a", "b", pem, NOW_S)
+
+
+def test_a_list_that_takes_over_another_has_its_users_and_accepts_no_token_twice() -> None:
+    """A reload makes no copy of a token good."""
+    users, token = make_list(), token_of()
+    users.check(token, NOW_S, 0)
+    users.take_over(UserList({"luigi": hash_password("luigi", "x")}, private_pem(server_key())))
+    assert users.check(token_of("luigi", "x"), NOW_S, 0) == "luigi"
+    with pytest.raises(Iperf3Refusal, match="unknown user"):
+        users.check(token_of(), NOW_S, 0)
+    users.take_over(make_list())
+    with pytest.raises(Iperf3Refusal, match="used before"):
+        users.check(token, NOW_S, 0)
 
 
 def test_a_list_does_not_print_its_hashes() -> None:
@@ -295,7 +291,7 @@ def test_a_stock_server_accepts_a_token_of_this_program(program: str, tmp_path: 
     """It goes on to the creation of streams, or refuses the login."""
     version = subprocess.check_output([program, "--version"], text=True).split()[1]
     is_old = tuple(int(part) for part in version.rstrip("+").split(".")[:2]) < (3, 17)
-    (tmp_path / "private.pem").write_bytes(private_pem(key()))
+    (tmp_path / "private.pem").write_bytes(private_pem(server_key()))
     (tmp_path / "users.csv").write_text("".join(f"{name},{digest}\n" for name, digest in USERS.items()))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

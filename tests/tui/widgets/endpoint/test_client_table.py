@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.text.numbers import RateUnit
 from linkgauge.tui.widgets.endpoint.client_table import ClientTable
 
@@ -39,3 +41,23 @@ async def test_cells_follow_the_readings() -> None:
         assert "198.51.100.4" in app.lines()[1]
         assert table.row_count == 1
         assert "MiB/s" in str(table.border_subtitle)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+@pytest.mark.parametrize("width", [80, 120])
+async def test_a_client_of_another_program_is_marked(direction: Direction, workload: Workload, width: int) -> None:
+    """In a narrow table as well; its name comes from the other end."""
+    run = CLIENTS[0].run
+    assert run is not None
+    run = replace(run, workload=workload, settings=replace(run.settings, direction=direction))
+    client = replace(CLIENTS[0], hostname=None, software="iperf3 3.12\x1b[2J", run=run)
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(width, 6)) as pilot:
+        app.widget.show((client, CLIENTS[1]), RateUnit.MBIT)
+        await pilot.pause()
+        line = app.lines()[1]
+    assert "iperf3" in line
+    assert ("udp" in line) is workload.is_datagram
+    assert ("3.12" in line) is (width > 100)
+    assert "\x1b" not in line
