@@ -14,13 +14,23 @@ from linkgauge.engine.protocol.iperf3.states import State
 from .stock_clients import DEADLINE_S, Outcome, RawClient, needs_iperf3, run_client, serve
 
 FORMS: dict[str, tuple[str, ...]] = {"out": (), "in": ("-R",), "duplex": ("--bidir",)}
-PROTOCOLS: dict[str, tuple[str, ...]] = {"tcp": ()}
+PROTOCOLS: dict[str, tuple[str, ...]] = {"tcp": (), "udp": ("-u", "-b", "20M", "-l", "1200")}
 ENDS: dict[str, tuple[str, ...]] = {
     "time": ("-t", "1"),
     "bytes": ("-n", "1M"),
     "blocks": ("-k", "40"),
     "omit": ("-t", "1", "-O", "1"),
 }
+FURTHER_OF_UDP = [
+    ("-w", "256K"),
+    ("-l", "60"),
+    ("-l", "20000"),
+    ("-b", "2M/5"),
+    ("-S", "0x20"),
+    ("--udp-counters-64bit",),
+    ("-T", "a title", "--get-server-output"),
+    ("-6",),
+]
 FURTHER = [
     ("-w", "64K"),
     ("-M", "1000", "-N"),
@@ -89,13 +99,25 @@ async def test_a_test_by_time_reports_the_rate_of_the_measured_part() -> None:
 
 
 @needs_iperf3
-async def test_the_bytes_of_a_number_are_the_same_at_both_ends() -> None:
-    """Of eight clients at once, each of which sends a number of bytes."""
-    kinds = [("-n", "3M", "-P", str(1 + number % 3)) for number in range(8)]
+async def test_sixteen_clients_at_once_and_the_endpoint_count_the_same_bytes() -> None:
+    """From one address, TCP and UDP mixed, each sending a number of bytes by one to three streams."""
+    kinds = [("-n", "2M", "-P", str(1 + number % 3)) for number in range(8)]
+    kinds += [
+        ("-u", "-b", "20M", "-l", "1000", "-n", "200K", "-P", str(1 + number % 3), *further)
+        for number, further in enumerate([(), ("--udp-counters-64bit",)] * 4)
+    ]
     async with serve() as scene:
         outcomes = await asyncio.gather(*(run_client(scene.port, *kind) for kind in kinds))
-        sent = [outcome.document["end"]["sum_sent"]["bytes"] for outcome in outcomes]
-        assert sent == [outcome.document["end"]["sum_received"]["bytes"] for outcome in outcomes]
+        sent: list[int] = []
+        for kind, outcome in zip(kinds, outcomes, strict=True):
+            check_sound(outcome, kind)
+            sums = outcome.document["end"]
+            if "-u" in kind:
+                sent.append(sums["sum"]["bytes"])
+                assert sums["sum"]["packets"] == sums["sum"]["bytes"] / 1000
+            else:
+                sent.append(sums["sum_sent"]["bytes"])
+                assert sums["sum_received"]["bytes"] == sent[-1]
         await scene.has_no_clients()
         assert sorted(sent) == sorted(end["received_bytes"] for end in scene.ends())
 
@@ -107,9 +129,10 @@ async def test_the_bytes_of_a_number_are_the_same_at_both_ends() -> None:
 @pytest.mark.parametrize("end", ENDS)
 async def test_every_option_of_a_client(protocol: str, form: str, end: str) -> None:
     """One and four streams, and each further option, four clients at a time."""
+    further = FURTHER_OF_UDP if protocol == "udp" else FURTHER
     kinds = [
-        (*PROTOCOLS[protocol], *FORMS[form], *ENDS[end], *further)
-        for further in [("-P", "1"), ("-P", "4"), *FURTHER]
+        (*PROTOCOLS[protocol], *FORMS[form], *ENDS[end], *options)
+        for options in [("-P", "1"), ("-P", "4"), *further]
     ]
     async with serve(None) as scene:
         for batch in (kinds[:4], kinds[4:8], kinds[8:]):
