@@ -12,7 +12,6 @@ PACKAGES = ("engine", "presets", "tui")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_admission.py and test_pending.py",
-    "engine/far/iperf3/datagram_hellos": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/requests": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",

@@ -21,7 +21,8 @@ from ...model.errors import (
 from ...model.events import Ended, EndText, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
 from ...model.host_info import HostInfo
 from ...model.limits import Limits
-from ...model.plan import SECOND_NS, Dialect, Direction, End, Mode, Plan
+from ...model.peer import IPERF3_SCHEME, unmap_ip_address
+from ...model.plan import MAX_BYTES_LIMIT, SECOND_NS, Dialect, Direction, End, Mode, Plan
 from ...model.samples import Sample
 from ...model.socket_info import SocketInfo
 from ...protocol.iperf3.json_bodies import MAX_CLIENT_RESULTS_BYTES
@@ -328,7 +329,10 @@ class ClientTest:
         """Feed the observer from now on."""
         plan, far = self._request.plan, self._request.far
         nic = None if far.nic is None else far.nic.name
-        sampler = self._sampler = Sampler(End.FAR, plan, self.pool.counters, nic)
+        parameters = self._request.parameters
+        limit = parameters.bytes_limit or parameters.block_limit * parameters.block_bytes
+        limited = replace(plan, bytes_limit=min(limit, MAX_BYTES_LIMIT)) if limit else plan  # it may end at once
+        sampler = self._sampler = Sampler(End.FAR, limited, self.pool.counters, nic)
         sampler.start()
         observer.feed(self._make_started())
         for info in self._opened:
@@ -338,7 +342,7 @@ class ClientTest:
         self._background.append(asyncio.create_task(sampler.run(self._take_sample, None)))
 
     def _make_started(self) -> Started:
-        address = str(self._channel.peer_address[0]) if self._channel.peer_address else "unknown"
+        address = self._request.client
         version = self._request.parameters.client_version
         near = HostInfo(
             hostname=address,
@@ -348,8 +352,9 @@ class ClientTest:
             event_loop="unknown",
         )
         utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        host, port = ("unknown", 0) if not self._channel.local_address else self._channel.local_address[:2]
-        peer = f"iperf3://{f'[{host}]' if ':' in str(host) else host}:{port}"
+        local = self._channel.local_address or ("unknown", 0)
+        host = unmap_ip_address(str(local[0]))
+        peer = f"{IPERF3_SCHEME}{f'[{host}]' if ':' in host else host}:{local[1]}"
         version_of_ip = 6 if ":" in address else 4
         return Started(utc, peer, near, self._request.far, self._request.plan, Expectation(), None, version_of_ip)
 
