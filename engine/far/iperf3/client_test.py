@@ -104,7 +104,9 @@ class ClientTest:
         self._observer, self._gives_json = observer, gives_json
         self._count_others, self._most_others = count_others, 0
         self._datagram_limits = DatagramLimits(limits, plan.workload)
-        own_plan = replace(plan, settings=self._datagram_limits.cap(plan.settings))
+        own_plan = replace(
+            plan, settings=self._datagram_limits.cap(plan.settings), bytes_limit=_sending_limit(parameters)
+        )
         self.pool = WorkerPool(
             End.FAR,
             own_plan,
@@ -480,6 +482,15 @@ class ClientTest:
 
     def _handle_worker_loss(self, reason: str) -> None:
         self.end(Reason.WORKER_LOST, EndText.FAR_WORKER_LOST.format(reason=reason))
+
+
+def _sending_limit(parameters: TestParameters) -> int | None:
+    """Return the bytes that this end sends at most: no more than its client asks for, as a stock server.
+
+    The client counts without the omitted part, and without datagrams that are lost: it may need more of these.
+    """
+    has_limit = parameters.bytes_limit and not (parameters.omit_s or parameters.is_udp)
+    return parameters.bytes_limit if has_limit else None
 
 
 class _Progress:
