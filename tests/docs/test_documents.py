@@ -10,6 +10,7 @@ import re
 import select
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -208,6 +209,9 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
         server.start()
         machine.environment["LINKGAUGE_SSH_COMMAND"] = server.command()
         command = command.replace("ssh://me@db-02", server.peer)
+    if "iperf3://db-02" in command:
+        carry_out_with_iperf3(machine, command)
+        return
     if "--tls-fingerprint" in command or ("--key-file key" in command and "endpoint" not in command):
         carry_out_with_endpoint(machine, command)
         return
@@ -224,6 +228,25 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
             pytest.skip(done.stderr)
         assert done.returncode in ({0, 1} if " check" in command or "--check" in command else {0}), done
         assert "Traceback" not in done.stderr
+
+
+def carry_out_with_iperf3(machine: Machine, command: str) -> None:
+    """Carry a command out against an iperf3 server on a free port."""
+    program = shutil.which("iperf3")
+    if program is None:
+        pytest.skip("no iperf3 here")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    arguments = [program, "-s", "-B", "127.0.0.1", "-p", str(port), "--forceflush"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert any("listening" in line for line in process.stdout)
+            done = machine.carry_out(with_duration(command.replace("iperf3://db-02", f"iperf3://127.0.0.1:{port}")))
+            assert done.returncode in ({0, 1} if " check" in command else {0}), done
+            assert "Traceback" not in done.stderr
+        finally:
+            process.terminate()
 
 
 @contextlib.contextmanager

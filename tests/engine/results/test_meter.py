@@ -20,7 +20,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import LossByHost, Measurement
 
-from .iperf3_runs import BYTES, DATAGRAMS, INTERVALS, iperf3_run, reported, total
+from .iperf3_runs import BYTES, DATAGRAM_BYTES, DATAGRAMS, INTERVALS, iperf3_run, reported, total
 from .meter_events import DUPLEX, E100, E200, IN, OUT, TICK, feed_all, of_flow, sampled, session, started
 
 
@@ -382,6 +382,16 @@ def test_datagrams_that_an_iperf3_received_have_its_losses_and_no_place_beyond_t
     assert (found.jitter_mean_ns, found.jitter_max_ns, found.bursts) == (40_000, None, None)
     assert out.packets_s == 11_000 * SECOND_NS / SPAN
     assert out.estimate is None  # the sender's intervals know nothing of the losses
+
+
+def test_packets_a_second_are_those_of_the_rate_where_an_iperf3_counts_its_warm_up_too() -> None:
+    """Before 3.14 its counts of datagrams have the omitted seconds in them, and its bytes have not."""
+    parts = total(Direction.OUT, 1, 8_000_000, received=11_000, lost=0)
+    out = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary().measured.out
+    assert out is not None
+    assert out.datagrams is not None
+    assert (out.datagrams.in_time, out.datagrams.received) == (8_000, 11_000)
+    assert out.packets_s == out.bit_s / 8 / DATAGRAM_BYTES
 
 
 def test_losses_of_datagrams_are_all_the_near_hosts_where_its_kernel_dropped_as_many() -> None:
