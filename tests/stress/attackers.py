@@ -20,6 +20,7 @@ import struct
 import sys
 
 from attack_target import Attack, Target, converse, hold_connections, repeat, source
+from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from attackers_with_key import ATTACKS_WITH_KEY
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
@@ -204,7 +205,7 @@ ATTACKS: dict[str, Attack] = {
         *(silent, silent_tls, idle_crowd, half_open, slow_greeting, wrong_keys, early_pings, oversized_lengths),
         *(bombs, strangers, denied, datagrams),
     )
-} | ATTACKS_WITH_KEY
+} | {**ATTACKS_WITH_KEY, **ATTACKS_ON_IPERF3}
 
 
 async def _attack(attack: Attack, target: Target) -> None:

@@ -29,10 +29,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from attackers import ATTACKS
+from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from endpoint_under_test import LIMITS, EndpointUnderTest
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Reason
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
@@ -69,8 +71,10 @@ class Scene:
     limits: str = LIMITS
     options: tuple[str, ...] = ()
     has_reader: bool = True
+    has_users: bool = False  # of iperf3: an honest client of it would need a password
 
 
+_IPERF3 = ("--iperf3", "0")
 _WIDE = LIMITS.replace("sessions = 16\n", "")
 _SCENES = {
     "silent_tls": Scene(has_tls=True),
@@ -79,6 +83,8 @@ _SCENES = {
     "strangers": Scene(has_reader=False),
     "largest_plan": Scene(limits=_WIDE, peak_mib=1_024.0),
     "never_reads": Scene(limits=_WIDE, peak_mib=256.0),
+    **dict.fromkeys(ATTACKS_ON_IPERF3, Scene(options=_IPERF3, peak_mib=256.0)),
+    "iperf3_logins": Scene(options=_IPERF3, peak_mib=256.0, has_users=True),
 }
 
 
@@ -117,11 +123,17 @@ class _Level:
 
 
 async def _honest_run(endpoint: EndpointUnderTest, plan: Plan, deadline_s: float) -> tuple[float, str | None]:
-    """Carry out an honest run; return the seconds until its end, and what went wrong."""
+    """Carry out an honest run; return the seconds until its end, and what went wrong.
+
+    Where the endpoint serves iperf3 without users, runs of a stream are those of an iperf3 client.
+    """
+    peer = endpoint.peer
+    if endpoint.iperf3_port is not None and not endpoint.has_users and plan.workload is Workload.STREAM:
+        peer = Peer.parse(f"iperf3://{endpoint.bind}:{endpoint.iperf3_port}")
     began = time.monotonic()
     problem: str | None = "no end"
     try:
-        async with asyncio.timeout(deadline_s), open_run(plan, endpoint.peer) as honest_run:
+        async with asyncio.timeout(deadline_s), open_run(plan, peer) as honest_run:
             async for event in honest_run:
                 if isinstance(event, Ended):
                     problem = None if event.end.reason is Reason.COMPLETED else str(event.end)
@@ -151,7 +163,8 @@ async def _attacker(
     name: str, endpoint: EndpointUnderTest, victim_port: int, did: dict[str, int]
 ) -> AsyncGenerator[None]:
     """Run the attacker until the end of the block; add to `did` what it counted."""
-    command = [sys.executable, str(_HERE / "attackers.py"), name, "--port", str(endpoint.port)]
+    port = endpoint.iperf3_port or endpoint.port
+    command = [sys.executable, str(_HERE / "attackers.py"), name, "--port", str(port)]
     command += ["--victim-port", str(victim_port), "--tls", (endpoint.fingerprint or b"").hex()]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
@@ -265,6 +278,7 @@ async def _attack(name: str, options: argparse.Namespace) -> bool:
             limits=scene.limits,
             more_options=scene.options,
             has_reader=scene.has_reader,
+            has_users=scene.has_users,
         )
         try:
             outcome = await _under_attack(name, scene, endpoint, options)

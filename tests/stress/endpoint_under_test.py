@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.protocol.iperf3.auth import hash_password
 
 _DEADLINE_S = 60.0
 LIMITS = (
@@ -36,6 +37,7 @@ class EndpointUnderTest:
         limits: str = LIMITS,
         more_options: Sequence[str] = (),
         has_reader: bool = True,
+        has_users: bool = False,
         link: Any = None,
     ) -> None:
         """Start it.
@@ -47,6 +49,7 @@ class EndpointUnderTest:
             limits: The text of its file of limits.
             more_options: Further options of the command.
             has_reader: False logs to a pipe that nobody reads.
+            has_users: Whether clients of iperf3 need a user name.
             link: The link at whose far end it is.
         """
         self.name = "tls" if has_tls else "plain"
@@ -62,10 +65,14 @@ class EndpointUnderTest:
         self.end_detail = ""  # what the last run of a fault gave as the cause of its end
         self._namespace: Any = None
         self._has_reader = has_reader
+        self.has_users = has_users
         files: list[str | Path] = ["--key-file", self.key_file, "--limits", self.limits_file]
         if has_tls:
             cert, secret = make_certificate(folder)
             files += ["--tls-cert", cert, "--tls-key", secret]
+        if has_users:
+            users, private_key = make_users(folder)
+            files += ["--iperf3-users", users, "--iperf3-key", private_key]
         self._options = [*map(str, files), "--log-json", "--json", *more_options]
         if link is not None:
             self.link, self._namespace = link, link.far
@@ -88,6 +95,7 @@ class EndpointUnderTest:
         fingerprint = listening.get("tls_fingerprint")
         self.fingerprint = None if fingerprint is None else bytes.fromhex(fingerprint)
         self.port = listening["port"]
+        self.iperf3_port: int | None = listening.get("iperf3", {}).get("port")
 
     def open_runs(self) -> int:
         """Return how many runs its log has begun and not ended."""
@@ -166,6 +174,17 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
     files = ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=soak"]
     subprocess.run([*request, *files], check=True, capture_output=True, timeout=_DEADLINE_S)
     return cert, key
+
+
+def make_users(folder: Path) -> tuple[Path, Path]:
+    """Make a list with one user of iperf3, and the private key for its password; return their files."""
+    users, key = folder / "users.csv", folder / "iperf3.key"
+    request = ["openssl", "genrsa", "-out", str(key), "2048"]
+    subprocess.run(request, check=True, capture_output=True, timeout=_DEADLINE_S)
+    users.touch(0o600)
+    users.write_text(f"mario,{hash_password('mario', 'rossi')}\n", encoding="ascii")
+    key.chmod(0o600)
+    return users, key
 
 
 @contextmanager
