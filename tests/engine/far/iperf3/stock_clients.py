@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,12 +85,15 @@ class Outcome:
         return str(self.document.get("error", ""))
 
 
-async def start_client(port: int, *options: str, host: str = "127.0.0.1") -> asyncio.subprocess.Process:
+async def start_client(
+    port: int, *options: str, host: str = "127.0.0.1", environment: Mapping[str, str] | None = None
+) -> asyncio.subprocess.Process:
     """Start a stock client."""
     assert IPERF3 is not None
     command = (IPERF3, "-c", host, "-p", str(port), "--json", *options)
     pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    env = {**os.environ, **(environment or {})}
+    return await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=env)
 
 
 async def finish(process: asyncio.subprocess.Process) -> Outcome:

@@ -4,14 +4,27 @@ import asyncio
 import itertools
 import socket
 import struct
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.protocol.iperf3.auth import UserList, hash_password, make_token
 from linkgauge.engine.protocol.iperf3.refusals import ErrorNumber
 from linkgauge.engine.protocol.iperf3.states import State
 
-from .stock_clients import DEADLINE_S, Outcome, RawClient, needs_iperf3, run_client, serve
+from ...rsa_keys import private_pem, public_pem, server_key
+from .stock_clients import (
+    DEADLINE_S,
+    Outcome,
+    RawClient,
+    finish,
+    needs_iperf3,
+    run_client,
+    serve,
+    start_client,
+)
 
 FORMS: dict[str, tuple[str, ...]] = {"out": (), "in": ("-R",), "duplex": ("--bidir",)}
 PROTOCOLS: dict[str, tuple[str, ...]] = {"tcp": (), "udp": ("-u", "-b", "20M", "-l", "1200")}
@@ -164,6 +177,46 @@ async def test_a_stock_client_prints_the_reason_of_a_refusal() -> None:
             assert sentence in outcome.error, (options, outcome.error)
             assert scene.texts("refused"), options
             await other.close()
+
+
+async def test_strangers_of_a_service_with_users_take_no_clients_place() -> None:
+    """They are refused by the number that says why, and the log has the reason. A user's test runs."""
+    users = UserList({"mario": hash_password("mario", "rossi")}, private_pem(server_key()))
+    async with serve(limits=Limits(clients=1, clients_per_address=1), users=users) as scene:
+        strangers = [await RawClient.connect(scene.port) for _ in range(3)]
+        for stranger in strangers:
+            assert await stranger.state() is State.PARAM_EXCHANGE
+        token = make_token("mario", "rossi", public_pem(), time.time())
+        assert (
+            await _refused_by(scene.port, authtoken=make_token("mario", "verdi", public_pem(), time.time())) == 142
+        )
+        assert await _refused_by(scene.port) == ErrorNumber.AUTHORIZATION
+        user = await RawClient.connect(scene.port)
+        await user.start(authtoken=token)
+        assert len(scene.endpoint.get_status().clients) == 1
+        assert await _refused_by(scene.port, authtoken=token) == ErrorNumber.AUTHORIZATION  # it was used
+        await user.exchange()
+        for client in (user, *strangers):
+            await client.close()
+        assert len(scene.texts("run_began")) == 1
+        assert any("unknown user or wrong password" in text for text in scene.texts("refused"))
+
+
+@needs_iperf3
+async def test_a_stock_client_logs_in_with_its_password(tmp_path: Path) -> None:
+    """Before 3.17 it encrypts its password in a way that has to be allowed."""
+    users = UserList({"mario": hash_password("mario", "rossi")}, private_pem(server_key()), accepts_pkcs1=True)
+    key = tmp_path / "public.pem"
+    key.write_bytes(public_pem())
+    async with serve(users=users) as scene:
+        for user, is_known in (("mario", True), ("luigi", False)):
+            options = ("--username", user, "--rsa-public-key-path", str(key), "-n", "100K")
+            process = await start_client(scene.port, *options, environment={"IPERF3_PASSWORD": "rossi"})
+            outcome = await finish(process)
+            if "unrecognized option" in outcome.error:
+                pytest.skip("this iperf3 has no users")
+            assert outcome.error == ("" if is_known else "test authorization failed"), outcome.error
+        assert len(scene.texts("run_began")) == 1
 
 
 async def _refused_by(port: int, **changes: Any) -> int:
