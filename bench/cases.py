@@ -14,6 +14,8 @@ from tools import (
     floor,
     iperf,
     iperf3,
+    iperf3_clients,
+    iperf3_to_endpoint,
     linkgauge,
     neper,
     netperf,
@@ -28,6 +30,8 @@ from udp_tools import iperf3_udp, linkgauge_at_rate, linkgauge_udp, xfr_udp
 _COPIED = 1.15  # against a peer that copies the payload on receipt, as we do by default
 _EQUAL = 1.0
 _OF_ONE_SESSION = 0.9
+_AS_SERVER = 0.95  # of what a client of iperf3 carries to its own server
+_CLIENTS = 8
 _DRAWN = 0.98  # drawing may cost 2 %
 _NEPER_CPU = 1.1  # for each transaction: neper is written in C
 _DATAGRAMS = 1.5  # against a peer that makes a system call for each
@@ -48,7 +52,8 @@ class Against:
 class Case:
     """A comparison of our entry with others; the fastest floor is the limit of this machine.
 
-    A lossless one searches the highest rate at which an entry loses next to no datagrams, before its rounds.
+    A lossless one searches the highest rate at which an entry loses next to no datagrams, before its rounds. One on
+    request is measured where its name is given: the whole benchmark ends within half an hour.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Case:
     floors: tuple[Entry, ...] = ()
     is_lossless: bool = False
     most_rounds: int | None = None
+    is_on_request: bool = False
 
     @property
     def entries(self) -> Iterator[Entry]:
@@ -103,6 +109,18 @@ def _small(name: str, title: str, place: Place) -> Case:
     ours = linkgauge_udp("--datagram", "64", place=place, unit=DATAGRAMS)
     peer = iperf3_udp("-l", "64", place=place, unit=DATAGRAMS)
     return Case(name, title, ours, (Against(peer, _EQUAL, _EQUAL),))
+
+
+def _as_server(name: str, title: str, *options: str) -> Case:
+    """Compare a client of iperf3 with our endpoint, and with its own server."""
+    others = (Against(iperf3(*options), _AS_SERVER),)
+    return Case(name, title, iperf3_to_endpoint(*options), others, is_on_request=True)
+
+
+def _as_servers(name: str, title: str, *options: str) -> Case:
+    """Compare clients of iperf3 at once with one endpoint of ours, and with a server for each."""
+    others = (Against(iperf3_clients(_CLIENTS, *options), _EQUAL),)
+    return Case(name, title, iperf3_clients(_CLIENTS, *options, to_endpoint=True), others, is_on_request=True)
 
 
 # Datagrams of 256 bytes at the lowest rate, so that one more or less is little of it.
@@ -201,6 +219,12 @@ CASES = (
         _transactions(neper("tcp_crr", "-F", "10", *_CRR_SIZES)),
         (floor("crr", 10, on_each_core=True),),
     ),
+    _as_server("iperf3-client", "a client of iperf3, to linkgauge and to its own server"),
+    _as_server("iperf3-client-in", "a client of iperf3 that receives", "-R"),
+    _as_server("iperf3-client-4", "a client of iperf3 with 4 streams", "-P", "4"),
+    _as_server("iperf3-client-4-in", "a client of iperf3 that receives 4 streams", "-P", "4", "-R"),
+    _as_servers("iperf3-clients", f"{_CLIENTS} clients of iperf3 at once, to one endpoint and to a server each"),
+    _as_servers("iperf3-clients-in", f"{_CLIENTS} clients of iperf3 at once that receive", "-R"),
     _lossless("udp-1400", "datagrams of 1400 bytes, the highest rate that loses at most 1 %", LOOPBACK),
     _lossless(
         "udp-1400-veth",

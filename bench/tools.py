@@ -79,7 +79,7 @@ class Entry:
         """Whose it is."""
         if self.tool is FLOOR:
             return "floor"
-        return "ours" if self.tool is LINKGAUGE else "peer"
+        return "ours" if self.tool in {LINKGAUGE, IPERF3_ENDPOINT} else "peer"
 
 
 LINKGAUGE = Tool(
@@ -89,6 +89,12 @@ LINKGAUGE = Tool(
     lambda p: [*SELF, "endpoint", "--bind", HOST, "--port", str(p)],
 )
 IPERF3 = Tool("iperf3", "iperf3", ("--version",), lambda p: ["iperf3", "-s", "-p", str(p)])
+IPERF3_ENDPOINT = Tool(  # linkgauge's, whose clients are iperf3's
+    "linkgauge",
+    "iperf3",
+    ("--version",),
+    lambda p: [*SELF, "endpoint", "--bind", HOST, "--port", str(p + 1), "--iperf3", str(p)],
+)
 IPERF = Tool("iperf", "iperf", ("--version",), lambda p: ["iperf", "-s", "-p", str(p)])
 NUTTCP = Tool("nuttcp", "nuttcp", ("-V",), lambda p: ["nuttcp", "-S", "--nofork", f"-P{p}", f"-p{p + 1}"])
 QPERF = Tool("qperf", "qperf", ("--version",), lambda p: ["qperf", "-lp", str(p)])
@@ -96,6 +102,7 @@ NETPERF = Tool("netperf", "netperf", ("-V",), lambda p: ["netserver", "-D", "-p"
 ETHR = Tool("ethr", "ethr", ("-h",), lambda p: ["ethr", "-s", "-ip", HOST, "-port", str(p), "-no"])
 XFR = Tool("xfr", "xfr", ("--version",), lambda p: ["xfr", "serve", "--port", str(p)])
 NEPER = Tool("neper", "tcp_stream", ("--logtostderr", "--version"), lambda p: ["tcp_stream", *_neper_ports(p)])
+_MANY_CLIENTS = [sys.executable, str(Path(__file__).with_name("many_clients.py"))]
 _FLOOR_COMMAND = [sys.executable, str(Path(__file__).with_name("floor.py"))]
 FLOOR = Tool(
     "floor", sys.executable, ("--version",), lambda p: [*_FLOOR_COMMAND, "serve", "copy", str(p), "1", "1"]
@@ -125,6 +132,28 @@ def iperf3(*options: str) -> Entry:
         return ["iperf3", "-c", HOST, "-p", str(port), "-J", "-t", str(seconds), *options]
 
     return Entry(_label("iperf3", *options), IPERF3, command, outputs.iperf3_rate)
+
+
+def iperf3_to_endpoint(*options: str) -> Entry:
+    """Return iperf3 with options as a client of linkgauge's endpoint."""
+    entry = iperf3(*options)
+    return replace(entry, label=f"{entry.label}, to linkgauge endpoint", tool=IPERF3_ENDPOINT)
+
+
+def iperf3_clients(count: int, *options: str, to_endpoint: bool = False) -> Entry:
+    """Return so many iperf3 clients at once, to one endpoint of linkgauge or to an iperf3 server each."""
+    ports = "one" if to_endpoint else "each"
+
+    def serve(port: int) -> list[str]:
+        return [*_MANY_CLIENTS, "serve", str(port), str(count)]
+
+    def command(port: int, seconds: int) -> list[str]:
+        return [*_MANY_CLIENTS, "ask", str(port), str(count), str(seconds), ports, *options]
+
+    label = _label("iperf3", *options)
+    if to_endpoint:
+        return Entry(f"{count} × {label}, to linkgauge endpoint", IPERF3_ENDPOINT, command, float)
+    return Entry(f"{count} × {label}, to {count} × iperf3 -s", IPERF3, command, float, own_server=serve)
 
 
 def iperf(*options: str) -> Entry:
