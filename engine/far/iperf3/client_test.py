@@ -304,13 +304,21 @@ class ClientTest:
         """Have the client open its streams, and wait until workers have all of them."""
         self._takes_streams = True
         await self._channel.send_state(State.CREATE_STREAMS)
-        opened = self._all_opened
-        await asyncio.wait({opened, state}, timeout=STREAMS_DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
+        opened, awaited, count = self._all_opened, {self._all_opened, state}, -1
+        # Over a long way many streams take long, as they come one after the other.
+        while not opened.done() and not state.done() and count != self._stream_progress:
+            count = self._stream_progress
+            await asyncio.wait(awaited, timeout=STREAMS_DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
         if state.done():
             raise RemoteProtocolError(f"iperf3 sent {state.result().name} before the test began")
         if not opened.done():
             text = f"{self._attached + len(self._arrived)} of {len(self._streams)} streams came"
-            raise Iperf3Refusal(ErrorNumber.STREAM_ACCEPT, f"{text} in {STREAMS_DEADLINE_S:g} s")
+            raise Iperf3Refusal(ErrorNumber.STREAM_ACCEPT, f"{text}, and none for {STREAMS_DEADLINE_S:g} s")
+
+    @property
+    def _stream_progress(self) -> int:
+        """A number that rises with each stream that comes, and with each that a worker has."""
+        return self._attached + len(self._arrived) + len(self._opened)
 
     def _start(self) -> None:
         """Let payload flow: the clocks of both ends start now."""

@@ -126,6 +126,39 @@ async def test_a_stream_that_never_comes_ends_the_test(monkeypatch: pytest.Monke
         await client.close()
 
 
+async def test_streams_that_come_slowly_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a long way, each in a part of the time that one may take, and all in more."""
+    monkeypatch.setattr(client_test, "STREAMS_DEADLINE_S", 0.3)
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.send_parameters(parallel=5)
+        assert await client.state() is State.CREATE_STREAMS
+        for _ in range(5):
+            await asyncio.sleep(0.1)
+            await client.open_stream()
+        assert await client.state() is State.TEST_START
+        await client.close()
+
+
+async def test_an_endpoint_that_drains_lets_a_test_finish_and_takes_no_further_one() -> None:
+    """A later client reads that it is busy, as a client of any version understands."""
+    async with serve() as scene:
+        client = await go(scene.port, sends)
+        draining = asyncio.create_task(scene.endpoint.drain(DEADLINE_S))
+        await asyncio.sleep(0)
+        late = await RawClient.connect(scene.port)
+        await late.send_parameters()
+        assert await late.state() is State.ACCESS_DENIED
+        assert not draining.done()
+        await client.exchange()
+        client.writer.write(State.IPERF_DONE.wire_byte)
+        await client.close()
+        async with asyncio.timeout(DEADLINE_S):
+            await draining
+        await late.close()
+        assert [end["reason"] for end in scene.ends()] == ["completed"]
+
+
 @needs_iperf3
 @pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "stopped"), (signal.SIGKILL, "peer_lost")])
 @pytest.mark.parametrize("form", ["--bidir", "-R"])
