@@ -140,7 +140,9 @@ def _start(event: Started) -> dict[str, Any]:
 
 
 def _host(host: HostInfo) -> dict[str, Any]:
-    return {"hostname": host.hostname, "system": host.system, "cores": host.cores, "software": host.program}
+    """Return the facts of a host; an iperf3 tells nothing of its own, so that they are null."""
+    system, cores = (None, None) if host.is_iperf3 else (host.system, host.cores)
+    return {"hostname": host.hostname, "system": system, "cores": cores, "software": host.program}
 
 
 def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:

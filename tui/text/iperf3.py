@@ -70,4 +70,7 @@ def _source(counter: str, is_unseen: bool, *, is_datagram: bool) -> str:
     if counter == "sender":
         what = "that were sent" if is_datagram else "that were acknowledged"
         return f"iperf3 reported no results: these are the bytes {what}, by the sender's count"
-    return "received, by the count and the clock of iperf3" if is_unseen else "received, by linkgauge's own count"
+    if not is_unseen:
+        return "received, by linkgauge's own count"
+    end = "; losses at the very end are not in it" if is_datagram else ""
+    return f"received, by the count and the clock of iperf3{end}"

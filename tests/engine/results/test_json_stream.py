@@ -109,6 +109,7 @@ def test_a_run_against_an_iperf3_says_who_counted_and_has_the_totals_as_a_line(d
     interval, totals, document = lines[1], lines[-2], lines[-1]["summary"]
     known = {flow: interval[flow]["counted_by"] for flow in ("out", "in") if interval[flow] is not None}
     assert known == {flow.value: "sender" if flow is Direction.OUT else "receiver" for flow in direction.flows}
+    assert (lines[0]["far"]["system"], lines[0]["far"]["cores"]) == (None, None)
     assert (totals["end"], totals["cpu_seconds"], len(totals["sessions"])) == ("far", 1.0, len(parts))
     assert document["dialect"] == "iperf3"
     assert {document["measured"][flow.value]["counted_by"] for flow in direction.flows} == {"receiver"}

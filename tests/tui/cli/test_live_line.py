@@ -1,11 +1,14 @@
 """The live line of a headless test."""
 
+import pytest
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, DatagramSample, Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.meter import Interval
+from linkgauge.engine.results.meter import Interval, Meter
 from linkgauge.tui.cli.live_line import interval_text
+
+from ...engine.results.iperf3_runs import iperf3_run
 
 
 def test_the_live_line_shows_time_rates_and_load_of_both_ends() -> None:
@@ -32,3 +35,15 @@ def test_the_live_line_of_datagrams_shows_their_loss_and_number() -> None:
             "\N{NO-BREAK SPACE}", " "
         )
         assert f"loss {loss:>8}  {received * 4:>9,} packets/s".replace(",", " ") in text
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+def test_the_live_line_says_what_an_iperf3_has_not_reported_yet(workload: Workload) -> None:
+    """`out` has what was acknowledged, or sent; `in` is received here."""
+    meter = Meter()
+    events = iperf3_run(Direction.DUPLEX, workload=workload)
+    (interval, *_) = [interval for event in events for interval in meter.feed(event)]
+    out, in_ = interval_text(interval, Plan(workload=workload), meter).split("in ←")
+    word = "sent" if workload is Workload.UDP else "acknowledged"
+    assert word in out
+    assert word not in in_

@@ -11,7 +11,8 @@ import pytest
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.events import Event, Reason
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.services.stored_run import (
     compare_stored_runs,
@@ -22,6 +23,7 @@ from linkgauge.tui.services.stored_run import (
 )
 from linkgauge.tui.state.instrument_values import Phase
 
+from ...engine.results.iperf3_runs import INTERVALS, iperf3_run, reported, total
 from ..html_page import Page
 from ..stored_runs import CHANGED, FIRST, SHORT
 
@@ -129,3 +131,27 @@ def test_the_app_makes_reports_in_another_process(world: Any, history_log: RunLo
     assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
     json = export_runs(history_log, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
     assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+def test_a_stored_run_against_an_iperf3_has_the_figures_of_its_results(tmp_path: Path, workload: Workload) -> None:
+    """Session by session, and with the words of its report and the rows of its CSV."""
+    parts = [total(Direction.OUT, n, 11_000_000, received=11_000, lost=100, jitter_ns=7_000) for n in (1, 2)]
+    events = iperf3_run(Direction.OUT, sessions=2, workload=workload, totals=reported(*parts))
+    with RunLog.open(tmp_path) as log:
+        log.begin("r1", "", "iperf3://db-02:5201")
+        for event in events:
+            log.add("r1", event)
+        log.finish("r1", "none", {})
+        assert log.flush()
+        stored = load_stored_run(log, log.find("r1"))
+        measured = stored.outcome.summary.measured.out
+        assert measured is not None
+        assert (measured.bytes, measured.counted_by) == (22_000_000, "receiver")
+        sums = stored.readings.traces.session_sums.sessions
+        assert [sums[Direction.OUT, n].bytes for n in (1, 2)] == [11_000_000, 11_000_000]
+        known = stored.readings.traces.session_datagrams
+        if workload is Workload.UDP:
+            assert (known[Direction.OUT, 1].lost_percent, known[Direction.OUT, 1].jitter_ns) == (100 / 111, 7_000)
+        rows = export_runs(log, ["r1"], "csv", tmp_path / "rows.csv").read_text()
+        assert rows.count(",sender") == 3 * INTERVALS

@@ -9,10 +9,13 @@ from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, Run
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 from linkgauge.tui.cli.render.summary import summary_parts
 from rich.console import Console
+
+from ....engine.results.iperf3_runs import iperf3_run, reported, total
 
 UNKNOWN_CPU = CpuSummary(None, None, None, None)
 UNKNOWN_TCP = TcpSummary(None, None, None, None, None, None)
@@ -137,3 +140,16 @@ def test_the_summary_fits_the_terminal(width: int) -> None:
     assert "12 retransmits" in text
     assert "941.0" in text
     assert re.search(r"RFC 6349\s+TCP efficiency\s98.04\s%", text)
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+def test_a_summary_against_an_iperf3_says_whose_figures_it_has_and_what_is_not_seen(workload: Workload) -> None:
+    """With its results, and without them; its host is not one of 0 cores."""
+    parts = total(Direction.OUT, 1, 11_000_000, received=11_000, lost=100)
+    for totals, words in ((reported(parts), "by the count and the clock of iperf3"), (None, "reported no results")):
+        meter = replay(iperf3_run(Direction.OUT, workload=workload, totals=totals))
+        text = " ".join(text_of(meter.summary(), meter.started).split())
+        assert words in text
+        assert "remote iperf3://db-02:5201 plan" in text
+        assert "the remote host is not seen through iperf3" in text
+        assert "0 cores" not in text
