@@ -1,5 +1,6 @@
 """The panels of an endpoint: its state at each width, its rates, its limits and its log."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -30,6 +31,14 @@ async def header_lines(snapshot: EndpointSnapshot, width: int) -> list[str]:
         app.instrument.show(snapshot)
         await pilot.pause()
         return lines_of(app)
+
+
+@pytest.mark.parametrize("iperf3", [None, "port 5201, with a user name"])
+async def test_the_header_says_where_and_for_whom_iperf3_is_served(iperf3: str | None) -> None:
+    """It is another port than the endpoint's, with an access of its own."""
+    _first, second = await header_lines(replace(BUSY, info=replace(INFO, iperf3=iperf3)), 140)
+    assert ("iperf3: port 5201, with a user name" in second) is (iperf3 is not None)
+    assert "asks for its key" in second
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])
