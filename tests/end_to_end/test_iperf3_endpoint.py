@@ -48,7 +48,7 @@ def stop(linkgauge: Any, endpoint: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ended.err.splitlines()]
 
 
-@pytest.mark.parametrize("bind", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("bind", ["127.0.0.1", pytest.param("::1", marks=pytest.mark.every)])
 def test_a_client_gets_the_servers_output_and_the_log_shows_what_it_is(linkgauge: Any, bind: str) -> None:
     """Beside clients of linkgauge, under the same limits; a title drives no terminal."""
     endpoint, port = start(linkgauge, bind=bind)

@@ -86,7 +86,8 @@ def _rows(summary: Summary, started: Started | None, findings: tuple[Finding, ..
     if findings:
         yield "why", "(local: the client, remote: this server)"
     for finding in findings:
-        yield "", f"{finding.text} {finding.evidence}"
+        yield "", finding.text
+        yield "", finding.evidence
         remedy = iperf3_remedy(finding.remedy)
         if remedy and finding.code != "at-expected":
             yield "", f"try: {remedy}"

@@ -42,7 +42,7 @@ def test_the_lines_name_both_hosts_the_rates_and_what_disturbed() -> None:
     assert "14 retransmits" in text
     assert "3 other tests ran" in text
     assert "local: the client, remote: this server" in text
-    assert "try: a faster link" in text
+    assert "         It is too slow.\n         as 5 of 7 show\n         try: a faster link\n" in text
 
 
 def test_datagrams_have_their_losses_and_jitter() -> None:
