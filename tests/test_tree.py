@@ -13,7 +13,6 @@ PACKAGES = ("engine", "presets", "tui")
 TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_admission.py and test_pending.py",
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
-    "engine/far/iperf3/requests": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "tui/interfaces": "protocols without code",

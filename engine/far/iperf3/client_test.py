@@ -36,7 +36,7 @@ from ...workloads.session_handshake import SessionSpec
 from ..datagram_limits import DatagramLimits, DatagramTraffic
 from ..status import RunStatus
 from .observer import RunObserver
-from .requests import KNOWS_TIME_EXPIRED, version_of
+from .requests import KNOWS_TIME_EXPIRED, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
@@ -105,7 +105,10 @@ class ClientTest:
         self._count_others, self._most_others = count_others, 0
         self._datagram_limits = DatagramLimits(limits, plan.workload)
         own_plan = replace(
-            plan, settings=self._datagram_limits.cap(plan.settings), bytes_limit=_sending_limit(parameters)
+            plan,
+            settings=self._datagram_limits.cap(plan.settings),
+            bytes_limit=_sending_limit(parameters),
+            workers=choose_workers(parameters),
         )
         self.pool = WorkerPool(
             End.FAR,
