@@ -130,10 +130,14 @@ class SshSettings:
 
 @dataclass(frozen=True, slots=True)
 class Iperf3Login:
-    """The password of a user of an iperf3 server, and the server's public RSA key (PEM)."""
+    """The password of a user of an iperf3 server, and the server's public RSA key (PEM).
+
+    Servers before 3.17 need the padding of PKCS #1 v1.5.
+    """
 
     password: str = field(repr=False)
     public_key: bytes
+    is_pkcs1: bool = False
 
 
 @dataclass(frozen=True, slots=True)

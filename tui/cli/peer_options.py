@@ -69,6 +69,14 @@ class AccessOptions:
         metavar="FILE",
         default_text="IPERF3_PUBLIC_KEY",
     )
+    iperf3_pkcs1: bool = option(
+        _ACCESS,
+        bool,
+        "Encrypt the password for an iperf3 server before 3.17, in its old padding.",
+        "--iperf3-pkcs1",
+        default=False,
+        metavar="",
+    )
 
     def parse_peer(self, text: str) -> Peer:
         """Return the peer of this text, with the credentials for it; raise UsageError for those of another kind."""
@@ -77,8 +85,12 @@ class AccessOptions:
         peer = parsing.peer(text)
         if peer.iperf3 is not None:
             return self._with_login(peer)
-        if self.iperf3_public_key is not None:
-            raise UsageError(f"--iperf3-public-key needs an iperf3 server, such as iperf3://USER@{peer.host}")
+        for name, is_given in {
+            "--iperf3-public-key": self.iperf3_public_key is not None,
+            "--iperf3-pkcs1": self.iperf3_pkcs1,
+        }.items():
+            if is_given:
+                raise UsageError(f"{name} needs an iperf3 server, such as iperf3://USER@{peer.host}")
         fingerprint = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
         return with_access(peer, key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint)
 
@@ -93,7 +105,7 @@ class AccessOptions:
         for name, is_given in options.items():
             if is_given:
                 raise UsageError(f"{name} is of no use with {peer}: {why_unavailable(peer, Feature.KEY)}")
-        return with_iperf3_login(peer, self.iperf3_public_key)
+        return with_iperf3_login(peer, self.iperf3_public_key, is_pkcs1=self.iperf3_pkcs1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,9 +86,10 @@ def with_access(
     )
 
 
-def with_iperf3_login(peer: Peer, public_key_file: Path | None = None) -> Peer:
+def with_iperf3_login(peer: Peer, public_key_file: Path | None = None, *, is_pkcs1: bool = False) -> Peer:
     """Return an iperf3 server with the password and public key for its user, if it has one.
 
+    Servers before 3.17 need the padding `is_pkcs1`.
     Raises UsageError where either or the package cryptography is missing, InvalidKeyError for a useless key.
     """
     user = None if peer.iperf3 is None else peer.iperf3.user
@@ -105,7 +106,7 @@ def with_iperf3_login(peer: Peer, public_key_file: Path | None = None) -> Peer:
     from ...engine.protocol.iperf3.auth import make_token
 
     make_token(user, password, public_key, time.time())  # to refuse now what the run could not use
-    return replace(peer, iperf3=Iperf3Settings(user, Iperf3Login(password, public_key)))
+    return replace(peer, iperf3=Iperf3Settings(user, Iperf3Login(password, public_key, is_pkcs1)))
 
 
 def _read_public_key(path: Path) -> bytes:

@@ -44,8 +44,11 @@ _QUICK_S: Final = 1.0
 _LONGEST_NAME: Final = 256
 
 _BUSY: Final = "is busy: iperf3 serves one test at a time; try again, or run `linkgauge endpoint --iperf3` there"
+_CHECK_LOGIN: Final = (
+    "check user, password, public key, and that both clocks agree within 10 s; before 3.17 it needs --iperf3-pkcs1"
+)
 _REMEDIES: Final = {
-    ErrorNumber.AUTHORIZATION: "check user, password, public key, and that both clocks agree within 10 s",
+    ErrorNumber.AUTHORIZATION: _CHECK_LOGIN,
     ErrorNumber.WINDOW_GRANTED: "give a smaller --window, or raise net.core.rmem_max and wmem_max there",
     ErrorNumber.CONGESTION: "give another --congestion",
     ErrorNumber.MAX_DURATION: "give a shorter --seconds",
@@ -108,11 +111,7 @@ class Iperf3Client:
     async def open_test(self, parameters: TestParameters) -> None:
         """Ask for a test; return when the server waits for its streams. Raises as `greet`."""
         has_user = self._peer.iperf3 is not None and self._peer.iperf3.user is not None
-        remedy = (
-            "check user, password, public key, and that both clocks agree within 10 s"
-            if has_user
-            else "if it wants a user name, give iperf3://USER@HOST"
-        )
+        remedy = _CHECK_LOGIN if has_user else "if it wants a user name, give iperf3://USER@HOST"
         with self._explain(f"after the parameters of the test; {remedy}"):
             await self._channel.send_json(encode_parameters(parameters))
             await self._expect(State.CREATE_STREAMS)

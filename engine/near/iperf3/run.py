@@ -126,7 +126,8 @@ def _make_token(peer: Peer) -> str | None:
     settings = peer.iperf3
     if settings is None or settings.user is None or settings.login is None:
         return None
-    return make_token(settings.user, settings.login.password, settings.login.public_key, time.time())
+    login = settings.login
+    return make_token(settings.user, login.password, login.public_key, time.time(), is_pkcs1=login.is_pkcs1)
 
 
 class Iperf3Run(Run):
