@@ -217,6 +217,9 @@ class Run(ABC):
     async def _drain(self) -> None:
         """Take a sample of the datagrams that were on their way when the senders stopped."""
         await await_drain(self.pool.counters)
+        self._take_drain_sample()
+
+    def _take_drain_sample(self) -> None:
         sample = self._sampler.take_sample(is_drain=True)
         if sample is not None:
             self._handle_near_sample(sample)

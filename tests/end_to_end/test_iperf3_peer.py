@@ -76,7 +76,7 @@ def test_a_sweep_is_a_run_for_each_point(linkgauge: Any, peer: str) -> None:
     """A stock server serves them one after the other."""
     result = linkgauge("sweep", peer, "--seconds", "0.5", "--sessions", "1,2", "--direction", "out,in", "--json")
     assert result.status == 0, result.err
-    assert len(result.document["points"]) == 4
+    assert len(result.document["cells"]) == 4
 
 
 @pytest.mark.parametrize(

@@ -280,8 +280,10 @@ class Iperf3Run(Run):
     async def _drain_all(self, *, has_tail: bool) -> None:
         """Count the datagrams that were on their way; the results of this end are complete then."""
         try:
-            if has_tail:
+            if has_tail and Direction.IN in self.settings.direction.flows:
                 await self._drain()
+            elif has_tail:
+                self._take_drain_sample()  # what was sent behind the last sample
         finally:
             self._drained.set()
 

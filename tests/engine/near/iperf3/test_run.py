@@ -21,6 +21,7 @@ from ...iperf3_peer import free_port, needs_iperf3, stock_server, stock_server_p
 pytestmark = needs_iperf3
 Recorder = Callable[..., Any]
 HOSTS = {4: "127.0.0.1", 6: "::1"}
+SIZES = [(1, 4), (4, 6), *(pytest.param(*size, marks=pytest.mark.every) for size in ((1, 6), (4, 4)))]
 
 
 def plan_of(direction: Direction = Direction.OUT, sessions: int = 1, **more: Any) -> Plan:
@@ -53,9 +54,8 @@ def near_bytes(events: list[Event], flow: Direction, session: int, end: End = En
     )
 
 
-@pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("direction", list(Direction))
-@pytest.mark.parametrize("sessions", [1, 4])
+@pytest.mark.parametrize(("sessions", "version"), SIZES)
 async def test_a_stock_server_carries_each_direction_and_its_results_agree_with_the_samples(
     record: Recorder, direction: Direction, sessions: int, version: int
 ) -> None:
@@ -82,6 +82,35 @@ async def test_a_stock_server_carries_each_direction_and_its_results_agree_with_
     for session in range(1, sessions + 1):
         sent = near_bytes(recorded.events, Direction.OUT, session)
         assert near_bytes(recorded.events, Direction.OUT, session, End.FAR) == sent
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize(("sessions", "version"), SIZES)
+async def test_every_datagram_is_received_or_lost_by_the_counts_of_both_ends(
+    record: Recorder, direction: Direction, sessions: int, version: int
+) -> None:
+    """Of each session, with its numbers: also those that were on their way at the end."""
+    settings = Settings(direction, sessions, rate_bit_s=20_000_000, datagram_bytes=1_200)
+    plan = Plan(settings, Workload.UDP, duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, warmup_ns=0)
+    host = HOSTS[version]
+    async with stock_server(host) as port:
+        recorded = await record(plan, peer_at(port, host))
+    assert recorded.end.reason is Reason.COMPLETED
+    totals = totals_of(recorded.events)
+    assert len(totals) == sessions * len(direction.flows)
+    parts = [part for event in recorded.samples for part in event.sample.datagrams]
+    for (flow, session), total in totals.items():
+        own = [part for part in parts if (part.direction, part.session) == (flow, session)]
+        if flow is Direction.OUT:
+            assert total.received is not None
+            assert total.lost is not None
+            assert total.received + total.lost == sum(part.sent or 0 for part in own) > 0
+            assert total.bytes == 1_200 * total.received
+        else:
+            received, highest = (sum(getattr(part, name) or 0 for part in own) for name in ("received", "advanced"))
+            assert total.sent is not None
+            assert 0 < received <= highest <= total.sent
+            assert total.sent - highest < 10  # nothing was lost at the end
 
 
 @pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
