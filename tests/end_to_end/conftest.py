@@ -23,6 +23,7 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
 from ..command_line import CommandResult, carry_out
+from .iperf3_programs import Iperf3
 from .veth_link import VethLink
 
 DEADLINE_S = 40.0
@@ -341,6 +342,14 @@ def sshd(tmp_path: Path, linkgauge: CommandLine) -> Iterator[Sshd]:
     linkgauge.environment["LINKGAUGE_SSH_COMMAND"] = server.command()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def iperf3() -> Iterator[Iperf3]:
+    """Give the stock iperf3 of this machine; skip the test where there is none."""
+    programs = Iperf3()
+    yield programs
+    programs.close()
 
 
 @pytest.fixture

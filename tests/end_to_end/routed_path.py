@@ -20,12 +20,15 @@ class Mtus:
 
 
 class RoutedPath:
-    """A path that is up. `near` and `far` are what a command line begins with to run at that end."""
+    """A path that is up. `near` and `far` are what a command line begins with to run at that end.
+
+    `near_pid` is a process in the namespace of the near host.
+    """
 
     def __init__(self, mtus: Mtus, *, says_nothing: bool = False) -> None:
         """Build it; a router that `says_nothing` sends no ICMP."""
         self._namespaces = Namespaces(3)
-        router_pid = self._namespaces.pids[1]
+        self.near_pid, router_pid, _ = self._namespaces.pids
         self.near, self.router, self.far = self._namespaces.entries
         try:
             self._link(self.near, "near0", "router0", router_pid, 1, (mtus.near, mtus.towards_near))
