@@ -129,6 +129,7 @@ class ClientTest:
         self._takes_streams = False
         self._arrived: list[tuple[int, socket.socket]] = []
         self._attached = 0
+        self._progress_s = loop.time()  # of the streams that come
         self._opened: list[SocketInfo] = []
         self._all_opened: asyncio.Future[None] = loop.create_future()
         self._started_ns: int | None = None
@@ -151,6 +152,11 @@ class ClientTest:
     def has_started(self) -> bool:
         """Whether payload has begun to flow."""
         return self._started_ns is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is over, and only gives back what it has."""
+        return self._ending.done()
 
     @property
     def takes_streams(self) -> bool:
@@ -195,6 +201,7 @@ class ClientTest:
         if not self._takes_streams:
             raise RemoteProtocolError("a stream of an iperf3 test that awaits none")
         self._arrived.append((serial, socket.socket(fileno=sock.detach())))
+        self._progress_s = asyncio.get_running_loop().time()
         self._takes_streams = len(self._arrived) + self._attached < len(self._streams)
         if self.is_udp or not self._takes_streams:
             arrived, self._arrived = sorted(self._arrived, key=lambda arrival: arrival[0]), []
@@ -307,21 +314,19 @@ class ClientTest:
         """Have the client open its streams, and wait until workers have all of them."""
         self._takes_streams = True
         await self._channel.send_state(State.CREATE_STREAMS)
-        opened, awaited, count = self._all_opened, {self._all_opened, state}, -1
+        opened, loop = self._all_opened, asyncio.get_running_loop()
+        self._progress_s = loop.time()
         # Over a long way many streams take long, as they come one after the other.
-        while not opened.done() and not state.done() and count != self._stream_progress:
-            count = self._stream_progress
-            await asyncio.wait(awaited, timeout=STREAMS_DEADLINE_S, return_when=asyncio.FIRST_COMPLETED)
+        while not (opened.done() or state.done()):
+            left_s = self._progress_s + STREAMS_DEADLINE_S - loop.time()
+            if left_s <= 0:
+                break
+            await asyncio.wait({opened, state}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         if state.done():
             raise RemoteProtocolError(f"iperf3 sent {state.result().name} before the test began")
         if not opened.done():
             text = f"{self._attached + len(self._arrived)} of {len(self._streams)} streams came"
             raise Iperf3Refusal(ErrorNumber.STREAM_ACCEPT, f"{text}, and none for {STREAMS_DEADLINE_S:g} s")
-
-    @property
-    def _stream_progress(self) -> int:
-        """A number that rises with each stream that comes, and with each that a worker has."""
-        return self._attached + len(self._arrived) + len(self._opened)
 
     def _start(self) -> None:
         """Let payload flow: the clocks of both ends start now."""
@@ -344,7 +349,8 @@ class ClientTest:
         nic = None if far.nic is None else far.nic.name
         parameters = self._request.parameters
         limit = parameters.bytes_limit or parameters.block_limit * parameters.block_bytes
-        limited = replace(plan, bytes_limit=min(limit, MAX_BYTES_LIMIT)) if limit else plan  # it may end at once
+        may_be_short = limit > 0 and not parameters.is_udp
+        limited = replace(plan, bytes_limit=min(limit, MAX_BYTES_LIMIT)) if may_be_short else plan
         sampler = self._sampler = Sampler(End.FAR, limited, self.pool.counters, nic)
         sampler.start()
         observer.feed(self._make_started())
@@ -483,6 +489,7 @@ class ClientTest:
     def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._opened.append(event.info)
+            self._progress_s = asyncio.get_running_loop().time()
             if len(self._opened) == len(self._streams) and not self._all_opened.done():
                 self._all_opened.set_result(None)
         elif isinstance(event, ConnectionFailed):

@@ -44,6 +44,8 @@ from .observer import Iperf3Options
 from .requests import check_window, choose_congestion, number_of
 
 _REFUSE_DEADLINE_S: Final = 0.3
+_PLACE_DEADLINE_S: Final = 2.0  # a client may be back before the workers of its last test have ended
+_PLACE_LOOK_S: Final = 0.01
 _log = logging.getLogger(__name__)
 
 
@@ -152,7 +154,8 @@ class Iperf3Service:
         parameters = TestParameters()
         try:
             parameters = await self._read_parameters(channel)
-            with self._admission.admit(client, time.monotonic_ns()) as admitted:
+            with contextlib.ExitStack() as stack:
+                admitted = await self._admit(stack, client)
                 self._pending.discard(connection)
                 self._log_client(admitted, parameters)
                 request = await self._prepare(channel, cookie, parameters, admitted)
@@ -175,6 +178,18 @@ class Iperf3Service:
             await channel.send_error(ErrorNumber.CREATE_STREAM, system_errno)
         finally:
             channel.abort()
+
+    async def _admit(self, stack: contextlib.ExitStack, client: str) -> AdmittedClient:
+        """Admit a client; where there is no place, wait for that of a test that is over, for a moment."""
+        until_s = asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
+        while True:
+            try:
+                return stack.enter_context(self._admission.admit(client, time.monotonic_ns()))
+            except LimitReached:
+                is_late = asyncio.get_running_loop().time() >= until_s
+                if is_late or not any(test.has_ended for test in self.tests):
+                    raise
+            await asyncio.sleep(_PLACE_LOOK_S)
 
     async def _read_parameters(self, channel: Iperf3Channel) -> TestParameters:
         """Ask for the parameters of a test; check who asks."""

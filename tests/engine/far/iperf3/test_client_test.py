@@ -111,10 +111,12 @@ async def test_clients_that_fall_silent_before_and_after_payload_are_not_waited_
     silent = [step for step in STEPS if step not in {receives, sends}]
     async with serve() as scene:
         clients = await asyncio.gather(*(go(scene.port, step) for step in silent))
-        async with asyncio.timeout(10):
-            await scene.has_no_clients()
-        for client in clients:
-            await client.close()
+        try:
+            async with asyncio.timeout(10):
+                await scene.has_no_clients()
+        finally:
+            for client in clients:
+                await client.close()
 
 
 async def test_a_stream_that_never_comes_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
