@@ -111,6 +111,9 @@ def _judge_direction(
 ) -> Verdict:
     if measured is None or measured.span_ns <= 0:
         return Verdict("none", f"{name} was not measured after the warm-up.")
+    if measured.counted_by == "sender" and measured.datagrams is not None:
+        text = f"{name} {format_rate(measured.bit_s)} was sent; how much of it arrived was not reported."
+        return Verdict("none", text)
     was, wanted, percent = _compared(expected, measured)
     word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
     text = f"{name} {was} is {_percent(percent, pass_percent)} of {wanted} ({expected.basis}: {expected.source})"

@@ -7,8 +7,12 @@ import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
+
+from ..engine.results.iperf3_runs import iperf3_run, reported, total
 
 CPU = CpuSummary(None, None, None, None)
 GIGABIT = ExpectedRate(948_000_000, "documented", "AIX table 1")
@@ -176,3 +180,15 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_none_for_th
     assert "each period has its own verdict" in verdict.text
     assert [period.word for period in verdict.periods] == ["pass", "short", "none"]
     assert [period.percent and round(period.percent, 1) for period in verdict.periods] == [99.2, 62.0, None]
+
+
+def test_datagrams_that_nobody_reported_as_received_pass_no_mark() -> None:
+    """An iperf3 server that ends without results has said nothing about losses; TCP's bytes were acknowledged."""
+    without = replay(iperf3_run(Direction.OUT, sessions=3, workload=Workload.UDP)).summary()
+    verdict = judge(without)
+    assert (verdict.word, verdict.percent) == ("none", None)
+    assert "how much of it arrived was not reported" in verdict.text
+    parts = [total(Direction.OUT, n, 12_000_000, received=12_000, lost=0) for n in (1, 2, 3)]
+    complete = iperf3_run(Direction.OUT, sessions=3, workload=Workload.UDP, totals=reported(*parts))
+    assert judge(replay(complete).summary()).percent == pytest.approx(96)
+    assert judge(replay(iperf3_run(Direction.OUT, sessions=3)).summary()).percent == pytest.approx(96)
