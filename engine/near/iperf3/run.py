@@ -22,6 +22,7 @@ from ...model.errors import ConnectionClosed, PeerError, RemoteProtocolError
 from ...model.events import EndText, Expectation, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
 from ...model.plan import (
+    MAX_BYTES_LIMIT,
     MAX_DATAGRAM_BYTES,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
@@ -33,7 +34,12 @@ from ...model.plan import (
 )
 from ...model.samples import Sample
 from ...protocol.iperf3.auth import make_token
-from ...protocol.iperf3.parameters import DEFAULT_BLOCK_BYTES, DEFAULT_DATAGRAM_BYTES, TestParameters
+from ...protocol.iperf3.parameters import (
+    DEFAULT_BLOCK_BYTES,
+    DEFAULT_DATAGRAM_BYTES,
+    MAX_BLOCK_BYTES,
+    TestParameters,
+)
 from ...protocol.iperf3.plans import omit_seconds, parameters_of
 from ...protocol.iperf3.results import EndResults
 from ...protocol.iperf3.states import list_streams
@@ -79,7 +85,7 @@ async def open_iperf3_run(
     problem = find_unsupported(plan, peer)
     if problem is not None:
         raise problem
-    whole_plan = with_whole_warmup(plan)
+    whole_plan = with_whole_blocks(with_whole_warmup(plan))
     async with connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends):
         whole_plan = with_datagram_size(whole_plan, client)
         run = Iperf3Run(whole_plan, peer, client, ends, expectation_for, mode)
@@ -97,6 +103,25 @@ def with_whole_warmup(plan: Plan) -> Plan:
     return replace(plan, warmup_ns=seconds * SECOND_NS, warmup_auto=False)
 
 
+def with_whole_blocks(plan: Plan) -> Plan:
+    """Return the plan with a limit of whole blocks: servers since 3.16 do not count the part of one."""
+    if plan.bytes_limit is None:
+        return plan
+    size = block_bytes_of(plan)
+    return replace(plan, bytes_limit=min(-(-plan.bytes_limit // size) * size, MAX_BYTES_LIMIT // size * size))
+
+
+def block_bytes_of(plan: Plan) -> int:
+    """Return the size of the blocks in which a server reads the streams of a plan.
+
+    Where nobody chose it, it is iperf3's own: the last part of a block of linkgauge's size would be missing in a
+    short test.
+    """
+    if plan.block_bytes == Plan().block_bytes:
+        return DEFAULT_BLOCK_BYTES
+    return min(plan.block_bytes, MAX_BLOCK_BYTES)
+
+
 def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
     """Return the plan with a size of its datagrams: a server reads no more of each than it was told before.
 
@@ -110,15 +135,11 @@ def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
 
 
 def make_parameters(plan: Plan, peer: Peer) -> TestParameters:
-    """Return the parameters of a run's test.
-
-    A server counts payload by whole blocks. Where nobody chose their size it is iperf3's own: the last part of a
-    block of linkgauge's size would be missing in a short test.
-    """
+    """Return the parameters of a run's test."""
     parameters = parameters_of(plan, auth_token=_make_token(peer), client_version=_CLIENT_VERSION)
-    if plan.workload.is_datagram or plan.block_bytes != Plan().block_bytes:
+    if plan.workload.is_datagram:
         return parameters
-    return replace(parameters, block_bytes=DEFAULT_BLOCK_BYTES)
+    return replace(parameters, block_bytes=block_bytes_of(plan))
 
 
 def _make_token(peer: Peer) -> str | None:
