@@ -1,6 +1,7 @@
 """One test of an iperf3 client: clients that break off in every state, deadlines, the end of the endpoint."""
 
 import asyncio
+import contextlib
 import signal
 import socket
 import struct
@@ -13,6 +14,7 @@ from linkgauge.engine.far.iperf3.observer import Iperf3Options
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.protocol.iperf3.datagrams import HEADER_32, HELLO, REPLY
 from linkgauge.engine.protocol.iperf3.refusals import ErrorNumber
 from linkgauge.engine.protocol.iperf3.states import State
 
@@ -211,6 +213,36 @@ async def test_a_test_without_an_end_is_ended_at_the_longest_duration(form: str)
         await scene.has_no_clients()
         assert [end["reason"] for end in scene.ends()] == ["peer_stopped"]
         assert "longest duration" in scene.texts("run_ended")[0]
+
+
+async def test_a_client_that_brings_more_datagrams_than_a_limit_is_stopped() -> None:
+    """Whatever rate it has named."""
+    async with serve(limits=Limits(udp_rate_bit_s=1_000_000)) as scene:
+        client = await RawClient.connect(scene.port)
+        await client.send_parameters(tcp=False, udp=True, len=1000, bandwidth=500_000)
+        assert await client.state() is State.CREATE_STREAMS
+        sock = socket.socket(type=socket.SOCK_DGRAM)
+        sock.setblocking(False)
+        sock.connect(("127.0.0.1", scene.port))
+        client.streams.append(sock)
+        loop = asyncio.get_running_loop()
+        sock.send(HELLO)
+        assert await loop.sock_recv(sock, 10) == REPLY
+        assert await client.state() is State.TEST_START
+        assert await client.state() is State.TEST_RUNNING
+        error = asyncio.create_task(client.error())
+        number = 0
+        async with asyncio.timeout(DEADLINE_S):
+            while not error.done():
+                for _ in range(20):
+                    number += 1
+                    with contextlib.suppress(OSError):
+                        sock.send(HEADER_32.pack(0, 0, number) + bytes(988))
+                await asyncio.sleep(0.02)
+        assert await error == ErrorNumber.TOTAL_RATE
+        await client.close()
+        await scene.has_no_clients()
+        assert [end["reason"] for end in scene.ends()] == ["peer_stopped"]
 
 
 async def test_a_state_out_of_order_ends_the_test() -> None:
