@@ -19,6 +19,7 @@ from .iperf3_programs import Direction, Iperf3, Report, Service, finish, version
 _BRIEF: Final = {"tcp-out-4-bytes", "tcp-duplex-4-output", "udp-in-1-length", "udp-duplex-1-blocks"}
 _BRIEF_OWN: Final = {"tcp-out-1-bytes", "tcp-duplex-1-omit", "udp-out-4-length"}
 _CROWD: Final = 16
+_BURST_BYTES: Final = 700_000  # around the end of the seconds that both ends leave out: five blocks
 
 
 def _cases(brief: set[str], cases: list[Case]) -> list[Any]:
@@ -142,7 +143,7 @@ def check_measured(case: Case, way: str, measured: Any, theirs: Direction) -> No
         if case.transport == "tcp" and version() >= (3, 2):
             assert measured["mbit_s"] == pytest.approx(theirs.mbit_s, rel=0.02)
     elif case.feature != "bytes":
-        assert measured["bytes"] == pytest.approx(theirs.total("sent_bytes"), rel=0.25)
+        assert measured["bytes"] == pytest.approx(theirs.total("sent_bytes"), rel=0.25, abs=_BURST_BYTES)
     if case.feature == "bytes":
         assert measured["bytes"] >= case.amount * 0.9
     else:
