@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Any, Final
 
-from ..model.errors import ConnectionClosed, LimitReached, explain_os_error
+from ..model.errors import ConnectionClosed, LimitReached, SilentPeer, explain_os_error
 from ..protocol.iperf3.json_bodies import LENGTH, decode_body, encode_body
 from ..protocol.iperf3.states import State
 
@@ -28,10 +28,6 @@ _GIVE_UP_MS: Final = 8_000  # of silence of the other host's kernel
 _KEEPALIVE_IDLE_S: Final = 2
 _KEEPALIVE_INTERVAL_S: Final = 1
 _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)), as for linkgauge's own control connection
-
-
-class SilentPeer(ConnectionClosed):
-    """The other end has sent nothing, or not enough, before a deadline."""
 
 
 class Iperf3Channel:

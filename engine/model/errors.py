@@ -16,13 +16,16 @@ LinkgaugeError
 │   │   └── PeerKeyRequired  it asks for a key that this end does not have
 │   ├── PeerUntrusted        it did not prove that it is the endpoint that was meant
 │   ├── ConnectionTampered   the control connection was changed between the two ends
+│   ├── ServerEnded          an iperf3 server ends the test
 │   └── ConnectionClosed     the control connection ended
+│       └── SilentPeer       nothing, or not enough, came before a deadline
 ├── ProtocolError            a broken rule of the control protocol
 │   ├── LocalProtocolError   by this end: a bug of ours
 │   └── RemoteProtocolError  by the other end
 │       └── RequestDeclined  it asks for what an endpoint does not do
 │           ├── LimitReached more than a limit allows
 │           └── AddressRefused its address is excluded
+├── Iperf3Refusal            an iperf3 client's test that a server of ours refuses or ends
 ├── WorkerError              a worker process did not start, or ended by itself
 ├── EndpointError            the endpoint cannot listen there
 ├── LabError                 a lab could not be built
@@ -169,6 +172,14 @@ class ConnectionClosed(PeerError):
 # The control protocol
 
 
+class SilentPeer(ConnectionClosed):
+    """The other end has sent nothing, or not enough, before a deadline."""
+
+
+class ServerEnded(PeerError):
+    """The iperf3 server ends the test: it was stopped, or it gives a reason."""
+
+
 class ProtocolError(LinkgaugeError):
     """A broken rule of the control protocol."""
 
@@ -207,6 +218,18 @@ class AddressRefused(RequestDeclined):
 
 
 # This host
+
+
+class Iperf3Refusal(LinkgaugeError):
+    """A test that a server of ours refuses or ends, with the number that its iperf3 client receives.
+
+    The text is for the endpoint's log: it names what was asked for, and the limit.
+    """
+
+    def __init__(self, number: int, text: str, system_errno: int = 0) -> None:
+        super().__init__(text)
+        self.number = number
+        self.system_errno = system_errno
 
 
 class WorkerError(LinkgaugeError):

@@ -27,7 +27,7 @@ from ...model.samples import Sample
 from ...model.socket_info import SocketInfo
 from ...protocol.iperf3.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ...protocol.iperf3.parameters import TestParameters
-from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal
+from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ...protocol.iperf3.results import EndResults, decode_results, encode_results
 from ...protocol.iperf3.states import State, list_streams
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
@@ -459,7 +459,7 @@ class ClientTest:
             except LimitReached as error:
                 self._stop_for_limit(error)
             if progress.still_ns(now_ns) > _SILENCE_NS:
-                self.refuse(Iperf3Refusal(ErrorNumber.NO_DATA), Reason.PEER_LOST)
+                self.refuse(refuse_by_number(ErrorNumber.NO_DATA), Reason.PEER_LOST)
             lost_at_s = self._lost_at_s
             if lost_at_s is not None and asyncio.get_running_loop().time() - lost_at_s > _LOSS_GRACE_S:
                 self.refuse(Iperf3Refusal(ErrorNumber.STREAM_READ, "a stream was closed"), Reason.SESSION_LOST)

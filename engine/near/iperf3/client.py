@@ -12,17 +12,18 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from ...control.handshake import HandshakeResult
-from ...control.iperf3_channel import Iperf3Channel, SilentPeer
+from ...control.iperf3_channel import Iperf3Channel
 from ...host.description import describe_host
 from ...host.tcp_info import read_tcp_info
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
-    PeerError,
     PeerNotLinkgauge,
     PeerRefused,
     PeerUnreachable,
     RemoteProtocolError,
+    ServerEnded,
+    SilentPeer,
     explain_os_error,
 )
 from ...model.host_info import HostInfo
@@ -60,10 +61,6 @@ _REMEDIES: Final = {
     ErrorNumber.DATAGRAM_SIZE: "give another --datagram",
 }
 _log = logging.getLogger(__name__)
-
-
-class ServerEnded(PeerError):
-    """The server ends the test: it was stopped, or it gives a reason."""
 
 
 class Iperf3Client:

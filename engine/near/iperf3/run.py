@@ -18,7 +18,7 @@ from ...control.handshake import HandshakeResult
 from ...control.keepalive import SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
-from ...model.errors import ConnectionClosed, PeerError, RemoteProtocolError
+from ...model.errors import ConnectionClosed, PeerError, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Expectation, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
 from ...model.plan import (
@@ -46,7 +46,7 @@ from ...protocol.iperf3.states import list_streams
 from ..base_run import Run, conduct
 from ..binding import check_binding
 from ..session_set import Iperf3Sessions
-from .client import Iperf3Client, ServerEnded, connect_client
+from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
 
 PREPARE_DEADLINE_S: Final = 20.0

@@ -19,7 +19,7 @@ from ...model.plan import (
     Direction,
 )
 from .json_bodies import as_object, read_text, read_true, read_whole
-from .refusals import ErrorNumber, Iperf3Refusal
+from .refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 
 MAX_DURATION_S: Final = 86_400
 MAX_OMIT_S: Final = 600
@@ -132,7 +132,7 @@ def decode_parameters(document: object) -> TestParameters:
         raise Iperf3Refusal(ErrorNumber.PROTOCOL, "this endpoint has no SCTP")
     is_reverse, is_bidirectional = read_true(members, "reverse"), read_true(members, "bidirectional")
     if is_reverse and is_bidirectional:
-        raise Iperf3Refusal(ErrorNumber.BOTH_DIRECTIONS)
+        raise refuse_by_number(ErrorNumber.BOTH_DIRECTIONS)
     is_udp = read_true(members, "udp")
     read = _BoundedReader(members)
     parameters = TestParameters(
@@ -162,7 +162,7 @@ def decode_parameters(document: object) -> TestParameters:
         client_version=read_text(members, "client_version", _MAX_VERSION),
     )
     if (parameters.rate_bit_s or 0) * parameters.parallel > MAX_RATE_BIT_S:
-        raise Iperf3Refusal(ErrorNumber.TOTAL_RATE)
+        raise refuse_by_number(ErrorNumber.TOTAL_RATE)
     return parameters
 
 

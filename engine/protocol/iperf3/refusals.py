@@ -6,7 +6,7 @@ Pure. A stock client has a sentence of its own for each number that its version 
 from enum import IntEnum
 from typing import Final
 
-from ...model.errors import LinkgaugeError
+from ...model.errors import Iperf3Refusal
 
 
 class ErrorNumber(IntEnum):
@@ -94,13 +94,6 @@ def explain_number(number: int | None) -> str:
     return sentence or f"iperf3 error {number}"
 
 
-class Iperf3Refusal(LinkgaugeError):
-    """A test that a server of ours refuses or ends, with the number that its client receives.
-
-    The text is for the endpoint's log: it names what was asked for, and the limit.
-    """
-
-    def __init__(self, number: ErrorNumber, text: str = "", system_errno: int = 0) -> None:
-        super().__init__(text or explain_number(number))
-        self.number = number
-        self.system_errno = system_errno
+def refuse_by_number(number: ErrorNumber) -> Iperf3Refusal:
+    """Return a refusal in the sentence of its number."""
+    return Iperf3Refusal(number, explain_number(number))

@@ -8,8 +8,8 @@ import struct
 from collections.abc import AsyncIterator
 
 import pytest
-from linkgauge.engine.control.iperf3_channel import Iperf3Channel, SilentPeer
-from linkgauge.engine.model.errors import ConnectionClosed, LimitReached, RemoteProtocolError
+from linkgauge.engine.control.iperf3_channel import Iperf3Channel
+from linkgauge.engine.model.errors import ConnectionClosed, LimitReached, RemoteProtocolError, SilentPeer
 from linkgauge.engine.protocol.iperf3.json_bodies import MAX_PARAMETERS_BYTES, MAX_SERVER_RESULTS_BYTES
 from linkgauge.engine.protocol.iperf3.parameters import TestParameters, encode_parameters
 from linkgauge.engine.protocol.iperf3.results import EndResults, StreamResult, decode_results, encode_results
