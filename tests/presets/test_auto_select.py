@@ -139,6 +139,17 @@ def test_the_error_names_the_end_without_a_speed_and_the_option_that_gives_one(
         assert part in str(caught.value)
 
 
+def test_a_far_end_that_cannot_report_its_interface_leaves_the_choice_to_this_one_and_says_so(
+    catalog: Catalog,
+) -> None:
+    """An iperf3 server: the near end's rate is the link's, unless it has none either."""
+    picked = select_preset(catalog, _nic(GBIT_S), None, line_rate_bit_s=None, is_far_unknown=True)
+    assert picked.preset.id == "gbe-fd-1500"
+    assert any("the local one decides" in warning for warning in picked.warnings)
+    with pytest.raises(PlanError, match="local left"):
+        select_preset(catalog, VETH, None, line_rate_bit_s=None, is_far_unknown=True)
+
+
 def test_a_requested_line_rate_replaces_an_unknown_one(catalog: Catalog) -> None:
     """Even where nothing at all is known of either end."""
     assert select_preset(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"

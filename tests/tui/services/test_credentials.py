@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.errors import InvalidKeyError, PlanError
-from linkgauge.engine.model.peer import LOOPBACK, Access, Peer, SharedKey
+from linkgauge.engine.model.errors import InvalidKeyError, PlanError, UsageError
+from linkgauge.engine.model.peer import LOOPBACK, Access, Iperf3Login, Iperf3Settings, Peer, SharedKey
 from linkgauge.tui.services.credentials import (
     is_remembered,
     key_from_environment,
@@ -303,3 +303,42 @@ def test_the_first_remembered_key_creates_the_file_with_its_fingerprint(config: 
     assert access.fingerprint == bytes.fromhex(SHA)
     with pytest.raises(InvalidKeyError, match="no key of db-02"):
         remember_access(DB)
+
+
+def test_an_iperf3_server_keeps_its_kind_and_needs_no_key(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key for any peer is not for a server that knows none."""
+    monkeypatch.setenv("LINKGAUGE_KEY", "k" * 20)
+    write(config / "keys", "* " + "j" * 20 + "\n")
+    peer = with_access(Peer.parse("iperf3://host"))
+    assert peer.access is None
+    assert str(peer) == "iperf3://host:5201"
+
+
+@pytest.mark.parametrize(
+    ("password", "key_text", "words"),
+    [
+        ("", "a key", "set IPERF3_PASSWORD"),
+        ("secret", None, "give --iperf3-public-key FILE"),
+        ("secret", "a key", "no public RSA key"),
+        ("two words", "a key", "without white space"),
+    ],
+)
+def test_a_login_that_cannot_work_is_refused_before_anything_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, password: str, key_text: str | None, words: str
+) -> None:
+    """What is missing is named, and the password is not."""
+    monkeypatch.setenv("IPERF3_PASSWORD", password)
+    path = tmp_path / "public.pem"
+    if key_text is not None:
+        path.write_text(key_text)
+    monkeypatch.setenv("IPERF3_PUBLIC_KEY", str(path) if key_text is not None else "")
+    with pytest.raises((UsageError, InvalidKeyError), match=words) as caught:
+        with_access(Peer.parse("iperf3://me@host"))
+    assert "secret" not in str(caught.value)
+
+
+def test_the_password_of_an_iperf3_server_is_in_no_text_of_its_peer() -> None:
+    """Neither in a log nor in a traceback."""
+    peer = Peer("host", iperf3=Iperf3Settings("me", Iperf3Login("secret", b"key")))
+    assert "secret" not in f"{peer} {peer!r} {peer.iperf3!r} {Iperf3Login('secret', b'key')!r}"
+    assert peer.identity == Peer("host", iperf3=Iperf3Settings("me")).identity
