@@ -143,7 +143,7 @@ def check_measured(case: Case, way: str, measured: Any, theirs: Direction) -> No
         if case.transport == "tcp" and version() >= (3, 2):
             assert measured["mbit_s"] == pytest.approx(theirs.mbit_s, rel=0.02)
     elif case.feature != "bytes":
-        assert measured["bytes"] == pytest.approx(theirs.total("sent_bytes"), rel=0.25, abs=_BURST_BYTES)
+        assert measured["bytes"] <= theirs.total("sent_bytes") + _BURST_BYTES
     if case.feature == "bytes":
         assert measured["bytes"] >= case.amount * 0.9
     else:

@@ -36,7 +36,7 @@ from ...workloads.session_handshake import SessionSpec
 from ..datagram_limits import DatagramLimits, DatagramTraffic
 from ..status import RunStatus
 from .observer import RunObserver
-from .requests import KNOWS_TIME_EXPIRED, choose_workers, version_of
+from .requests import HAS_THREADS, KNOWS_TIME_EXPIRED, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
@@ -503,11 +503,14 @@ class ClientTest:
 
 
 def _sending_limit(parameters: TestParameters) -> int | None:
-    """Return the bytes that this end sends at most: no more than its client asks for, as a stock server.
+    """Return the bytes that this end sends at most; None sends until the client ends the test.
 
-    The client counts without the omitted part, and without datagrams that are lost: it may need more of these.
+    Only clients with one thread count every byte that they receive: the threads of later ones leave some out, and
+    such a client would wait for them without an end. The others are sent no more than they ask for, but they count
+    without the omitted part, and without datagrams that are lost: they may need more of these.
     """
-    has_limit = parameters.bytes_limit and not (parameters.omit_s or parameters.is_udp)
+    counts_all = (0, 0) < version_of(parameters) < HAS_THREADS
+    has_limit = parameters.bytes_limit and counts_all and not (parameters.omit_s or parameters.is_udp)
     return parameters.bytes_limit if has_limit else None
 
 

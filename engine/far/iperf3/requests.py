@@ -14,7 +14,7 @@ from ...protocol.iperf3.states import State
 from ...workloads.sockets import set_congestion
 
 _VERSION: Final = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
-_HAS_THREADS: Final = (3, 16)
+HAS_THREADS: Final = (3, 16)
 _KNOWS_MAX_DURATION: Final = (3, 20)
 KNOWS_TIME_EXPIRED: Final = (3, 21)
 _NUMBERS: Final = {
@@ -44,7 +44,7 @@ def choose_workers(parameters: TestParameters) -> int | None:
     CPU again for each bit as one, and carried as much, six rounds of each in turn. In both directions at once, and
     for clients with a thread for each stream, several carried more.
     """
-    has_one_thread = (0, 0) < version_of(parameters) < _HAS_THREADS
+    has_one_thread = (0, 0) < version_of(parameters) < HAS_THREADS
     is_one_way = len(parameters.direction.flows) == 1
     return 1 if has_one_thread and is_one_way and not parameters.is_udp else None
 
