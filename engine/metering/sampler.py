@@ -151,15 +151,16 @@ class Sampler:
         self._has_received_all = True
         return True
 
-    def take_sample(self, *, is_drain: bool = False) -> Sample | None:
+    def take_sample(self, *, is_drain: bool = False, is_last: bool = False) -> Sample | None:
         """Return a sample of the time since the last one; None where that time is too short.
 
-        With `is_drain` it has the datagrams that came after the end of the run.
+        With `is_drain` it has the datagrams that came after the end of the run. With `is_last` it may be as short
+        as the whole of a run of a number of bytes: what it has would be in no sample.
         """
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
         # The rate of a shorter one would be noise. But all bytes of a limit may have come in less.
-        is_whole, self._has_received_all = self._has_received_all or self._index < 0, False
+        is_whole, self._has_received_all = self._has_received_all or self._index < 0 or is_last, False
         if interval_ns < (self._min_limited_ns if is_whole else self._min_interval_ns):
             return None
         slots, latency, datagrams = self._read_counters()

@@ -210,7 +210,7 @@ class Run(ABC):
         self._has_last_sample = True
         self._sampling.cancel()
         self._ended_ns = self._sampler.elapsed_ns
-        last = self._sampler.take_sample()
+        last = self._sampler.take_sample(is_last=True)
         if last is not None:
             self._handle_near_sample(last)
 

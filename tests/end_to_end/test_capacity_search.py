@@ -94,5 +94,5 @@ def test_a_search_finds_the_rate_of_the_link(tmp_path: Path, mbit_s: int, loss: 
     assert capacity["mbit_s"] == pytest.approx(arriving, rel=0.02)
     if not loss:
         assert capacity["loss_free_mbit_s"] >= 0.7 * capacity["mbit_s"]
-    elif mbit_s >= 10:  # five seconds at 1 Mb/s are 430 datagrams, which may all arrive
-        assert capacity["loss_free_mbit_s"] is None
+    elif mbit_s >= 10:  # five seconds at 1 Mb/s are 430 datagrams, and all of those arrive once in 76 times
+        assert (capacity["loss_free_mbit_s"] or 0.0) <= 1.0

@@ -11,9 +11,9 @@ import logging
 import os
 import re
 import shlex
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -105,7 +105,7 @@ def with_iperf3_login(peer: Peer, public_key_file: Path | None = None, *, is_pkc
     public_key = _read_public_key(public_key_file or Path(path).expanduser())
     from ...engine.protocol.iperf3.auth import make_token
 
-    make_token(user, password, public_key, time.time())  # to refuse now what the run could not use
+    make_token(user, password, public_key, datetime.now(UTC).timestamp())  # to refuse now what cannot be used
     return replace(peer, iperf3=Iperf3Settings(user, Iperf3Login(password, public_key, is_pkcs1)))
 
 

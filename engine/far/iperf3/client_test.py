@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from ...control.iperf3_channel import Iperf3Channel
@@ -370,7 +371,7 @@ class ClientTest:
             software=f"iperf3 {version}" if version else "iperf3",
             event_loop="unknown",
         )
-        utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         local = self._channel.local_address or ("unknown", 0)
         host = unmap_ip_address(str(local[0]))
         peer = f"{IPERF3_SCHEME}{f'[{host}]' if ':' in host else host}:{local[1]}"

@@ -11,6 +11,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import count
 from typing import Final
 
@@ -203,7 +204,7 @@ class Iperf3Service:
             raise Iperf3Refusal(ErrorNumber.PARAMETERS, str(error)) from error
         users = self._options.users
         if users is not None:
-            user = users.check(parameters.auth_token, time.time(), time.monotonic_ns())
+            user = users.check(parameters.auth_token, datetime.now(UTC).timestamp(), time.monotonic_ns())
             _log.debug("iperf3 client is user %s", user)
         return parameters
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -148,7 +149,9 @@ def _make_token(peer: Peer) -> str | None:
     if settings is None or settings.user is None or settings.login is None:
         return None
     login = settings.login
-    return make_token(settings.user, login.password, login.public_key, time.time(), is_pkcs1=login.is_pkcs1)
+    return make_token(
+        settings.user, login.password, login.public_key, datetime.now(UTC).timestamp(), is_pkcs1=login.is_pkcs1
+    )
 
 
 class Iperf3Run(Run):

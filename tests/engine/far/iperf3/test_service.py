@@ -148,6 +148,7 @@ async def test_sixteen_clients_at_once_and_the_endpoint_count_the_same_bytes() -
 
 
 @pytest.mark.every
+@pytest.mark.loop("asyncio")  # on uvloop the matrix in tests/end_to_end runs from the command line
 @needs_iperf3
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("form", FORMS)
