@@ -189,7 +189,8 @@ class _BackgroundFile:
         """Raise the failure of an earlier write."""
         if self._writer.error is not None:
             self._writer.is_reported = True
-            raise self._writer.error
+            # Raised itself, it would keep the frames that lead here, and with them the run, as long as the writer.
+            raise OSError(self._writer.error.errno, self._writer.error.strerror)
 
     def close(self) -> None:
         """Close the file once it has everything."""

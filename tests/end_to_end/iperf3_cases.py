@@ -11,6 +11,7 @@ _BYTES: Final = 1_000_000
 _BLOCKS: Final = 40
 _LENGTH: Final = {"tcp": 16_000, "udp": 1_000}
 _BURST_MBIT: Final = 5  # what a kernel sends at once before its pacing begins: ten segments of loopback
+_BUFFER_BYTES: Final = 512 * 1024
 _LOSS_TOLERANCE: Final = 0.5  # a busy machine fills the queue of a receiver
 
 
@@ -115,7 +116,9 @@ def check_report(case: Case, report: Report) -> None:
 def check_direction(case: Case, direction: Direction) -> None:
     """Check the figures of one direction."""
     sent, received = direction.total("sent_bytes"), direction.total("received_bytes")
-    assert 0 < received <= sent * 1.02 + 200_000
+    # What waits in a sender's buffer when the omitted part ends is received in the part that is measured.
+    buffered = case.parallel * _BUFFER_BYTES if case.feature == "omit" else 0
+    assert 0 < received <= sent * 1.02 + 200_000 + buffered
     if case.transport == "udp":
         packets, lost = direction.total("packets"), direction.total("lost")
         assert 0 <= lost <= packets * _LOSS_TOLERANCE
