@@ -7,6 +7,7 @@ its end: the first that comes up. `run` and `iperf3/run` have the conversation w
 import asyncio
 import logging
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -14,8 +15,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from ..control.handshake import HandshakeResult
+from ..control.keepalive import SILENCE_TIMEOUT_NS, SSH_SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
+from ..model.errors import PeerError
 from ..model.events import (
     Ended,
     EndText,
@@ -29,7 +32,8 @@ from ..model.events import (
     Warned,
     WarningText,
 )
-from ..model.plan import PROBE_SESSION, Dialect, Direction, End, Mode, Plan, Settings
+from ..model.peer import Peer
+from ..model.plan import PROBE_SESSION, SECOND_NS, Dialect, Direction, End, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionOpened, SessionEvent
@@ -40,7 +44,13 @@ from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
 from .session_set import SessionFailure, SessionSet
 from .timeline import Timeline
 
+PREPARE_DEADLINE_S: Final = 20.0
+CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
+_LIVENESS_WARNINGS: Final = {
+    LivenessProblem.SILENT: WarningText.FAR_SILENT,
+    LivenessProblem.STALLED: WarningText.PAYLOAD_STALLED,
+}
 _log = logging.getLogger(__name__)
 
 
@@ -131,16 +141,22 @@ class Run(ABC):
         """Change settings during the run."""
 
     @abstractmethod
-    async def prepare(self) -> None:
-        """Open all sessions and start the clocks; raise PeerError if that fails."""
+    async def _open(self) -> ProbeSample | None:
+        """Open all sessions; return what the probe measured on the idle link, None where it measured nothing.
+
+        Raise PeerError if that fails. It is cancelled after `PREPARE_DEADLINE_S`.
+        """
 
     @abstractmethod
     def _listen(self) -> None:
         """Handle from now on what the far end sends."""
 
     @abstractmethod
-    async def _watch(self) -> None:
-        """Stop the run when the far end has vanished."""
+    def _poll_far_end(self) -> int | None:
+        """Return the monotonic time in nanoseconds of the far end's last sign of life; None where unknown.
+
+        It is called every `CHECK_INTERVAL_S` during the run.
+        """
 
     @abstractmethod
     async def _finish(self, end: RunEnd) -> RunEnd:
@@ -149,6 +165,20 @@ class Run(ABC):
     @abstractmethod
     def _handle_near_sample(self, sample: Sample) -> None:
         """Emit a sample of this end."""
+
+    async def prepare(self) -> None:
+        """Open all sessions and start the clocks; raise PeerError if that fails."""
+        try:
+            async with asyncio.timeout(PREPARE_DEADLINE_S):
+                idle = await self._open()
+        except TimeoutError as error:
+            text = (
+                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not overloaded"
+            )
+            raise PeerError(text) from error
+        self._sampler.start()
+        self.pool.start_payload()
+        self._announce(idle)
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order. Only the first call has an effect."""
@@ -177,6 +207,26 @@ class Run(ABC):
             for task in [watching, self._sampling, *self._tasks]:
                 task.cancel()
             self._sampling = None  # a cancelled task leads to its frames, and they lead here: a cycle
+
+    async def _watch(self) -> None:
+        """Stop the run when the far end has vanished, and warn when it is silent or stalled."""
+        timeout_ns = SILENCE_TIMEOUT_NS if isinstance(self._peer, Peer) else SSH_SILENCE_TIMEOUT_NS
+        liveness = Liveness(time.monotonic_ns(), timeout_ns=timeout_ns)
+        last_problem = None
+        while True:
+            await asyncio.sleep(CHECK_INTERVAL_S)
+            received_ns = self._poll_far_end()
+            if received_ns is None:
+                continue
+            now_ns = time.monotonic_ns()
+            silent_ns = liveness.check_timeout(now_ns, received_ns, self.pool.counters.total_bytes())
+            if silent_ns is not None:
+                self.stop(Reason.PEER_LOST, EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
+                return
+            problem = liveness.find_problem(now_ns, received_ns)
+            if problem is not None and problem is not last_problem:
+                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
+            last_problem = problem
 
     def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that ends with the run at the latest."""

@@ -7,20 +7,13 @@ releases sockets, workers and counters, whatever happened in it.
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from ..control.connection import ControlConnection
-from ..control.keepalive import (
-    PING_INTERVAL_S,
-    SILENCE_TIMEOUT_NS,
-    SSH_SILENCE_TIMEOUT_NS,
-    Liveness,
-    LivenessProblem,
-)
+from ..control.keepalive import PING_INTERVAL_S
 from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.drain import MAX_DRAIN_S
 from ..model.datagram_counters import SEARCH_DONE
@@ -34,29 +27,22 @@ from ..model.errors import (
 )
 from ..model.events import EndText, Expectation, Reason, RunEnd, WarningText
 from ..model.peer import Peer
-from ..model.plan import SECOND_NS, Direction, Mode, Plan, Settings
-from ..model.samples import Sample
+from ..model.plan import Direction, Mode, Plan, Settings
+from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
-from .base_run import Run, conduct, no_expectation
+from .base_run import CHECK_INTERVAL_S, Run, conduct, no_expectation
 from .binding import check_binding, check_options
 from .connect import CHECK_HAS_UDP, CHECK_RUNS, FarEnd, HandshakeResult, connect
 from .link_checks import WindowCheck
 from .session_set import NearSessions
 
-PREPARE_DEADLINE_S: Final = 20.0
 FINISH_DEADLINE_S: Final = 3.0
 _FINISH_AND_DRAIN_DEADLINE_S: Final = FINISH_DEADLINE_S + MAX_DRAIN_S
-_CHECKS_PER_PING: Final = 4  # a far end that has gone must be reported within 5 s
-_SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
-
-_LIVENESS_WARNINGS: Final = {
-    LivenessProblem.SILENT: WarningText.FAR_SILENT,
-    LivenessProblem.STALLED: WarningText.PAYLOAD_STALLED,
-}
+_CHECKS_PER_PING: Final = round(PING_INTERVAL_S / CHECK_INTERVAL_S)
 _log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
@@ -141,6 +127,7 @@ class EndpointRun(Run):
         )
         self._sessions = self._opener
         self._search_phases: dict[Direction, int] = {}
+        self._checks = 0
 
     def change(self, settings: Settings) -> None:
         """Change direction, sessions or window during the run. A new window reopens the sessions."""
@@ -152,17 +139,16 @@ class EndpointRun(Run):
         _log.debug("settings change to %s", settings)
         self._run_task(self._apply(settings))
 
-    async def prepare(self) -> None:
-        """Open all sessions at both ends and start the clocks; raise PeerError if that fails."""
+    async def _open(self) -> ProbeSample | None:
+        """Open all sessions at both ends, measure the idle link, and have the far end begin."""
         try:
-            async with asyncio.timeout(PREPARE_DEADLINE_S):
-                ready = await self._await_message(Ready)
-                _log.debug("%s is ready; sessions are opened", self._peer)
-                await self._opener.open_first(ready.token)
-                _log.debug("all sessions are open; the idle link is measured")
-                idle = await self._sampler.measure_idle()
-                self._control.send(Start())
-                await self._await_message(Begun)
+            ready = await self._await_message(Ready)
+            _log.debug("%s is ready; sessions are opened", self._peer)
+            await self._opener.open_first(ready.token)
+            _log.debug("all sessions are open; the idle link is measured")
+            idle = await self._sampler.measure_idle()
+            self._control.send(Start())
+            await self._await_message(Begun)
         except ConnectionClosed as error:
             remedy = CHECK_HAS_UDP if self.plan.workload.is_datagram else CHECK_RUNS
             raise PeerError(f"{self._peer} was lost before the test began: {error}; {remedy}") from error
@@ -172,14 +158,7 @@ class EndpointRun(Run):
             raise PeerError(
                 f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
             ) from error
-        except TimeoutError as error:
-            text = (
-                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not overloaded"
-            )
-            raise PeerError(text) from error
-        self._sampler.start()
-        self.pool.start_payload()
-        self._announce(idle)
+        return idle
 
     async def _await_message(self, kind: type[M]) -> M:
         while True:
@@ -288,25 +267,12 @@ class EndpointRun(Run):
         elif end.reason is Reason.FAILED or not self._ending.done():
             self._fail(end.detail)
 
-    async def _watch(self) -> None:
-        """Ping the far end; stop the run when it has vanished, and warn when it is silent or stalled."""
-        timeout_ns = SILENCE_TIMEOUT_NS if isinstance(self._peer, Peer) else SSH_SILENCE_TIMEOUT_NS
-        liveness = Liveness(time.monotonic_ns(), timeout_ns=timeout_ns)
-        checks, last_problem = 0, None
-        while True:
-            await asyncio.sleep(PING_INTERVAL_S / _CHECKS_PER_PING)
-            checks += 1
-            if not checks % _CHECKS_PER_PING:
-                self._control.try_send(Ping(checks))
-            now_ns, received_ns = time.monotonic_ns(), self._control.last_received_ns
-            silent_ns = liveness.check_timeout(now_ns, received_ns, self.pool.counters.total_bytes())
-            if silent_ns is not None:
-                self.stop(Reason.PEER_LOST, EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
-                return
-            problem = liveness.find_problem(now_ns, received_ns)
-            if problem is not None and problem is not last_problem:
-                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
-            last_problem = problem
+    def _poll_far_end(self) -> int:
+        """Ping the far end at every fourth call; return the time of its last message."""
+        self._checks += 1
+        if not self._checks % _CHECKS_PER_PING:
+            self._control.try_send(Ping(self._checks))
+        return self._control.last_received_ns
 
     async def _apply(self, settings: Settings) -> None:
         try:

@@ -6,7 +6,6 @@ Its events are those of every run, with two differences: a sample of the far end
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,10 +15,9 @@ from typing import Final
 
 from .... import __version__
 from ...control.handshake import HandshakeResult
-from ...control.keepalive import SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
-from ...model.errors import ConnectionClosed, PeerError, RemoteProtocolError, ServerEnded
+from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Expectation, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
 from ...model.plan import (
@@ -50,20 +48,14 @@ from ..session_set import Iperf3Sessions
 from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
 
-PREPARE_DEADLINE_S: Final = 20.0
 _CLIENT_VERSION: Final = f"linkgauge {__version__}"
 FINISH_DEADLINE_S: Final = 5.0
 _TAIL_S: Final = 0.25  # for datagrams on their way to the server: it counts until it reads the end of the test
-_CHECK_S: Final = 0.25
 _REASON_GRACE_S: Final = 0.5  # the server may say why it does not accept a stream
 _SHORTEST_CHECK_S: Final = 0.001
 _LONGEST_CHECK_S: Final = 0.01
 _CHECK_DIVISOR: Final = 64
 _MOST_WARMUP: Final = 0.9  # of the duration, as a plan has it
-_LIVENESS_WARNINGS: Final = {
-    LivenessProblem.SILENT: WarningText.FAR_SILENT,
-    LivenessProblem.STALLED: WarningText.PAYLOAD_STALLED,
-}
 
 
 @asynccontextmanager
@@ -209,20 +201,10 @@ class Iperf3Run(Run):
         if settings != self.settings and not self._ending.done() and reason is not None:
             self._warn(WarningText.IPERF3_FIXED.format(reason=reason))
 
-    async def prepare(self) -> None:
-        """Open the test and all of its sessions, and start the clocks; raise PeerError if that fails."""
-        try:
-            async with asyncio.timeout(PREPARE_DEADLINE_S):
-                await self._client.open_test(self._parameters)
-                await self._open_sessions()
-        except TimeoutError as error:
-            text = (
-                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not overloaded"
-            )
-            raise PeerError(text) from error
-        self._sampler.start()
-        self.pool.start_payload()
-        self._announce(None)
+    async def _open(self) -> None:
+        """Open the test and all of its sessions. An iperf3 server has nothing that measures the idle link."""
+        await self._client.open_test(self._parameters)
+        await self._open_sessions()
 
     async def _open_sessions(self) -> None:
         """Open the sessions, and return when the server has started the test."""
@@ -328,22 +310,10 @@ class Iperf3Run(Run):
         if far_sample is not None and not self._failure:
             self._stamp(far_sample)
 
-    async def _watch(self) -> None:
-        """Stop the run when the server's host has vanished, and warn when it is silent or stalled."""
-        liveness = Liveness(time.monotonic_ns())
-        last_problem = None
-        while True:
-            await asyncio.sleep(_CHECK_S)
-            now_ns = time.monotonic_ns()
-            received_ns = self._client.last_received_ns()
-            if received_ns is None:  # this kernel does not tell: its keepalive ends the connection
-                continue
-            received_ns = max(received_ns, self.pool.counters.last_received_ns())
-            silent_ns = liveness.check_timeout(now_ns, received_ns, self.pool.counters.total_bytes())
-            if silent_ns is not None:
-                self.stop(Reason.PEER_LOST, EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
-                return
-            problem = liveness.find_problem(now_ns, received_ns)
-            if problem is not None and problem is not last_problem:
-                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
-            last_problem = problem
+    def _poll_far_end(self) -> int | None:
+        """Return the time of the last segment from the server, of control or payload.
+
+        None where this kernel does not tell: its keepalive ends the connection then.
+        """
+        received_ns = self._client.last_received_ns()
+        return None if received_ns is None else max(received_ns, self.pool.counters.last_received_ns())
