@@ -5,17 +5,15 @@ what it answers (protocol/datagram_handshake.py). A session has a socket of its 
 port, connected to the client: from then on the kernel passes the client's datagrams there.
 """
 
-import asyncio
-import logging
 import os
 import socket
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Protocol
 
-from ..model.errors import AddressRefused, LinkgaugeError, explain_os_error
+from ..model.errors import AddressRefused
 from ..model.limits import TokenBucket
 from ..protocol.datagram_handshake import (
     HELLO_BYTES,
@@ -27,15 +25,14 @@ from ..protocol.datagram_handshake import (
 )
 from ..protocol.preamble import DataHello
 from .admission import Admission
-from .datagram_sockets import DatagramPort, SocketAddress
+from .datagram_sockets import DatagramService, SocketAddress
 from .listener import format_host
-from .status import LogEntry, LogSink
+from .status import LogSink
 
 _CHALLENGES_S: Final = 2_000
 _MAX_RECENT: Final = 1_024
 _MAX_ATTACHING: Final = 512
 _SECRET_BYTES: Final = 32
-_log = logging.getLogger(__name__)
 
 
 class DatagramRun(Protocol):
@@ -51,7 +48,7 @@ class DatagramRun(Protocol):
         ...
 
 
-class DatagramListener:
+class DatagramListener(DatagramService):
     """Serves the UDP port beside a listening TCP socket, from `open` to `close`.
 
     Args:
@@ -61,36 +58,13 @@ class DatagramListener:
     """
 
     def __init__(self, registry: Mapping[bytes, DatagramRun], admission: Admission, log: LogSink) -> None:
+        super().__init__(log, HELLO_BYTES + 1, "tests with --workload udp")
         self._registry = registry
         self._admission = admission
-        self._log = log
         self._cookies = AddressCookies(os.urandom(_SECRET_BYTES))
         self._challenges = TokenBucket(_CHALLENGES_S, time.monotonic_ns())
-        self._port = DatagramPort(self._handle, HELLO_BYTES + 1)
         # Sessions whose hello has been taken: it may still be in the queue once or twice.
         self._recent: OrderedDict[bytes, SocketAddress] = OrderedDict()
-        self._attaching: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the port takes datagrams."""
-        return self._port.is_open
-
-    def open(self, listener: socket.socket) -> None:
-        """Open the UDP port at the address and port of a listening TCP socket; log it where that is impossible."""
-        try:
-            self._port.open(listener)
-        except OSError as error:
-            port, reason = listener.getsockname()[1], explain_os_error(error)
-            text = f"UDP port {port} cannot be opened: {reason}; tests with --workload udp are not possible"
-            self._log(LogEntry("no_udp", text))
-
-    async def close(self) -> None:
-        """Close the port, and end what has not been passed on."""
-        self._port.close()
-        for task in self._attaching:
-            task.cancel()
-        await asyncio.gather(*self._attaching, return_exceptions=True)
 
     def _handle(self, data: bytes, source: SocketAddress, local_host: str | None) -> None:
         """Answer or take a datagram. A stranger gets no answer."""
@@ -122,9 +96,6 @@ class DatagramListener:
         else:
             self._attach(run, header, source, local_host)
 
-    def _reject(self, client: str, why: str) -> None:
-        self._log(_rejection(client, why))
-
     def _challenge(self, challenge: DatagramChallenge, source: SocketAddress, local_host: str | None) -> None:
         self._port.send(challenge.pack(), source, local_host)  # a lost one is asked for again
 
@@ -139,38 +110,18 @@ class DatagramListener:
             return
         if len(self._attaching) >= _MAX_ATTACHING:
             return  # it is asked for again
-        try:
-            sock, strays = self._port.open_connected(source, local_host)
-        except OSError as error:
-            self._reject(client, f"a UDP session could not be opened: {explain_os_error(error)}")
+        opened = self._connect(source, local_host, client)
+        if opened is None:
             return
+        sock, strays = opened
         self._recent[key] = source
         while len(self._recent) > _MAX_RECENT:
             self._recent.popitem(last=False)
-        task = asyncio.create_task(self._pass_on(run, header, sock, client))
-        self._attaching.add(task)
-
-        def end(task: asyncio.Task[None]) -> None:
-            self._attaching.discard(task)
-            sock.close()  # the run has its own descriptor, if any
-
-        task.add_done_callback(end)
+        self._pass_on(sock, client, partial(run.attach_connection, sock, header))
         for data, stray in strays:
             self._handle(data, stray, local_host)
-
-    async def _pass_on(self, run: DatagramRun, header: DataHello, sock: socket.socket, client: str) -> None:
-        try:
-            await run.attach_connection(sock, header)
-        except (LinkgaugeError, OSError) as error:
-            reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
-            self._reject(client, reason)
 
 
 @lru_cache(_MAX_RECENT)
 def _client_of(host: str, *ipv6_fields: int) -> str:
     return format_host((host, 0, *ipv6_fields))
-
-
-@lru_cache(_MAX_RECENT)
-def _rejection(client: str, why: str) -> LogEntry:
-    return LogEntry("udp_dropped", f"rejected: {why}", client=client)

@@ -1,15 +1,22 @@
-"""UDP sockets at the port of an endpoint: the one that takes hellos, and a connected one for each session."""
+"""UDP sockets at the port of an endpoint: the one that takes hellos, and a connected one for each session.
+
+`DatagramService` is what the services of a UDP port have in common; each knows the hellos of its clients.
+"""
 
 import asyncio
 import contextlib
 import logging
 import socket
 import struct
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
+from ..model.errors import LinkgaugeError, explain_os_error
 from ..model.peer import unmap_ip_address
+from .status import LogEntry, LogSink
 
 SocketAddress = tuple[Any, ...]
 
@@ -19,6 +26,7 @@ _ANCILLARY_BYTES: Final = 128
 _BUFFER_BYTES: Final = 1 << 20
 _MAX_STRAYS: Final = 256
 _STRAY_BYTES: Final = 2_048
+_MAX_REJECTIONS: Final = 1_024  # whose entries of the log are at hand
 _IP_PKTINFO: Final = getattr(socket, "IP_PKTINFO", 8)  # ip(7)
 _IPV4_INFO: Final = struct.Struct("@I4s4s")
 _IPV6_INFO: Final = struct.Struct("@16sI")
@@ -99,6 +107,82 @@ class DatagramPort:
         self._timer = None
         if self._sock is not None:
             asyncio.get_running_loop().add_reader(self._sock, self._read)
+
+
+class DatagramService(ABC):
+    """A service of the UDP port beside a listening TCP socket, from `open` to `close`.
+
+    Args:
+        log: Receives the entries of the event log.
+        max_bytes: What is read of a datagram.
+        needing: The tests that are not possible without the port, for the log.
+    """
+
+    def __init__(self, log: LogSink, max_bytes: int, needing: str) -> None:
+        self._log = log
+        self._needing = needing
+        self._port = DatagramPort(self._handle, max_bytes)
+        self._attaching: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the port takes datagrams."""
+        return self._port.is_open
+
+    def open(self, listener: socket.socket) -> None:
+        """Open the UDP port at the address and port of a listening TCP socket; log it where that is impossible."""
+        try:
+            self._port.open(listener)
+        except OSError as error:
+            port, reason = listener.getsockname()[1], explain_os_error(error)
+            text = f"UDP port {port} cannot be opened: {reason}; {self._needing} are not possible"
+            self._log(LogEntry("no_udp", text))
+
+    async def close(self) -> None:
+        """Close the port, and end what has not been passed on."""
+        self._port.close()
+        for task in self._attaching:
+            task.cancel()
+        await asyncio.gather(*self._attaching, return_exceptions=True)
+
+    @abstractmethod
+    def _handle(self, data: bytes, source: SocketAddress, local_host: str | None) -> None:
+        """Answer or take a datagram that was sent to an address of this host. A stranger gets no answer."""
+
+    def _reject(self, client: str, why: str) -> None:
+        self._log(_rejection(client, why))
+
+    def _connect(
+        self, source: SocketAddress, local_host: str | None, client: str
+    ) -> tuple[socket.socket, list[tuple[bytes, SocketAddress]]] | None:
+        """Return what `DatagramPort.open_connected` does; reject the client where that is impossible."""
+        try:
+            return self._port.open_connected(source, local_host)
+        except OSError as error:
+            self._reject(client, f"a UDP session could not be opened: {explain_os_error(error)}")
+            return None
+
+    def _pass_on(self, sock: socket.socket, client: str, attach: Callable[[], Awaitable[None]]) -> None:
+        """Have `attach` take over a connected socket, in the background; reject the client where it raises."""
+        task = asyncio.create_task(self._await_attached(attach, client))
+        self._attaching.add(task)
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._attaching.discard(task)
+            sock.close()  # who took it over has a descriptor of its own
+
+        task.add_done_callback(end)
+
+    async def _await_attached(self, attach: Callable[[], Awaitable[None]], client: str) -> None:
+        try:
+            await attach()
+        except (LinkgaugeError, OSError) as error:
+            self._reject(client, explain_os_error(error) if isinstance(error, OSError) else str(error))
+
+
+@lru_cache(_MAX_REJECTIONS)
+def _rejection(client: str, why: str) -> LogEntry:
+    return LogEntry("udp_dropped", f"rejected: {why}", client=client)
 
 
 def open_beside(listener: socket.socket) -> socket.socket:
