@@ -20,6 +20,8 @@ SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
 MAX_SESSIONS: Final = 128
 PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
+HANDSHAKE_PROBE_SESSION: Final = 254  # the two probes of a responsiveness test, above those of the others
+DATAGRAM_PROBE_SESSION: Final = 255
 MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket(7) are a little above it
 MAX_WINDOW_BYTES: Final = 1 << 30  # TCP's largest window: 65,535 << 14 (RFC 7323, section 2.3)
 MAX_DURATION_NS: Final = 86_400 * SECOND_NS
@@ -74,6 +76,17 @@ class Dialect(StrEnum):
 
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
+
+
+class ResponsivenessTest(StrEnum):
+    """How a run measures latency under load.
+
+    `phases` loads the link out, then in, then both ways, each until rate and latency are steady. `alongside`
+    measures beside the load that the plan describes.
+    """
+
+    PHASES = "phases"
+    ALONGSIDE = "alongside"
 
 
 class Direction(StrEnum):
@@ -263,7 +276,8 @@ class Plan:
     load. `rate_bit_s` is the most that all sessions of a direction send together. `bytes_limit` ends the run once
     the receiver of each direction has counted so many bytes. `client_port` is the near end's local port of the
     first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
-    millionths, that may be lost at the rate that a search finds.
+    millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs `probe`, there
+    are further probes, senders keep little unsent, and samples say what waits at the interface.
     """
 
     settings: Settings = Settings()
@@ -286,6 +300,7 @@ class Plan:
     bytes_limit: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     client_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     loss_goal_ppm: int = field(default=DEFAULT_LOSS_GOAL_PPM, metadata=OMITTED_AT_DEFAULT)
+    responsiveness: ResponsivenessTest | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -309,6 +324,19 @@ class Plan:
         self._check_transactions()
         self._check_datagrams()
         self._check_limits()
+        self._check_responsiveness()
+
+    def _check_responsiveness(self) -> None:
+        if self.responsiveness is None:
+            return
+        if self.workload.is_transactional or self.workload.is_datagram:
+            raise PlanError(
+                "responsiveness", f"with {self.workload}", "only a TCP stream loads a link; leave it out"
+            )
+        if not self.probe:
+            raise PlanError("responsiveness", "without a probe", "give --probe as well")
+        if self.bytes_limit is not None:
+            raise PlanError("bytes", self.bytes_limit, "a responsiveness test ends by itself; leave it out")
 
     def _check_datagrams(self) -> None:
         if not 0 <= self.loss_goal_ppm <= 1_000_000:

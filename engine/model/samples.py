@@ -44,8 +44,9 @@ class SessionSample:
 
     At the sending end these are retransmitted segments and bytes; the times in which it was busy sending
     (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);
-    round trips, windows, and the rates at which TCP paces and delivers. At the receiving end they are packets out
-    of order, and the bytes that the application reads in a round trip (`rcv_space_bytes`).
+    round trips, windows, and the rates at which TCP paces and delivers. `unsent_bytes`, of a responsiveness test
+    only, are in the send buffer and have not been sent yet (tcpi_notsent_bytes). At the receiving end they are
+    packets out of order, and the bytes that the application reads in a round trip (`rcv_space_bytes`).
     """
 
     direction: Direction
@@ -68,6 +69,7 @@ class SessionSample:
     peer_window_bytes: int | None = None
     out_of_order: int | None = None
     rcv_space_bytes: int | None = None
+    unsent_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +171,62 @@ class NicCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class HandshakeSample:
+    """New connections to the far end beside the load: their TCP handshakes, and the first answer on each.
+
+    `connect` has the times of connect(2), `answer` those from the request on the new connection to its answer.
+    `failed` are connections that were refused, or got no answer within their deadline.
+    """
+
+    connect: LatencyCounts
+    answer: LatencyCounts
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DatagramProbeSample:
+    """UDP datagrams that the far end echoes, at a fixed pace whatever their latency.
+
+    `latency` has their round trips without the far end's own time. `rise_out` and `rise_in` have the one-way delay
+    of each direction above the shortest one so far (RFC 5481). Of the `sent` ones, those without an echo are lost
+    or still on their way: `answered` may be from an earlier interval.
+    """
+
+    sent: int
+    answered: int
+    latency: LatencyCounts
+    rise_out: LatencyCounts
+    rise_in: LatencyCounts
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeSample:
-    """The probe's sample over `span_ns`: the latency of its transactions, and the RTT of its connection."""
+    """The probe's sample over `span_ns`: the latency of its transactions, and the RTT of its connection.
+
+    A responsiveness test has two further kinds of probe; None where a path carries none of them.
+    """
 
     latency: LatencyCounts
     span_ns: int
     rtt_us: int | None = None
+    handshakes: HandshakeSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    datagrams: DatagramProbeSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSample:
+    """What waited to be sent at this end's interface: means and the most of `readings` during an interval.
+
+    `backlog_bytes` are in the interface's queueing discipline, all of its classes, `most_backlog_bytes` at the
+    fullest reading, and `dropped` packets found no room there. `driver_bytes` have been passed to the driver and
+    not been sent (byte queue limits). None is unknown.
+    """
+
+    readings: int
+    backlog_bytes: int | None = None
+    most_backlog_bytes: int | None = None
+    dropped: int | None = None
+    driver_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +279,7 @@ class Sample:
 
     With `is_from_sender` the bytes are those that the other end sent, as its own counters say: acknowledged ones
     over TCP, all over UDP. They stand in for a receiver that reports only at the end of the run (`Totals`), and
-    everything but the sessions' bytes is unknown.
+    everything but the sessions' bytes is unknown. `queue` has only a responsiveness test.
     """
 
     end: End
@@ -247,3 +299,4 @@ class Sample:
     is_drain: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     drops: HostDrops | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     is_from_sender: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    queue: QueueSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)

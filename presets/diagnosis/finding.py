@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from ...engine.model.errors import DecodeError
-from ...engine.model.plan import End
+from ...engine.model.plan import Direction, End
 from ...engine.model.serialization import decode
 from ...engine.results.json_document import round_figure
 
@@ -49,6 +49,10 @@ FindingCode = Literal[
     "other-traffic",
     "rate-limited",
     "tester-limited",
+    "no-queue",
+    "queue-local",
+    "queue-remote",
+    "queue-path",
     "unexplained",
 ]
 """The stable name of a finding, for programs."""
@@ -69,6 +73,7 @@ class Finding:
     `share` is the part of the gap that it explains, 0 to 1; None if nothing is expected or nothing is missing.
     `confidence` is 0 to 1. `end` is set if the limit is at one end. `weight` replaces the share in the order of
     findings if there is no expected rate: it is the share of time for which the limit stopped the sender.
+    `direction` is set if the finding is about one of several.
     """
 
     code: FindingCode
@@ -79,6 +84,7 @@ class Finding:
     remedy: str
     end: End | None = None
     weight: float = 0.0
+    direction: Direction | None = None
 
     @property
     def rank(self) -> float:
@@ -98,6 +104,7 @@ def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
         {
             "code": finding.code,
             "end": None if finding.end is None else finding.end.value,
+            "direction": None if finding.direction is None else finding.direction.value,
             "share": None if finding.share is None else round_figure(finding.share),
             "confidence": round_figure(finding.confidence),
             "text": finding.text,

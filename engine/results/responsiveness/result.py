@@ -1,0 +1,143 @@
+"""The results of a responsiveness test, as frozen dataclasses.
+
+Pure data. `None` is unknown, `0` is measured. Times are in nanoseconds. A rise is latency under load less latency
+when idle.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ...model.plan import SECOND_NS, Direction, End, PerDirection
+
+ProbeKind = Literal["datagram", "request"]
+"""The probe that the figures are from: echoed UDP datagrams, or where none pass, requests on an idle connection."""
+Grade = Literal["A+", "A", "B", "C", "D", "F"]
+GRADES: Final[tuple[Grade, ...]] = ("A+", "A", "B", "C", "D", "F")
+Confidence = Literal["low", "medium", "high"]
+ResponsivenessClass = Literal["poor", "fair", "good", "excellent"]
+
+# Round trips a minute, draft-ietf-ippm-responsiveness-09.
+_FAIR: Final = 300
+_GOOD: Final = 1_000
+_EXCELLENT: Final = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The times of one kind of probe: how many there were, their mean, and two percentiles."""
+
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SenderQueue:
+    """What waited at a sender's own host while it loaded the link: means over the measured time.
+
+    `backlog_bytes` were in the queueing discipline of its interface, `driver_bytes` in the interface itself (byte
+    queue limits), and `unsent_bytes` in its sockets: these delay no other traffic. The interface sent at
+    `drain_bit_s`, with all headers.
+    """
+
+    end: End
+    interface: str | None
+    qdisc: str | None
+    backlog_bytes: float | None
+    most_backlog_bytes: int | None
+    dropped: int | None
+    driver_bytes: float | None
+    unsent_bytes: float | None
+    drain_bit_s: float | None
+
+    @property
+    def delay_ns(self) -> float | None:
+        """How long a packet waited at this host before it was sent; None where nothing of it is known."""
+        known = [part for part in (self.backlog_bytes, self.driver_bytes) if part is not None]
+        return self._time_of(sum(known)) if known else None
+
+    @property
+    def unsent_ns(self) -> float | None:
+        """How long the sender's own data waited in its sockets."""
+        return None if self.unsent_bytes is None else self._time_of(self.unsent_bytes)
+
+    def _time_of(self, size_bytes: float) -> float | None:
+        return size_bytes * 8 * SECOND_NS / self.drain_bit_s if self.drain_bit_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrips:
+    """Round trips a minute under load (draft-ietf-ippm-responsiveness-09, for TCP without TLS), and their parts.
+
+    The parts are trimmed means. `foreign` is the rate by new connections, `loaded` that by the connections that
+    carry the load: the mean of both is `per_minute`.
+    """
+
+    per_minute: float
+    foreign: float
+    loaded: float
+    handshake_ns: float
+    answer_ns: float
+    loaded_ns: float
+    confidence: Confidence
+
+    @property
+    def classification(self) -> ResponsivenessClass:
+        """The draft's word for the number."""
+        if self.per_minute < _FAIR:
+            return "poor"
+        if self.per_minute < _GOOD:
+            return "fair"
+        return "good" if self.per_minute < _EXCELLENT else "excellent"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLatency:
+    """Latency while the link was loaded in one direction, or in both.
+
+    The load lasted from `start_ns` to `end_ns` after the start of the run; figures are from `measured_ns` on, when
+    the queue was full. `bit_s` is the goodput. `rise_ns` is the rise of the mean, `peak_rise_ns` that of the 0.4 s
+    with the longest latency: what the queue holds when it is full. `one_way_rise_ns` has the rise of each
+    direction's one-way delay, where datagrams tell it; its total is None. `tcp_rtt` are the round trips by the
+    senders' own TCP. `lost_percent` is the share of datagram probes without an echo.
+    """
+
+    direction: Direction
+    sessions: int
+    start_ns: int
+    measured_ns: int
+    end_ns: int
+    bit_s: PerDirection[float | None]
+    latency: Latency | None
+    rise_ns: float | None
+    rise_p99_ns: float | None
+    peak_rise_ns: float | None
+    one_way_rise_ns: PerDirection[float | None]
+    lost_percent: float | None
+    handshake: Latency | None
+    answer: Latency | None
+    tcp_rtt: Latency | None
+    queues: tuple[SenderQueue, ...]
+    round_trips: RoundTrips | None
+    is_steady: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Responsiveness:
+    """The results of a responsiveness test.
+
+    `rise_ns` is the mean of the rises of out and in, or of the one direction that was loaded alone; `grade` is its
+    grade. `round_trips` are those with load in both directions, or in the only one.
+    """
+
+    probe: ProbeKind
+    idle: Latency | None
+    loads: tuple[LoadedLatency, ...]
+    rise_ns: float | None
+    grade: Grade | None
+    round_trips: RoundTrips | None
+
+    def load_of(self, direction: Direction) -> LoadedLatency | None:
+        """Return the results under load in a direction; None where it was not loaded so."""
+        return next((load for load in self.loads if load.direction is direction), None)
