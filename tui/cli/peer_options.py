@@ -35,6 +35,13 @@ def check_supported(plan: Plan, peer: Peer, rate: "SendingRate | None" = None) -
         raise PlanError("rate", f"search with {peer}", reason)
 
 
+def _refuse_given(options: dict[str, bool], reason: str) -> None:
+    """Raise UsageError with the reason for the first of these options that was given."""
+    for name, is_given in options.items():
+        if is_given:
+            raise UsageError(f"{name} {reason}")
+
+
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
     """The credentials for a far end, and the demands on it."""
@@ -85,12 +92,11 @@ class AccessOptions:
         peer = parsing.peer(text)
         if peer.iperf3 is not None:
             return self._with_login(peer)
-        for name, is_given in {
+        options = {
             "--iperf3-public-key": self.iperf3_public_key is not None,
             "--iperf3-pkcs1": self.iperf3_pkcs1,
-        }.items():
-            if is_given:
-                raise UsageError(f"{name} needs an iperf3 server, such as iperf3://USER@{peer.host}")
+        }
+        _refuse_given(options, f"needs an iperf3 server, such as iperf3://USER@{peer.host}")
         fingerprint = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
         return with_access(peer, key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint)
 
@@ -102,9 +108,7 @@ class AccessOptions:
             "--open": self.open_,
             "--tls-fingerprint": self.tls_fingerprint is not None,
         }
-        for name, is_given in options.items():
-            if is_given:
-                raise UsageError(f"{name} is of no use with {peer}: {why_unavailable(peer, Feature.KEY)}")
+        _refuse_given(options, f"is of no use with {peer}: {why_unavailable(peer, Feature.KEY)}")
         return with_iperf3_login(peer, self.iperf3_public_key, is_pkcs1=self.iperf3_pkcs1)
 
 
@@ -143,9 +147,7 @@ class SshOptions:
                 "--data-port": self.data_port is not None,
                 "--via-ssh": self.via_ssh,
             }
-            for name, is_given in options.items():
-                if is_given:
-                    raise UsageError(f"{name} needs a peer by ssh, such as ssh://{peer.host}")
+            _refuse_given(options, f"needs a peer by ssh, such as ssh://{peer.host}")
             return peer
         ssh = replace(
             peer.ssh,
