@@ -7,24 +7,20 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ...control.iperf3_channel import Iperf3Channel
-from ...metering.sampler import Sampler
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
     LinkgaugeError,
     RemoteProtocolError,
 )
-from ...model.events import Ended, EndText, Expectation, Opened, Reason, RunEnd, Sampled, Started, Warned
-from ...model.host_info import HostInfo
+from ...model.events import EndText, Reason, RunEnd
 from ...model.limits import Limits
-from ...model.peer import IPERF3_SCHEME, unmap_ip_address
-from ...model.plan import MAX_BYTES_LIMIT, SECOND_NS, Dialect, Direction, End, Mode, Plan
-from ...model.samples import Sample
+from ...model.plan import SECOND_NS, Dialect, Direction, End
 from ...model.socket_info import SocketInfo
 from ...protocol.iperf3.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ...protocol.iperf3.parameters import TestParameters
@@ -36,8 +32,8 @@ from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import SessionSpec
 from ..datagram_limits import DatagramLimits, DatagramTraffic
 from ..status import RunStatus
-from .observer import RunObserver
-from .requests import HAS_THREADS, KNOWS_TIME_EXPIRED, choose_workers, version_of
+from .observer import Observation, RunObserver
+from .requests import HAS_THREADS, KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
@@ -52,25 +48,6 @@ _REST_LOOK_S: Final = 0.02
 _WHOLE_TEST_S: Final = 1e7  # the watch has the deadline of a test
 _CLIENT_STOPPED: Final = "the client stopped the test"
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class TestRequest:
-    """What a client asks for, and what this end makes of it.
-
-    `plan` is within the limits of the endpoint and of this kernel. `far` describes this host, `client`
-    is the address of its client, and `cautions` are for it.
-    """
-
-    __test__ = False  # no class of tests, for pytest
-
-    cookie: bytes
-    parameters: TestParameters
-    plan: Plan
-    far: HostInfo
-    client: str
-    mode: Mode | None = None
-    cautions: tuple[str, ...] = ()
 
 
 class ClientTest:
@@ -136,7 +113,7 @@ class ClientTest:
         self._started_ns: int | None = None
         self._lost_at_s: float | None = None
         self._is_over = False
-        self._sampler: Sampler | None = None
+        self._observation: Observation | None = None
         self._background: list[asyncio.Task[None]] = []
 
     @property
@@ -244,7 +221,7 @@ class ClientTest:
 
     def release(self) -> None:
         """Drop what leads back here."""
-        self._sampler = None
+        self._observation = None
         self._background.clear()
 
     async def _take_leave(self, end: RunEnd) -> None:
@@ -338,57 +315,14 @@ class ClientTest:
         if omit_s:
             self._background.append(asyncio.create_task(self._end_omitted_part(omit_s)))
         if self._observer is not None:
-            self._observe(self._observer)
+            utc = datetime.now(UTC).isoformat(timespec="milliseconds")
+            self._observation = Observation(self._observer, self._request, self.pool.counters)
+            self._observation.begin(utc, self._channel.local_address, self._opened)
+            self._background.append(asyncio.create_task(self._observation.sample()))
 
     async def _end_omitted_part(self, omit_s: int) -> None:
         await asyncio.sleep(omit_s)
         self._counts.begin(time.monotonic_ns())
-
-    def _observe(self, observer: RunObserver) -> None:
-        """Feed the observer from now on."""
-        plan, far = self._request.plan, self._request.far
-        nic = None if far.nic is None else far.nic.name
-        parameters = self._request.parameters
-        limit = parameters.bytes_limit or parameters.block_limit * parameters.block_bytes
-        may_be_short = limit > 0 and not parameters.is_udp
-        limited = replace(plan, bytes_limit=min(limit, MAX_BYTES_LIMIT)) if may_be_short else plan
-        sampler = self._sampler = Sampler(End.FAR, limited, self.pool.counters, nic)
-        sampler.start()
-        observer.feed(self._make_started())
-        for info in self._opened:
-            observer.feed(Opened(info))
-        for caution in self._request.cautions:
-            observer.feed(Warned(caution))
-        self._background.append(asyncio.create_task(sampler.run(self._take_sample, None)))
-
-    def _make_started(self) -> Started:
-        address = self._request.client
-        version = self._request.parameters.client_version
-        near = HostInfo(
-            hostname=address,
-            system="unknown",
-            cores=0,
-            software=f"iperf3 {version}" if version else "iperf3",
-            event_loop="unknown",
-        )
-        utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-        local = self._channel.local_address or ("unknown", 0)
-        host = unmap_ip_address(str(local[0]))
-        peer = f"{IPERF3_SCHEME}{f'[{host}]' if ':' in host else host}:{local[1]}"
-        version_of_ip = 6 if ":" in address else 4
-        return Started(utc, peer, near, self._request.far, self._request.plan, Expectation(), None, version_of_ip)
-
-    def _take_sample(self, sample: Sample) -> None:
-        """Pass a sample on, and in the place of the client's own the bytes that it has acknowledged."""
-        observer, plan = self._observer, self._request.plan
-        if observer is None:
-            return
-        is_warmup = sample.elapsed_ns <= plan.effective_warmup_ns
-        observer.feed(Sampled(sample, plan.settings, is_warmup))
-        sent = tuple(session for session in sample.sessions if session.direction is Direction.IN)
-        if sent:
-            near = Sample(End.NEAR, sample.index, sample.elapsed_ns, sample.interval_ns, sent, is_from_sender=True)
-            observer.feed(Sampled(near, plan.settings, is_warmup))
 
     async def _exchange_results(self) -> None:
         """Take the final counts, exchange results, and wait until the client is done."""
@@ -404,8 +338,8 @@ class ClientTest:
         if parameters.bytes_limit or parameters.block_limit:
             await self._await_rest(theirs)
         results = self._counts.results(self._opened[0].congestion if self._opened else None)
-        if self._observer is not None:
-            results = replace(results, server_output=self._make_output(self._observer, theirs))
+        if self._observation is not None:
+            results = replace(results, server_output=self._make_output(self._observation, theirs))
         await channel.send_json(encode_results(results))
         await channel.send_state(State.DISPLAY_RESULTS)
         self._check_state(await channel.read_state(STREAMS_DEADLINE_S), State.IPERF_DONE)
@@ -429,18 +363,10 @@ class ClientTest:
                 break
         self._counts.end(moved_ns, Direction.OUT)
 
-    def _make_output(self, observer: RunObserver, theirs: EndResults) -> str | dict[str, Any]:
+    def _make_output(self, observation: Observation, theirs: EndResults) -> str | dict[str, Any]:
         """Return the output of the server, with what both ends have counted."""
-        if self._sampler is not None:
-            sample = self._sampler.take_sample()
-            if sample is not None:
-                self._take_sample(sample)
-        if self._most_others:
-            tests = f"{self._most_others} other test{'s' if self._most_others > 1 else ''}"
-            observer.feed(Warned(f"{tests} ran on this endpoint at the same time"))
-        observer.feed(totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.is_udp))
-        observer.feed(Ended(RunEnd(Reason.COMPLETED, "")))
-        return observer.document() if self._gives_json else observer.text()
+        totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.is_udp)
+        return observation.make_output(totals, self._most_others, is_json=self._gives_json)
 
     async def _watch(self) -> None:
         """End the test when it exceeds a limit, is overdue, carries nothing, or has lost a stream."""

@@ -1,13 +1,14 @@
-"""What a client's request means here: the numbers of refusals, the kernel's answers, the workers of its test."""
+"""A client's request, and what it means here: refusals by number, the kernel's answers, the workers of its test."""
 
 import re
 import socket
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...host.description import read_tcp_sysctls
 from ...model.errors import AddressRefused, LimitReached, RequestDeclined, explain_os_error
-from ...model.plan import Plan
+from ...model.host_info import HostInfo
+from ...model.plan import Mode, Plan
 from ...protocol.iperf3.parameters import TestParameters
 from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal
 from ...protocol.iperf3.states import State
@@ -29,6 +30,25 @@ _NUMBERS: Final = {
     "deny": ErrorNumber.AUTHORIZATION,
     "allow": ErrorNumber.AUTHORIZATION,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TestRequest:
+    """What a client asks for, and what this end makes of it.
+
+    `plan` is within the limits of the endpoint and of this kernel. `far` describes this host, `client`
+    is the address of its client, and `cautions` are for it.
+    """
+
+    __test__ = False  # no class of tests, for pytest
+
+    cookie: bytes
+    parameters: TestParameters
+    plan: Plan
+    far: HostInfo
+    client: str
+    mode: Mode | None = None
+    cautions: tuple[str, ...] = ()
 
 
 def version_of(parameters: TestParameters) -> tuple[int, int]:

@@ -39,10 +39,10 @@ from ..memory import windows_of
 from ..pending import PendingConnection, PendingConnections
 from ..run import choose_mode, end_entry
 from ..status import LogEntry, LogSink
-from .client_test import ClientTest, TestRequest
+from .client_test import ClientTest
 from .datagram_hellos import DatagramHellos
 from .observer import Iperf3Options
-from .requests import check_window, choose_congestion, number_of
+from .requests import TestRequest, check_window, choose_congestion, number_of
 
 _REFUSE_DEADLINE_S: Final = 0.3
 _PLACE_DEADLINE_S: Final = 2.0  # a client may be back before the workers of its last test have ended
