@@ -28,11 +28,11 @@ from ..model.plan import MIB, SECOND_NS, Direction, End
 from ..model.samples import SessionSample
 from ..model.serialization import make_printable
 from ..model.workload import Workload
-from .accumulators import latency_counts
 from .counter_sums import host_percent, hottest_core_percent
 from .json_document import percent_of_expected, round_figure
 from .meter import Interval, Meter
 from .summary import Measurement
+from .sums.receiver_sum import latency_counts
 from .udp.interval_figures import FIGURES, Figures, flow_figures, session_figures
 
 _FIELD: Final = "CSV file"

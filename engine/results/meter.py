@@ -25,7 +25,6 @@ from ..model.events import (
 )
 from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
-from .accumulators import SampleOrder, sum_bytes
 from .confidence import Estimate
 from .run_totals import (
     OpenSockets,
@@ -38,6 +37,8 @@ from .run_totals import (
     sum_senders,
 )
 from .summary import Summary
+from .sums.receiver_sum import sum_bytes
+from .sums.sample_sum import SampleOrder
 from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
 

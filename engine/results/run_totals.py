@@ -13,10 +13,13 @@ from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
-from .accumulators import DuplexRates, EndSum, ReceiverSum, SampleSum, SenderSum, sum_bytes
 from .confidence import RateSeries
 from .counter_sums import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
+from .sums.end_sum import EndSum
+from .sums.receiver_sum import DuplexRates, ReceiverSum, sum_bytes
+from .sums.sample_sum import SampleSum
+from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses
 
 _MAX_WARNINGS: Final = 32

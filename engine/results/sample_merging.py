@@ -1,6 +1,6 @@
 """Samples of a second as one: the detail that is left of an old run once the run log has thinned it.
 
-Pure. What the sums of accumulators.py add up is added up here, too: bytes, times, transactions, the counts of
+Pure. What `sums` adds up is added up here, too: bytes, times, transactions, the counts of
 latency and of the interface. Of a value that stands at the end of an interval, such as the RTT, the last one known
 counts; of the shortest RTT the least, of a peak the largest. A summary therefore has the same totals and the same
 percentiles of latency before and after; a median of RTTs and a confidence interval come from one value a second.
@@ -23,8 +23,8 @@ from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, ProbeSample, Sample, SessionSample
 from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
-from .accumulators import SampleOrder
 from .counter_sums import add_cores, add_host_drops, add_nic_counts, sum_known
+from .sums.sample_sum import SampleOrder
 from .udp.datagram_sums import merge_datagrams
 
 _LEAST: Final = "min_rtt_us"

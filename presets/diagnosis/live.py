@@ -14,9 +14,9 @@ from ...engine.model.events import Changed, Event, Sampled, Started, Warned
 from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from ...engine.model.samples import CoreTimes
 from ...engine.protocol.path_probe import PathMtu
-from ...engine.results.accumulators import RecentSamples, SampleSum
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
+from ...engine.results.sums.sample_sum import RecentSamples, SampleSum
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ...engine.results.udp.loss_location import LossCauses
 from .bounds import FlowWindows, flow_windows

@@ -3,7 +3,7 @@
 Usage: .venv/bin/python tests/stress/day.py [--hours 24] [--sessions 1] [--bound-mib 8] [--only NAME,NAME]
 
 Each subject gets a day of both ends' samples, or of an endpoint's clients, in a process of its own: the real
-accumulators, traces and states. Every half hour the settings change. Prints the memory (proportional set size)
+sums, traces and states. Every half hour the settings change. Prints the memory (proportional set size)
 after each twelfth of the time. Exits with 1 if a subject has grown by more than the bound from the first of them to
 the last.
 """

@@ -8,9 +8,9 @@ from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
-from ...engine.results.accumulators import latency_counts
 from ...engine.results.counter_sums import host_percent
 from ...engine.results.meter import Interval, Meter
+from ...engine.results.sums.receiver_sum import latency_counts
 from ..text import numbers
 from ..text.datagram_results import loss_percent
 from .output import BackgroundStream, stderr_console

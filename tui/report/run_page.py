@@ -9,9 +9,9 @@ from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, Mode
-from ...engine.results.accumulators import SessionSum
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
+from ...engine.results.sums.session_sums import SessionSum
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..interfaces import History

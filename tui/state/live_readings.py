@@ -15,18 +15,11 @@ from ...engine.model.latency_histogram import LatencySummary, merge_counts, summ
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, sender_of
 from ...engine.model.samples import ProbeSample, Sample, SessionSample
-from ...engine.results.accumulators import (
-    DuplexRates,
-    RecentSamples,
-    SampleOrder,
-    SampleSum,
-    SessionSum,
-    SessionSums,
-    bits_per_second,
-    sum_bytes,
-)
 from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
+from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second, sum_bytes
+from ...engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
+from ...engine.results.sums.session_sums import SessionSum, SessionSums
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding

@@ -10,8 +10,9 @@ from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
 from ...engine.model.samples import DatagramSample, Sample
 from ...engine.model.workload import Workload
-from ...engine.results.accumulators import SessionSums, latency_counts
 from ...engine.results.counter_sums import add_known, host_percent, hottest_core_percent
+from ...engine.results.sums.receiver_sum import latency_counts
+from ...engine.results.sums.session_sums import SessionSums
 
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
 _Point = TypeVar("_Point")

@@ -9,9 +9,9 @@ from linkgauge.engine.model.events import Changed, Event, Expectation, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings
 from linkgauge.engine.model.samples import DatagramSample, LatencyCounts, Sample
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.accumulators import RecentSamples
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import DatagramSummary, LossByHost, Measurement
+from linkgauge.engine.results.sums.sample_sum import RecentSamples
 from linkgauge.engine.results.udp.datagram_sums import DatagramSum, merge_datagrams
 
 from ..datagram_runs import DATAGRAM_BYTES, INTERVAL_NS, draw_datagram_run

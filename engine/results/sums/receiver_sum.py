@@ -1,0 +1,166 @@
+"""What the receiver of one direction counted: bytes, time, transactions, latency, and how much its rates spread."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Final
+
+from ...model.events import SessionTotal
+from ...model.latency_histogram import merge_counts, summarize_latency
+from ...model.plan import SECOND_NS, Direction
+from ...model.samples import Sample
+from ..confidence import Estimate, RateSeries
+from ..counter_sums import add_known
+from ..summary import Measurement
+from ..udp.datagram_sums import DatagramSum
+
+_MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
+
+
+def sum_bytes(sample: Sample, flow: Direction) -> int:
+    """Return the bytes of all sessions of a single direction in one sample."""
+    return sum(session.bytes for session in sample.sessions if session.direction is flow)
+
+
+def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
+    """Return the transactions of a single direction, counted by latency bucket (latency_histogram.py)."""
+    for counts in sample.latency:
+        if counts.direction is flow:
+            return dict(zip(counts.buckets, counts.counts, strict=True))
+    return {}
+
+
+def bits_per_second(bytes_: int, span_ns: int) -> float | None:
+    """Return a rate; None where no time was measured."""
+    return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
+
+
+@dataclass(slots=True)
+class ReceiverSum:
+    """The receiver's sums of one direction, and the time they cover.
+
+    `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
+    `squares` is the sum of bytes² / time over the intervals, from which their spread follows.
+    `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
+    over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP. With `is_from_sender`
+    some bytes are those that the sender counted, because the receiver has not reported its own.
+    """
+
+    bytes: int = 0
+    span_ns: int = 0
+    trailing_silence_ns: int = 0
+    is_transactional: bool = False
+    out_of_order: int | None = None
+    intervals: int = 0
+    squares: float = 0.0
+    latency: dict[int, int] = field(default_factory=dict[int, int])
+    series: RateSeries | None = None
+    datagrams: DatagramSum | None = None
+    is_from_sender: bool = False
+
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the receiver's sample, without its datagrams."""
+        self.is_from_sender = self.is_from_sender or sample.is_from_sender
+        bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
+        self._extend(bytes_, span_ns)
+        if span_ns > 0:
+            self.intervals += 1
+            self.squares += bytes_ * bytes_ / span_ns
+        if self.series is not None:
+            self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
+        merge_counts(self.latency, latency_counts(sample, flow).items())
+        for session in sample.sessions:
+            if session.direction is flow:
+                self.out_of_order = add_known(self.out_of_order, session.out_of_order)
+
+    def _extend(self, bytes_: int, span_ns: int) -> None:
+        self.bytes += bytes_
+        self.span_ns += span_ns
+        self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
+
+    def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
+        """Take bytes and time from what the receiver reports at the end, in place of what the sender counted.
+
+        Over TCP every acknowledged byte was received, so the sender's intervals still tell the error of the rate.
+        Over UDP they know nothing of the losses: there the rate has no error.
+        """
+        bytes_ = sum(session.bytes for session in sessions)
+        if self.bytes and self.span_ns:  # the spread of the rates stays that of the intervals
+            self.squares *= (bytes_ / self.bytes) ** 2 * self.span_ns / span_ns
+        self.bytes, self.span_ns, self.trailing_silence_ns = bytes_, span_ns, 0
+        self.is_from_sender = False
+        if self.datagrams is not None:
+            self.series = None
+
+    def extend(self, other: "ReceiverSum") -> None:
+        """Add another sum, over a time that followed."""
+        if other.span_ns:
+            self.series = None if self.span_ns else other.series
+        self._extend(other.bytes, other.span_ns)
+        self.intervals += other.intervals
+        self.squares += other.squares
+        self.is_transactional = self.is_transactional or other.is_transactional
+        self.is_from_sender = self.is_from_sender or other.is_from_sender
+        self.out_of_order = add_known(self.out_of_order, other.out_of_order)
+        merge_counts(self.latency, other.latency.items())
+        if other.datagrams is not None:
+            self.datagrams = self.datagrams or DatagramSum()
+            self.datagrams.extend(other.datagrams)
+
+    def trim_silence(self) -> None:
+        """Let the span end with the last byte: the wait for a lost peer says nothing about the link."""
+        self.span_ns -= self.trailing_silence_ns
+        self.trailing_silence_ns = 0
+        if self.series is not None:
+            self.series.trim_silence()
+
+    @property
+    def bit_s(self) -> float | None:
+        """The mean rate; None where no time was measured."""
+        return bits_per_second(self.bytes, self.span_ns)
+
+    @property
+    def rate_spread(self) -> float | None:
+        """The standard deviation of the intervals' rates, as a share of their mean; None without two intervals."""
+        if self.intervals < 2 or not self.bytes:
+            return None
+        return sqrt(max(0.0, self.squares * self.span_ns / self.bytes**2 - 1))
+
+    @property
+    def measurement(self) -> Measurement | None:
+        """The sum as a measured value; None where no time was measured."""
+        if not self.span_ns:
+            return None
+        transactions = sum(self.latency.values()) if self.is_transactional else None
+        return Measurement(
+            self.bytes,
+            self.span_ns,
+            transactions,
+            summarize_latency(self.latency),
+            self.estimate,
+            None if self.datagrams is None else self.datagrams.summary,
+            "sender" if self.is_from_sender else "receiver",
+        )
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The rate in bit/s with its error; None where too little was measured."""
+        if self.series is None or not self.span_ns:
+            return None
+        return self.series.estimate(self.bytes * 8 * SECOND_NS / self.span_ns)
+
+
+class DuplexRates:
+    """Joins the rates that the two receivers of a duplex interval report, whichever comes first."""
+
+    def __init__(self) -> None:
+        self._unpaired: dict[int, float] = {}
+
+    def join(self, index: int, bit_s: float) -> float | None:
+        """Return the sum of both directions' rates; None until the other half of the interval is there."""
+        other_bit_s = self._unpaired.pop(index, None)
+        if other_bit_s is not None:
+            return bit_s + other_bit_s
+        if len(self._unpaired) < _MAX_UNPAIRED:
+            self._unpaired[index] = bit_s
+        return None

@@ -1,0 +1,129 @@
+"""The sums over some samples of both ends, and which samples belong in them: in order, or the newest ones."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from ...model.events import Totals
+from ...model.plan import Direction, End, sender_of
+from ...model.samples import Sample
+from ...model.workload import Workload
+from ..confidence import RateSeries
+from ..udp.datagram_sums import DatagramSum
+from .end_sum import EndSum
+from .receiver_sum import ReceiverSum
+from .sender_sum import SenderSum
+
+
+class SampleOrder:
+    """Admits each end's samples in the order of their indexes.
+
+    Ask it before a sample is added anywhere: what one consumer leaves out, all leave out.
+    """
+
+    def __init__(self) -> None:
+        self._newest = {End.NEAR: -1, End.FAR: -1}
+
+    def admits(self, sample: Sample) -> bool:
+        """Return whether the sample follows its end's last one and lasted some time; remember its index if so."""
+        if sample.index <= self._newest[sample.end] or sample.interval_ns <= 0:
+            return False
+        self._newest[sample.end] = sample.index
+        return True
+
+    @property
+    def reached_by_both(self) -> int:
+        """The index that both ends have reached; -1 before."""
+        return min(self._newest.values())
+
+    @property
+    def reached_by_any(self) -> int:
+        """The index of the newest sample of either end; -1 before."""
+        return max(self._newest.values())
+
+
+class SampleSum:
+    """The sums over some samples taken under one setting: of each end, and of each single direction.
+
+    With `has_series`, the receivers' sums hold their intervals' rates, for an estimate of the error.
+    """
+
+    def __init__(self, workload: Workload, *, has_series: bool = False) -> None:
+        self.workload = workload
+        self.ends = {end: EndSum() for end in End}
+        self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows}
+        self.received = {
+            flow: ReceiverSum(
+                is_transactional=workload.is_transactional,
+                series=RateSeries() if has_series else None,
+                datagrams=DatagramSum() if workload.is_datagram else None,
+            )
+            for flow in Direction.DUPLEX.flows
+        }
+
+    def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
+        """Add a sample, of the directions that its setting runs. Of a drain, only the datagrams count."""
+        for flow in flows:
+            datagrams = self.received[flow].datagrams
+            if datagrams is not None:
+                datagrams.add(sample, flow)
+        if sample.is_drain:
+            return
+        self.ends[sample.end].add(sample)
+        for flow in flows:
+            if sender_of(flow, self.workload) is sample.end:
+                self.sent[flow].add(sample, flow)
+            else:
+                self.received[flow].add(sample, flow)
+
+    def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
+        """Take the figures of an end without samples: the results of what it received, and what it sent."""
+        if totals.span_ns <= 0:
+            return
+        self.ends[totals.end].set_totals(totals.cpu_ns, totals.span_ns)
+        for flow in flows:
+            sessions = [session for session in totals.sessions if session.direction is flow]
+            if not sessions:
+                continue
+            span_ns = max(session.span_ns for session in sessions)
+            span_ns = span_ns if span_ns > 0 else totals.span_ns
+            datagrams, is_sender = self.received[flow].datagrams, sender_of(flow, self.workload) is totals.end
+            if is_sender:
+                self.sent[flow].set_totals(sessions, span_ns)
+            else:
+                self.received[flow].set_totals(sessions, span_ns)
+            if datagrams is not None:
+                datagrams.set_totals(flow, sessions, span_ns, is_sender=is_sender)
+
+
+class RecentSamples:
+    """The samples of the last `span_ns` of each end, by that end's clock; always the newest one at least."""
+
+    def __init__(self, span_ns: int) -> None:
+        self._span_ns = span_ns
+        self._samples: dict[End, deque[Sample]] = {end: deque() for end in End}
+
+    def add(self, sample: Sample) -> None:
+        """Add an end's next sample, and drop those that are too old now. A drain is no part of what runs."""
+        if sample.is_drain:
+            return
+        samples = self._samples[sample.end]
+        samples.append(sample)
+        while samples[0].elapsed_ns <= sample.elapsed_ns - self._span_ns and len(samples) > 1:
+            samples.popleft()
+
+    def clear(self) -> None:
+        """Drop all samples, as a change of settings does."""
+        for samples in self._samples.values():
+            samples.clear()
+
+    def of_end(self, end: End) -> tuple[Sample, ...]:
+        """Return an end's samples, the newest one last."""
+        return tuple(self._samples[end])
+
+    def sum(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+        """Return the sums over both ends' samples."""
+        sums = SampleSum(workload)
+        for samples in self._samples.values():
+            for sample in samples:
+                sums.add(sample, flows)
+        return sums

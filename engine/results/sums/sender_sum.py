@@ -1,0 +1,121 @@
+"""What the senders' TCP counters of one direction say: medians of RTT and window, limits, what was sent again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+
+from ...model.events import SessionTotal
+from ...model.latency_histogram import merge_counts
+from ...model.plan import Direction
+from ...model.samples import Sample, SessionSample
+from ..counter_sums import Histogram, sum_known
+
+_LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
+_SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
+_MEDIANS: Final = ("rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes")
+
+_read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
+_read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_MEDIANS)
+
+
+@dataclass(slots=True)
+class SenderSum:
+    """Sums and medians of the senders' TCP counters, over sessions and samples.
+
+    Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
+    which each session has in `largest_windows`.
+    """
+
+    span_ns: int = 0
+    windows: int = 0
+    low_windows: int = 0
+    largest_windows: dict[int, int] = field(default_factory=dict[int, int])
+    sessions: set[int] = field(default_factory=set[int])
+    min_rtt_us: int | None = None
+    counters: dict[str, int] = field(default_factory=dict[str, int])
+    histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+
+    def add(self, sample: Sample, flow: Direction) -> None:
+        """Add the sender's sample of one direction."""
+        self.span_ns += sample.interval_ns
+        for session in sample.sessions:
+            if session.direction is flow:
+                self._add_session(session)
+
+    def _add_session(self, session: SessionSample) -> None:
+        self.sessions.add(session.session)
+        for name, value in zip(_SUMMED, _read_summed(session), strict=True):
+            if value is not None:
+                self.counters[name] = self.counters.get(name, 0) + value
+        for name, value in zip(_MEDIANS, _read_medians(session), strict=True):
+            if value is not None:
+                self.histograms.setdefault(name, Histogram()).add(value)
+        if session.min_rtt_us is not None:
+            self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
+        if session.peer_window_bytes is not None:
+            self._add_window(session.session, session.peer_window_bytes)
+
+    def _add_window(self, session: int, window_bytes: int) -> None:
+        largest = max(window_bytes, self.largest_windows.get(session, 0))
+        self.largest_windows[session] = largest
+        self.windows += 1
+        self.low_windows += window_bytes < _LOW_WINDOW * largest
+
+    def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
+        """Take the counters from what a sender without samples reports at the end."""
+        self.span_ns = span_ns
+        self.sessions = {session.session for session in sessions}
+        self.counters["bytes"] = sum(session.bytes for session in sessions)
+        retransmits = sum_known(session.retransmits for session in sessions)
+        if retransmits is not None:
+            self.counters["retransmits"] = retransmits
+
+    def extend(self, other: "SenderSum") -> None:
+        """Add another sum, of another time or direction."""
+        self.span_ns += other.span_ns
+        self.windows += other.windows
+        self.low_windows += other.low_windows
+        self.sessions |= other.sessions
+        merge_counts(self.counters, other.counters.items())
+        for name, histogram in other.histograms.items():
+            self.histograms.setdefault(name, Histogram()).extend(histogram)
+        if other.min_rtt_us is not None:
+            self.min_rtt_us = min(other.min_rtt_us, self.min_rtt_us or other.min_rtt_us)
+
+    def median(self, name: str) -> int | None:
+        """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
+        histogram = self.histograms.get(name)
+        return None if histogram is None else histogram.median
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a gauge; None where no session reported it."""
+        histogram = self.histograms.get(name)
+        return None if histogram is None else histogram.mean
+
+    def time_share(self, name: str) -> float | None:
+        """Return the mean share of the sessions' time that a counter of microseconds covers."""
+        whole_us = self.span_ns * len(self.sessions) / 1_000
+        return None if name not in self.counters or not whole_us else min(1.0, self.counters[name] / whole_us)
+
+    @property
+    def low_window_share(self) -> float | None:
+        """The share of samples in which data that nobody read had made the other end's window smaller."""
+        return self.low_windows / self.windows if self.windows else None
+
+    @property
+    def retransmits(self) -> int | None:
+        """The retransmitted segments; None if no kernel reported them."""
+        return self.counters.get("retransmits")
+
+    def retransmitted_share(self, mss_bytes: int | None = None) -> float | None:
+        """Return the share of the payload sent again; estimated from segments if the kernel does not report bytes.
+
+        `mss_bytes` is the size of a segment, where the sender does not report its own.
+        """
+        again = self.counters.get("bytes_retrans")
+        mss_bytes = self.median("mss_bytes") or mss_bytes
+        if again is None and self.retransmits is not None and (mss_bytes is not None or not self.retransmits):
+            again = self.retransmits * (mss_bytes or 0)
+        whole = self.counters.get("bytes", 0) + (again or 0)
+        return None if again is None or not whole else again / whole

@@ -1,0 +1,76 @@
+"""The sums of each single session: its payload, and what its sender's TCP counters say."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from ...model.events import Totals
+from ...model.plan import MIB, Direction, sender_of
+from ...model.samples import Sample, SessionSample
+from ...model.workload import Workload
+from ..counter_sums import Histogram, add_known, sum_known
+from .receiver_sum import bits_per_second
+
+_SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
+
+
+@dataclass(slots=True)
+class SessionSum:
+    """The payload of one session in one direction, and its sender's TCP counters; None where unknown."""
+
+    bytes: int = 0
+    span_ns: int = 0
+    retransmits: int | None = None
+    rtts: Histogram = field(default_factory=lambda: Histogram(_SESSION_RTT_BITS))
+
+    def add(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
+        """Add the session's part of one end's sample."""
+        if is_sender:
+            self.retransmits = add_known(self.retransmits, part.retransmits)
+            if part.rtt_us is not None:
+                self.rtts.add(part.rtt_us)
+        else:
+            self.bytes += part.bytes
+            self.span_ns += span_ns
+
+    @property
+    def bit_s(self) -> float | None:
+        """The mean rate; None where no time was measured."""
+        return bits_per_second(self.bytes, self.span_ns)
+
+    @property
+    def rtt_us(self) -> int | None:
+        """The median of the RTT samples."""
+        return self.rtts.median
+
+    @property
+    def mib(self) -> float:
+        """The payload, MiB."""
+        return self.bytes / MIB
+
+
+class SessionSums:
+    """The sums of every session, by direction and number."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[tuple[Direction, int], SessionSum] = {}
+
+    def add(self, sample: Sample, workload: Workload) -> None:
+        """Add one end's sample of all sessions."""
+        for part in sample.sessions:
+            sums = self.sessions.setdefault((part.direction, part.session), SessionSum())
+            is_sender = sender_of(part.direction, workload) is sample.end
+            sums.add(part, sample.interval_ns, is_sender=is_sender)
+
+    def set_totals(self, totals: Totals, workload: Workload) -> None:
+        """Take the figures of an end without samples (see `SampleSum.set_totals`)."""
+        for part in totals.sessions:
+            sums = self.sessions.setdefault((part.direction, part.session), SessionSum())
+            if sender_of(part.direction, workload) is totals.end:
+                sums.retransmits = part.retransmits
+            elif (span_ns := part.span_ns if part.span_ns > 0 else totals.span_ns) > 0:
+                sums.bytes, sums.span_ns = part.bytes, span_ns
+
+    @property
+    def retransmits(self) -> int | None:
+        """The retransmitted segments of all senders; None if no kernel reported them."""
+        return sum_known(sums.retransmits for sums in self.sessions.values())
