@@ -1,0 +1,38 @@
+"""The plan of a responsiveness test: with how many sessions it loads a link, and for how long at most."""
+
+from typing import Final
+
+from .plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings, SocketOptions
+
+LOAD_SESSIONS: Final = 8
+"""The sessions in each direction at first; a test in phases adds some where the rate is not steady."""
+LONGEST_TEST_NS: Final = 23 * SECOND_NS
+ONE_LOAD_NS: Final = 10 * SECOND_NS
+"""The duration of a test with load in one direction only: 400 ms of queue at 100 Mb/s take 8 s to fill."""
+_INTERVAL_NS: Final = SECOND_NS // 5
+_WARMUP_NS: Final = SECOND_NS
+
+
+def responsiveness_plan(
+    direction: Direction | None = None,
+    sessions: int = LOAD_SESSIONS,
+    socket: SocketOptions = SocketOptions(),  # noqa: B008 (frozen)
+) -> Plan:
+    """Return the plan of a responsiveness test; raise PlanError for a value out of range.
+
+    Args:
+        direction: the one direction to load; None loads out, then in, then both, each until rate and latency are
+            steady.
+        sessions: the TCP connections in each direction, at first.
+        socket: the options of their sockets.
+    """
+    is_whole = direction is None
+    return Plan(
+        settings=Settings(Direction.OUT if direction is None else direction, sessions),
+        duration_ns=LONGEST_TEST_NS if is_whole else ONE_LOAD_NS,
+        warmup_ns=_WARMUP_NS,
+        interval_ns=_INTERVAL_NS,
+        socket=socket,
+        probe=True,
+        responsiveness=ResponsivenessTest.PHASES if is_whole else ResponsivenessTest.ALONGSIDE,
+    )

@@ -1,0 +1,208 @@
+"""Latency under load, its grade, round trips a minute and the place of the queue, as text. Pure.
+
+Each row holds cells that are ready to print. Headings and styles belong to the printers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...engine.model.plan import Direction, Plan, ResponsivenessTest
+from ...engine.results.responsiveness.result import (
+    GRADES,
+    Grade,
+    Latency,
+    LoadedLatency,
+    Responsiveness,
+    RoundTrips,
+    SenderQueue,
+)
+from ...presets.diagnosis.finding import Finding, FindingCode
+from . import numbers
+
+LOAD_COLUMNS: Final = ("p50", "p99", "rise", "most", "one way out", "one way in", "out Mb/s", "in Mb/s")
+QUEUE_CODES: Final[frozenset[FindingCode]] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
+GRADE_LIMITS_MS: Final = (5, 30, 60, 200, 400)
+"""The mean rise at which each grade but the last ends (dslreports.com/faq/17930)."""
+IDLE_NAME: Final = "idle"
+_LOAD_NAMES: Final = {Direction.OUT: "load out", Direction.IN: "load in", Direction.DUPLEX: "both"}
+_PHASES: Final = {Direction.OUT: "1/3", Direction.IN: "2/3", Direction.DUPLEX: "3/3"}
+_LOST_PROBES_PERCENT: Final = 0.05
+_LEAST_RISE_NS: Final = 5_000  # 0.01 ms, rounded
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRow:
+    """Latency when idle (`direction` is None), or under load in a direction, and the goodput of that load.
+
+    `rise` is the rise of the mean above the idle one, `most` that of the slowest 0.4 s. `out_rise` and `in_rise`
+    are those of the one-way delays.
+    """
+
+    direction: Direction | None
+    name: str
+    p50: str
+    p99: str
+    rise: str
+    most: str
+    out_rise: str
+    in_rise: str
+    out_rate: str
+    in_rate: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells behind the name, as in LOAD_COLUMNS."""
+        rises = (self.rise, self.most, self.out_rise, self.in_rise)
+        return (self.p50, self.p99, *rises, self.out_rate, self.in_rate)
+
+
+def load_name(direction: Direction | None) -> str:
+    """Return what was loaded: `idle`, `load out`, `load in`, `both`."""
+    return IDLE_NAME if direction is None else _LOAD_NAMES[direction]
+
+
+def phase_text(plan: Plan, direction: Direction) -> str:
+    """Return the phase of a running test in a few words: `2/3 load in`; without phases, only the load."""
+    name = load_name(direction)
+    return f"{_PHASES[direction]} {name}" if plan.responsiveness is ResponsivenessTest.PHASES else name
+
+
+def load_rows(result: Responsiveness) -> list[LoadRow]:
+    """Return a row for the idle link, and one for each load."""
+    unknown = (numbers.UNKNOWN,) * 6
+    idle = LoadRow(None, IDLE_NAME, *_percentiles(result.idle), *unknown)
+    return [idle, *(_load_row(load) for load in result.loads)]
+
+
+def _load_row(load: LoadedLatency) -> LoadRow:
+    return LoadRow(
+        load.direction,
+        load_name(load.direction),
+        *_percentiles(load.latency),
+        rise=rise(load.rise_ns),
+        most=rise(load.peak_rise_ns),
+        out_rise=rise(load.one_way_rise_ns.out),
+        in_rise=rise(load.one_way_rise_ns.in_),
+        out_rate=numbers.mbit(load.bit_s.out),
+        in_rate=numbers.mbit(load.bit_s.in_),
+    )
+
+
+def _percentiles(latency: Latency | None) -> tuple[str, str]:
+    if latency is None:
+        return numbers.UNKNOWN, numbers.UNKNOWN
+    return time(latency.p50_ns), time(latency.p99_ns)
+
+
+def time(value_ns: float | None) -> str:
+    """Return a time to three digits: `412 µs`, `23.6 ms`."""
+    return numbers.latency(None if value_ns is None else round(value_ns))
+
+
+def rise(value_ns: float | None) -> str:
+    """Return a rise of latency with its sign: `+23.2 ms`; a fall is no rise."""
+    if value_ns is None:
+        return numbers.UNKNOWN
+    return f"+0{numbers.NBSP}ms" if value_ns < _LEAST_RISE_NS else f"+{time(value_ns)}"
+
+
+def grade_text(result: Responsiveness) -> str:
+    """Return the grade with what it is of: `B: mean rise +41.3 ms (30 to 60 ms, limits of DSLReports)`."""
+    if result.grade is None:
+        return "none: too little was measured under load"
+    what = "rise" if len(_graded(result)) == 1 else "mean rise of out and in"
+    return f"{result.grade}: {what} {rise(result.rise_ns)} ({grade_range(result.grade)}, limits of DSLReports)"
+
+
+def _graded(result: Responsiveness) -> list[LoadedLatency]:
+    """Return the loads that a grade is of: those of one direction, or the only one."""
+    one_way = [load for load in result.loads if load.direction is not Direction.DUPLEX]
+    return one_way or list(result.loads)
+
+
+def grade_range(grade: Grade) -> str:
+    """Return the rises that get a grade: `under 5 ms`, `30 to 60 ms`, `400 ms or more`."""
+    at = GRADES.index(grade)
+    if at == 0:
+        return f"under {GRADE_LIMITS_MS[0]}{numbers.NBSP}ms"
+    if at == len(GRADE_LIMITS_MS):
+        return f"{GRADE_LIMITS_MS[-1]}{numbers.NBSP}ms or more"
+    return f"{GRADE_LIMITS_MS[at - 1]} to {GRADE_LIMITS_MS[at]}{numbers.NBSP}ms"
+
+
+def round_trips_text(result: RoundTrips | None) -> str:
+    """Return the round trips a minute with their class, confidence and parts."""
+    if result is None:
+        return "unknown: too few probes were answered under load"
+    parts = (
+        f"handshake {time(result.handshake_ns)}",
+        f"answer {time(result.answer_ns)}",
+        f"loaded sessions {time(result.loaded_ns)}",
+    )
+    words = (f"{numbers.number(result.per_minute)} a minute", result.classification)
+    return f"{', '.join(words)}, confidence {result.confidence} ({', '.join(parts)})"
+
+
+def probe_text(result: Responsiveness) -> str:
+    """Return how latency was measured, in a sentence."""
+    if result.probe == "datagram":
+        return "UDP datagrams every 10 ms, echoed by the remote end"
+    return "requests on a TCP connection, because UDP did not pass; latency in each direction is unknown"
+
+
+def lost_text(result: Responsiveness) -> str:
+    """Return the share of probes that were lost under load: `load out 1.2 %`; empty where none was."""
+    lost = [
+        f"{load_name(load.direction)} {numbers.percent(load.lost_percent)}"
+        for load in result.loads
+        if load.lost_percent is not None and load.lost_percent >= _LOST_PROBES_PERCENT
+    ]
+    return ", ".join(lost)
+
+
+def unsteady_text(result: Responsiveness) -> str:
+    """Return which loads ended before rate and latency were steady; empty where none did."""
+    return ", ".join(load_name(load.direction) for load in result.loads if not load.is_steady)
+
+
+def sender_queue_texts(result: Responsiveness) -> list[str]:
+    """Return what waited at the senders' own hosts under each load; nothing where none of it is known."""
+    return [
+        f"{load_name(load.direction)}: {words}"
+        for load in result.loads
+        for queue in load.queues
+        if (words := _sender_queue_text(queue))
+    ]
+
+
+def _sender_queue_text(queue: SenderQueue) -> str:
+    parts: list[str] = []
+    if queue.backlog_bytes is not None:
+        name = numbers.sanitize(queue.qdisc or "queue")
+        parts.append(f"{numbers.payload(round(queue.backlog_bytes))} in {name}")
+    if queue.driver_bytes is not None:
+        parts.append(f"{numbers.payload(round(queue.driver_bytes))} in the driver")
+    if not parts:
+        return ""
+    where = f" of {numbers.sanitize(queue.interface)}" if queue.interface else ""
+    delay = "" if queue.delay_ns is None else f", {time(queue.delay_ns)} at the rate it sends"
+    return f"{queue.end.label} host{where}: {' and '.join(parts)}{delay}"
+
+
+def is_queue_finding(finding: Finding) -> bool:
+    """Return whether a finding says where latency under load comes from, not why the rate is low."""
+    return finding.code in QUEUE_CODES
+
+
+def share_text(finding: Finding) -> str:
+    """Return what a finding explains: `93 % of the gap`, or of the rise of latency; empty if unknown."""
+    if not is_queue_finding(finding):
+        return numbers.share_of_gap(finding.share)
+    return "" if finding.share is None else f"{100 * finding.share:.0f}{numbers.NBSP}% of the rise"
+
+
+def split_findings(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the findings about the queue, and those about the rate, each in their order."""
+    queue = tuple(finding for finding in findings if is_queue_finding(finding))
+    return queue, tuple(finding for finding in findings if not is_queue_finding(finding))
