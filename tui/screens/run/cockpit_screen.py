@@ -17,7 +17,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import Worker, WorkerState
 
-from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
@@ -30,25 +29,13 @@ from ...interfaces import AppServices, RememberAccess
 from ...services.credentials import parse_pasted_key
 from ...services.preferences import Preferences
 from ...services.preset_choice import find_initial_preset
-from ...state.cockpit import (
-    CockpitState,
-    RefreshPacer,
-)
+from ...state.cockpit import CockpitState, RefreshPacer
 from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
-from ...state.setting_steps import (
-    SESSION_STEPS,
-    next_datagram,
-    next_direction,
-    next_duration,
-    next_step,
-    next_workload,
-    plan_with_workload,
-)
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
-from ..base_screen import InstrumentScreen, app_of
+from ..base_screen import app_of
 from .background_tasks import (
     EventArrived,
     FarAnswered,
@@ -59,6 +46,7 @@ from .background_tasks import (
     follow_run,
     query_far_end,
 )
+from .setting_actions import SettingActions
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +54,7 @@ _log = logging.getLogger(__name__)
 _QUIT_TIMEOUT_S: Final = 3.0
 
 
-class CockpitScreen(InstrumentScreen):
+class CockpitScreen(SettingActions):
     """The instruments of a run and every action on it.
 
     Args:
@@ -296,76 +284,6 @@ class CockpitScreen(InstrumentScreen):
         self.state.is_paused = not self.state.is_paused
         self.paint()
 
-    # Actions of the registry: the settings of the current run and of the next one.
-
-    def action_more_sessions(self) -> None:
-        """Go one step up in sessions."""
-        self._step_sessions(1)
-
-    def action_fewer_sessions(self) -> None:
-        """Go one step down in sessions."""
-        self._step_sessions(-1)
-
-    def action_larger_window(self) -> None:
-        """Go one step up in the window; `auto` is the lowest step."""
-        self._step_window(1)
-
-    def action_smaller_window(self) -> None:
-        """Go one step down in the window."""
-        self._step_window(-1)
-
-    def action_faster(self) -> None:
-        """Go one step up in the rate of datagrams; the last step is no limit."""
-        self._step_rate(1)
-
-    def action_slower(self) -> None:
-        """Go one step down in the rate of datagrams."""
-        self._step_rate(-1)
-
-    def action_datagram(self) -> None:
-        """Go to the next datagram size."""
-        if self._refuse_without_datagrams() or self._refuse_live_change():
-            return
-        size = next_datagram(self.state.plan.settings.datagram_bytes)
-        if self.state.change_settings(datagram=(size,)):
-            self.paint()
-
-    def action_direction(self) -> None:
-        """Go to the next direction."""
-        if not self._refuse_live_change() and self.state.change_settings(
-            direction=next_direction(self.state.plan.settings.direction)
-        ):
-            self.paint()
-
-    def action_workload(self) -> None:
-        """Go to the next workload that the far end has, with its default sizes, for the next run."""
-        workload = next_workload(self.state.plan.workload)
-        if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
-            workload = next_workload(workload, lambda other: not other.is_transactional)
-        self.state.set_plan(plan_with_workload(self.state.plan, workload))
-        if self.state.phase is Phase.RUNNING:
-            self.notify("It applies to the next test.", title=str(workload), markup=False)
-        self.paint()
-
-    def action_probe(self) -> None:
-        """Turn the latency probe of the next run on or off: it starts before the payload does."""
-        plan = self.state.plan
-        if plan.workload.is_transactional:
-            self.notify("The probe is for streams; this workload measures its own latency.", markup=False)
-            return
-        if not plan.probe and self._refuse_unavailable(Feature.PROBE):
-            return
-        self.state.plan = replace(plan, probe=not plan.probe)
-        if self.state.phase is Phase.RUNNING:
-            state = "off" if plan.probe else "on"
-            self.notify("It applies to the next test.", title=f"latency probe {state}", markup=False)
-        self.paint()
-
-    def action_duration(self) -> None:
-        """Go to the next duration, for the next run."""
-        self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
-        self.paint()
-
     # Actions of the registry: dialogs and other screens.
 
     def action_all_panels(self) -> None:
@@ -477,37 +395,3 @@ class CockpitScreen(InstrumentScreen):
         if self.state.is_busy:
             self.notify(reason, severity="warning", markup=False)
         return self.state.is_busy
-
-    def _refuse_unavailable(self, feature: Feature) -> bool:
-        """Return whether the far end does not have a feature, and say why."""
-        reason = why_unavailable(self.state.peer, feature)
-        if reason is not None:
-            self.notify(reason, severity="warning", markup=False)
-        return reason is not None
-
-    def _refuse_live_change(self) -> bool:
-        return self.state.is_busy and self._refuse_unavailable(Feature.LIVE_CHANGES)
-
-    def _step_sessions(self, by: int) -> None:
-        if self._refuse_live_change():
-            return
-        if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
-            self.paint()
-
-    def _step_rate(self, by: int) -> None:
-        is_refused = self._refuse_without_datagrams() or self._refuse_live_change()
-        if not is_refused and self.state.step_rate(by):
-            self.paint()
-
-    def _refuse_without_datagrams(self) -> bool:
-        """Return whether the next test has no datagrams, and say so."""
-        has_datagrams = self.state.plan.workload.is_datagram
-        if not has_datagrams:
-            self.notify("Rate and datagram size are for the workload udp: press w.", markup=False)
-        return not has_datagrams
-
-    def _step_window(self, by: int) -> None:
-        if self.state.plan.workload.is_datagram:
-            self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.", markup=False)
-        elif not self._refuse_live_change() and self.state.step_window(by):
-            self.paint()

@@ -1,4 +1,4 @@
-"""The cockpit: runs that start, stop, pause and fail, refusals of the far end, and the keys of settings."""
+"""The cockpit: runs that start, stop, pause and fail, the far end's answers, and the selected preset."""
 
 # pyright: reportPrivateUsage=false
 
@@ -6,25 +6,18 @@ import os
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.capabilities import Feature, why_unavailable
-from linkgauge.engine.model.errors import (
-    PeerUnreachable,
-    WorkerError,
-)
+from linkgauge.engine.model.errors import PeerUnreachable, WorkerError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.tui.state.instrument_values import Phase
 from textual.widgets import Input
 
 from ...app_driver import BOTH_SIZES
-from ...stored_runs import notifications
 
 FAR = Peer("db-02")
 IPERF3 = Peer.parse("iperf3://db-02")
-LIVE = why_unavailable(IPERF3, Feature.LIVE_CHANGES)
 
 
 async def test_going_to_loopback_after_a_refusal_needs_no_far_end(world: Any) -> None:
@@ -216,124 +209,6 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
         assert cockpit.app._exit
 
 
-@BOTH_SIZES
-async def test_plus_goes_up_the_steps_of_sessions(world: Any, size: tuple[int, int]) -> None:
-    """One step a key press, up to the most that a run may have."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("plus", "equals_sign", "plus")
-        assert cockpit.app.cockpit.plan.settings.sessions == 5
-        assert "[5]" in cockpit.line(2)
-        await cockpit.press(*["plus"] * 8)
-        assert cockpit.app.cockpit.plan.settings.sessions == 128
-
-
-@BOTH_SIZES
-async def test_minus_goes_down_the_steps_of_sessions(world: Any, size: tuple[int, int]) -> None:
-    """From a number that is no step, down to the next one that is; never below one."""
-    async with world.cockpit(size, plan=Plan(Settings(sessions=7))) as cockpit:
-        await cockpit.press("minus")
-        assert cockpit.app.cockpit.plan.settings.sessions == 5
-        await cockpit.press("underscore", *["minus"] * 6)
-        assert cockpit.app.cockpit.plan.settings.sessions == 1
-        assert "[1]" in cockpit.line(2)
-
-
-@BOTH_SIZES
-async def test_brackets_go_through_the_windows(world: Any, size: tuple[int, int]) -> None:
-    """From auto up, and down to auto again."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("right_square_bracket", *["left_square_bracket"] * 3)
-        assert cockpit.app.cockpit.plan.settings.window_bytes == 56 * 1024
-        assert "[56K]" in cockpit.line(2)
-        await cockpit.press(*["right_square_bracket"] * 9)
-        assert "[4M]" in cockpit.line(2)
-        await cockpit.press(*["left_square_bracket"] * 11)
-        assert cockpit.app.cockpit.plan.settings.window_bytes is None
-        assert "[auto]" in cockpit.line(2)
-
-
-@BOTH_SIZES
-async def test_d_goes_around_the_directions(world: Any, size: tuple[int, int]) -> None:
-    """Out, in, duplex, out; the expected rate follows."""
-    async with world.cockpit(size) as cockpit:
-        seen: list[Direction] = []
-        for _ in range(3):
-            await cockpit.press("d")
-            seen.append(cockpit.app.cockpit.plan.settings.direction)
-        assert seen == [Direction.IN, Direction.DUPLEX, Direction.OUT]
-        await cockpit.press("d", "d")
-        assert "14.4 Gb/s" in cockpit.line(1)
-
-
-@BOTH_SIZES
-async def test_t_goes_around_the_durations(world: Any, size: tuple[int, int]) -> None:
-    """30 s, 60 s, 5 min, until stopped, and 5 s again."""
-    async with world.cockpit(size) as cockpit:
-        seen: list[int | None] = []
-        for _ in range(4):
-            await cockpit.press("t")
-            seen.append(cockpit.app.cockpit.plan.duration_ns)
-        assert seen == [60 * SECOND_NS, 300 * SECOND_NS, None, 5 * SECOND_NS]
-        assert "[5 s]" in cockpit.line(2)
-
-
-@BOTH_SIZES
-async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, int]) -> None:
-    """Each change reaches the run at once, and shows in the settings bar and in the plot."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("space")
-        world.script.run_for(8, 7.1e9)
-        await cockpit.press("plus", "right_square_bracket", "d")
-        world.script.run_for(12, 7.1e9)
-        await cockpit.settle()
-        assert world.script.changes == [
-            Settings(sessions=2),
-            Settings(sessions=2, window_bytes=512 * 1024),
-            Settings(Direction.IN, 2, 512 * 1024),
-        ]
-        assert "[2]" in cockpit.line(2)
-        assert [mark.label for mark in cockpit.app.cockpit.readings.change_marks] == [
-            "2\u00a0sessions",
-            "window\u00a0512K",
-            "in",
-        ]
-
-
-@BOTH_SIZES
-async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int, int]) -> None:
-    """The current run keeps its own; the settings bar names every other workload than stream."""
-    async with world.cockpit(size) as cockpit:
-        seen: list[str] = []
-        for _ in range(5):
-            await cockpit.press("w")
-            seen.append(str(cockpit.app.cockpit.plan.workload))
-        assert seen == ["rr", "crr", "fetch", "udp", "stream"]
-        await cockpit.press("w")
-        await cockpit.press("space")
-        await cockpit.press("w")
-        assert world.script.plan.workload == "rr"
-        assert cockpit.app.cockpit.plan.workload == "crr"
-
-
-@BOTH_SIZES
-async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_sent(
-    world: Any, size: tuple[int, int]
-) -> None:
-    """With another workload they say what they are for; a window is for TCP."""
-    async with world.cockpit(size, preset="loopback", plan=Plan(workload=Workload.UDP)) as cockpit:
-        assert "[10 Mb/s]" in cockpit.line(2)
-        assert "[auto]" in cockpit.line(2)
-        await cockpit.press("space", "k", "b")
-        assert world.script.changes[-1] == Settings(rate_bit_s=20_000_000, datagram_bytes=64)
-        assert "[20 Mb/s]" in cockpit.line(2)
-        assert "[64]" in cockpit.line(2)
-        await cockpit.press("]", "j", "j")
-        assert world.script.changes[-1] == Settings(rate_bit_s=5_000_000, datagram_bytes=64)
-        await cockpit.press("space", "w", "k")
-        assert cockpit.app.cockpit.plan.settings == Settings()
-        assert any("for the workload udp" in text for text in notifications(cockpit))
-
-
 async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: Any) -> None:
     """It is shown as selected by itself, and a person's own choice takes its place."""
     world.selection = PresetSelection(world.catalog.find("10gbe-fd-1500"), "line rate 10 Gb/s")
@@ -376,41 +251,6 @@ async def test_a_pasted_key_is_saved_on_request_once_it_works(world: Any, answer
         await cockpit.press("r")
         await cockpit.end()
         assert "Save the key" not in cockpit.text()
-
-
-@BOTH_SIZES
-async def test_keys_that_an_iperf3_server_does_not_allow_change_nothing_and_say_why(
-    world: Any, size: tuple[int, int]
-) -> None:
-    """Its test has the settings that it began with. They can be changed before it, and after it."""
-    async with world.cockpit(size, peer=IPERF3) as cockpit:
-        await cockpit.press("plus", "space")
-        world.script.run_for(8, 7.1e9)
-        await cockpit.press("plus", "minus", "right_square_bracket", "left_square_bracket", "d")
-        await cockpit.settle()
-        assert world.script.changes == []
-        assert cockpit.app.cockpit.plan.settings == Settings(sessions=2)
-        assert set(notifications(cockpit)) == {LIVE}
-        world.script.run_for(4, 7.1e9)
-        world.script.report_totals(7e9)
-        world.script.end()
-        await cockpit.settle()
-        await cockpit.press("plus", "d")
-        assert cockpit.app.cockpit.plan.settings == Settings(Direction.IN, 3)
-
-
-async def test_workloads_and_the_probe_that_iperf3_does_not_have_are_left_out_with_the_reason(world: Any) -> None:
-    """Only streams and datagrams are to choose from."""
-    async with world.cockpit(peer=IPERF3) as cockpit:
-        seen: list[Workload] = []
-        for _ in range(3):
-            await cockpit.press("w")
-            seen.append(cockpit.app.cockpit.plan.workload)
-        assert seen == [Workload.UDP, Workload.STREAM, Workload.UDP]
-        assert why_unavailable(IPERF3, Feature.TRANSACTIONS) in notifications(cockpit)
-        await cockpit.press("w", "l")
-        assert not cockpit.app.cockpit.plan.probe
-        assert why_unavailable(IPERF3, Feature.PROBE) in notifications(cockpit)
 
 
 async def test_a_gauge_of_what_an_iperf3_receives_says_acknowledged_until_its_results_are_there(world: Any) -> None:
