@@ -1,22 +1,21 @@
 """The receiver of iperf3's datagrams: numbers of both sizes, copies, order, strangers, groups and the jitter."""
 
-import asyncio
-import random
 import struct
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Dialect, Direction, Mode, Settings
+from linkgauge.engine.model.plan import Dialect, Mode, Settings
 
 from ...tcp_pair import only_linux
 from ..udp.datagram_pair import DatagramPair
+from ..udp.lossy_order import DATAGRAM_BYTES, LossyOrder
 
 pytestmark = only_linux
-SETTINGS = Settings(rate_bit_s=8_000_000, datagram_bytes=100)
+SETTINGS = Settings(rate_bit_s=8_000_000, datagram_bytes=DATAGRAM_BYTES)
 HEADERS = {False: struct.Struct(">III"), True: struct.Struct(">IIQ")}
 
 
-def payload(counter: int, is_wide: bool, *, stamp_us: int = 0, size: int = 100) -> bytes:
+def payload(counter: int, is_wide: bool, *, stamp_us: int = 0, size: int = DATAGRAM_BYTES) -> bytes:
     """Return a datagram with iperf3's counter, which begins at 1."""
     if not is_wide:
         counter %= 2**32
@@ -34,30 +33,10 @@ def receiver(is_wide: bool, mode: Mode = Mode.QUALITY, **values: Any) -> Datagra
 @pytest.mark.parametrize("is_wide", [False, True])
 async def test_loss_copies_and_order_of_iperf3_are_counted_exactly(mode: Mode, is_wide: bool) -> None:
     """As linkgauge's own are."""
-    draw = random.Random(7)  # noqa: S311 - repeatable
-    kept = [number for number in range(1_000) if draw.random() > 0.1]
-    copies = draw.sample(kept, 50)
-    order = sorted(kept + copies, key=lambda number: number + draw.uniform(0, 6))
-    pair = receiver(is_wide, mode)
-    pair.start()
-    for position, number in enumerate(order):
-        pair.sending_socket.send(payload(number + 1, is_wide))
-        if not position % 50:
-            await asyncio.sleep(0.001)
-    await pair.until(
-        lambda: pair.known("receiver", "received") == len(kept) and pair.known("receiver", "duplicates") == 50
-    )
-    assert pair.count("receiver", "advanced") == max(kept) + 1
+    arriving, pair = LossyOrder(7), receiver(is_wide, mode)
+    await arriving.send(pair, lambda number: payload(number + 1, is_wide))
+    arriving.assert_counted(pair)
     assert pair.count("receiver", "invalid") == 0
-    highest, seen, reordered = -1, set[int](), 0
-    for number in order:
-        reordered += number < highest and number not in seen
-        highest = max(highest, number)
-        seen.add(number)
-    assert pair.count("receiver", "reordered") == reordered
-    slot = pair.counters.read(Direction.IN, 1)
-    assert slot is not None
-    assert slot.bytes == len(kept) * 100
     pair.close()
 
 

@@ -1,7 +1,6 @@
 """The receiver of a UDP session: loss, copies, order, forged payload, marks, and losses of its own socket."""
 
 import asyncio
-import random
 import socket
 import time
 
@@ -15,12 +14,13 @@ from linkgauge.engine.workloads.udp import socket_options
 
 from ...tcp_pair import only_linux
 from .datagram_pair import KEYS, DatagramPair
+from .lossy_order import DATAGRAM_BYTES, LossyOrder
 
 pytestmark = only_linux
-SETTINGS = Settings(rate_bit_s=8_000_000, datagram_bytes=100)
+SETTINGS = Settings(rate_bit_s=8_000_000, datagram_bytes=DATAGRAM_BYTES)
 
 
-def payload(number: int, *, cookie: int = KEYS.cookie, size: int = 100) -> bytes:
+def payload(number: int, *, cookie: int = KEYS.cookie, size: int = DATAGRAM_BYTES) -> bytes:
     """Return a datagram with a number."""
     return PAYLOAD_HEADER.pack(number, time.monotonic_ns(), cookie).ljust(size, b"x")
 
@@ -29,31 +29,10 @@ def payload(number: int, *, cookie: int = KEYS.cookie, size: int = 100) -> bytes
 async def test_loss_copies_and_order_are_counted_exactly(mode: Mode) -> None:
     """For five seeds."""
     for seed in range(5):
-        draw = random.Random(seed)  # noqa: S311 - repeatable
-        kept = [number for number in range(1_000) if draw.random() > 0.1]
-        copies = draw.sample(kept, 50)
-        order = sorted(kept + copies, key=lambda number: number + draw.uniform(0, 6))
+        arriving = LossyOrder(seed)
         pair = DatagramPair(SETTINGS, mode, has_sender=False)
-        pair.start()
-        for number in order:
-            pair.sending_socket.send(payload(number))
-            if not number % 50:
-                await asyncio.sleep(0.001)
-        await pair.until(
-            lambda pair=pair, kept=kept: (
-                pair.known("receiver", "received") == len(kept) and pair.known("receiver", "duplicates") == 50
-            )
-        )
-        assert pair.count("receiver", "advanced") == max(kept) + 1
-        highest, seen, reordered = -1, set[int](), 0
-        for number in order:
-            reordered += number < highest and number not in seen
-            highest = max(highest, number)
-            seen.add(number)
-        assert pair.count("receiver", "reordered") == reordered
-        slot = pair.counters.read(Direction.IN, 1)
-        assert slot is not None
-        assert slot.bytes == len(kept) * 100
+        await arriving.send(pair, payload)
+        arriving.assert_counted(pair)
         pair.close()
 
 
