@@ -6,7 +6,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
@@ -117,12 +117,50 @@ async def repeat(target: Target, tries: int, attempt: Callable[[int], Awaitable[
             group.create_task(work(start))
 
 
-async def converse(target: Target, data: bytes, number: int) -> None:
-    """Send bytes on a connection of its own, and read until the endpoint closes it."""
+@contextlib.asynccontextmanager
+async def connected(
+    target: Target, number: int
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connect from the source of this number, and close the connection afterwards."""
     reader, writer = await asyncio.open_connection("127.0.0.1", target.port, local_addr=(source(number), 0))
     try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def converse(target: Target, data: bytes, number: int) -> None:
+    """Send bytes on a connection of its own, and read until the endpoint closes it."""
+    async with connected(target, number) as (reader, writer):
         writer.write(data)
         while await reader.read(65_536):
             pass
-    finally:
-        writer.close()
+
+
+async def converse_in_turn(
+    target: Target, tries: int, messages: Sequence[bytes], *, opening: Callable[[], bytes] = bytes
+) -> None:
+    """Send messages in turn, each on a connection of its own and behind an opening, in so many tasks."""
+
+    async def attempt(number: int) -> None:
+        await converse(target, opening() + messages[number % len(messages)], number)
+
+    await repeat(target, tries, attempt)
+
+
+async def flood_datagrams(target: Target, datagrams: Sequence[bytes]) -> None:
+    """Send these datagrams to the UDP port from fifty addresses, without end. An answer counts as ADMITTED."""
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(50)]
+        for number, sock in enumerate(socks):
+            sock.setblocking(False)
+            sock.bind((source(number), 0))
+        while True:
+            for number, sock in enumerate(socks):
+                with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
+                    sock.sendto(datagrams[number % len(datagrams)], ("127.0.0.1", target.port))
+                    target.count("datagrams")
+                    sock.recv(100)
+                    target.count("ADMITTED")
+            target.report_strength()
+            await asyncio.sleep(0.001)

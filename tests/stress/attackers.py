@@ -19,7 +19,17 @@ import socket
 import struct
 import sys
 
-from attack_target import Attack, Target, converse, hold_connections, repeat, source
+from attack_target import (
+    Attack,
+    Target,
+    connected,
+    converse,
+    converse_in_turn,
+    flood_datagrams,
+    hold_connections,
+    repeat,
+    source,
+)
 from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from attackers_with_key import ATTACKS_WITH_KEY
 from linkgauge.engine.host.event_loop import run
@@ -84,8 +94,7 @@ async def slow_greeting(target: Target) -> None:
     data = (_GREETING + _HELLO, encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES))
 
     async def attempt(number: int) -> None:
-        _reader, writer = await asyncio.open_connection("127.0.0.1", target.port, local_addr=(source(number), 0))
-        try:
+        async with connected(target, number) as (_reader, writer):
             for byte in data[number % 2][:-1]:
                 writer.write(bytes((byte,)))
                 await writer.drain()
@@ -93,8 +102,6 @@ async def slow_greeting(target: Target) -> None:
                 if target.counts["bytes"] == 400:
                     target.report_strength()
                 await asyncio.sleep(0.3)
-        finally:
-            writer.close()
 
     await repeat(target, 200, attempt)
 
@@ -113,11 +120,7 @@ async def wrong_keys(target: Target) -> None:
 async def early_pings(target: Target) -> None:
     """Send thousands of pings in one chunk, in place of a greeting and after it."""
     pings = b"".join(encode_frame(Ping(number)) for number in range(_PINGS_OF_A_CHUNK))
-
-    async def attempt(number: int) -> None:
-        await converse(target, _GREETING + (_HELLO if number % 2 else b"") + pings, number)
-
-    await repeat(target, 10, attempt)
+    await converse_in_turn(target, 10, (_GREETING + pings, _GREETING + _HELLO + pings))
 
 
 async def oversized_lengths(target: Target) -> None:
@@ -144,31 +147,19 @@ async def bombs(target: Target) -> None:
         b"9" * most,
         json.dumps({"type": "Hello", "nonce": "\ud800" * 2_000}).encode(),
     )
-
-    async def attempt(number: int) -> None:
-        await converse(target, _GREETING + add_length_prefix(bodies[number % len(bodies)][:most]), number)
-
-    await repeat(target, 12, attempt)
+    await converse_in_turn(target, 12, [_GREETING + add_length_prefix(body[:most]) for body in bodies])
 
 
 async def strangers(target: Target) -> None:
     """Connect with bytes of another protocol, as fast as it goes: each is an entry of the log."""
-
-    async def attempt(number: int) -> None:
-        await converse(target, b"GET / HTTP/1.1\r\nHost: \x1b[2J\r\n\r\n", number)
-
-    await repeat(target, 30, attempt)
+    await converse_in_turn(target, 30, [b"GET / HTTP/1.1\r\nHost: \x1b[2J\r\n\r\n"])
 
 
 async def denied(target: Target) -> None:
     """Flood from addresses that the endpoint denies: silent ones, and ones with the right key."""
-
-    async def attempt(number: int) -> None:
-        await converse(target, _GREETING + _HELLO, number)
-
     async with asyncio.TaskGroup() as group:
         group.create_task(hold_connections(target, 400, b""))
-        group.create_task(repeat(target, 20, attempt))
+        group.create_task(converse_in_turn(target, 20, [_GREETING + _HELLO]))
 
 
 async def datagrams(target: Target) -> None:
@@ -183,20 +174,7 @@ async def datagrams(target: Target) -> None:
         DatagramHello(header, b"c" * COOKIE_BYTES).pack(),
         b"",
     )
-    with contextlib.ExitStack() as stack:
-        socks = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(50)]
-        for number, sock in enumerate(socks):
-            sock.setblocking(False)
-            sock.bind((source(number), 0))
-        while True:
-            for number, sock in enumerate(socks):
-                with contextlib.suppress(BlockingIOError):
-                    sock.sendto(data[number % len(data)], ("127.0.0.1", target.port))
-                    target.count("datagrams")
-                    sock.recv(100)
-                    target.count("ADMITTED")
-            target.report_strength()
-            await asyncio.sleep(0.001)
+    await flood_datagrams(target, data)
 
 
 ATTACKS: dict[str, Attack] = {

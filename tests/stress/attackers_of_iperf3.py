@@ -4,12 +4,20 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-import contextlib
 import json
 import socket
 import struct
 
-from attack_target import Attack, Target, converse, hold_connections, repeat, source
+from attack_target import (
+    Attack,
+    Target,
+    connected,
+    converse_in_turn,
+    flood_datagrams,
+    hold_connections,
+    repeat,
+    source,
+)
 from linkgauge.engine.protocol.iperf3.datagrams import HELLO, OLD_HELLO
 from linkgauge.engine.protocol.iperf3.json_bodies import MAX_PARAMETERS_BYTES, encode_body
 from linkgauge.engine.protocol.iperf3.parameters import TestParameters, encode_parameters
@@ -38,11 +46,7 @@ async def iperf3_documents(target: Target) -> None:
         encode_body({"parallel": 2**62, "len": "x" * 4_000, "time": -1, "title": "\x1b[2J" * 500}),
         encode_body({"udp": True, "len": 0, "window": 2**40, "bandwidth": 10**18}),
     )
-
-    async def attempt(number: int) -> None:
-        await converse(target, make_cookie() + documents[number % len(documents)], number)
-
-    await repeat(target, 16, attempt)
+    await converse_in_turn(target, 16, documents, opening=make_cookie)
 
 
 async def iperf3_broken_tests(target: Target) -> None:
@@ -56,52 +60,37 @@ async def iperf3_broken_tests(target: Target) -> None:
 
     async def attempt(number: int) -> None:
         cookie, asked = make_cookie(), parameters[number % len(parameters)]
-        address = (source(number % 60), 0)
-        reader, writer = await asyncio.open_connection("127.0.0.1", target.port, local_addr=address)
         socks: list[socket.socket] = []
         try:
-            writer.write(cookie)
-            async with asyncio.timeout(_READ_S):
-                await reader.readexactly(1)
-                writer.write(encode_body(encode_parameters(asked)))
-                if await reader.readexactly(1) == State.CREATE_STREAMS.wire_byte and not asked.is_udp:
-                    for _ in range(min(asked.streams, number % 5)):
-                        sock = await asyncio.to_thread(target.connect, address[0])
-                        socks.append(sock)
-                        sock.sendall(cookie)
-                    target.count("tests")
-                writer.write((b"", b"\x07", State.TEST_END.wire_byte, State.CLIENT_TERMINATE.wire_byte)[number % 4])
-                await reader.read(1)
-            if number % 3 == 0:
-                linger = struct.pack("ii", 1, 0)
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            async with connected(target, number % 60) as (reader, writer):
+                writer.write(cookie)
+                async with asyncio.timeout(_READ_S):
+                    await reader.readexactly(1)
+                    writer.write(encode_body(encode_parameters(asked)))
+                    if await reader.readexactly(1) == State.CREATE_STREAMS.wire_byte and not asked.is_udp:
+                        for _ in range(min(asked.streams, number % 5)):
+                            sock = await asyncio.to_thread(target.connect, source(number % 60))
+                            socks.append(sock)
+                            sock.sendall(cookie)
+                        target.count("tests")
+                    ends = (b"", b"\x07", State.TEST_END.wire_byte, State.CLIENT_TERMINATE.wire_byte)
+                    writer.write(ends[number % 4])
+                    await reader.read(1)
+                if number % 3 == 0:
+                    linger = struct.pack("ii", 1, 0)
+                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         except TimeoutError:
             target.count("unanswered")
         finally:
             for sock in socks:
                 sock.close()
-            writer.close()
 
     await repeat(target, 12, attempt)
 
 
 async def iperf3_hellos(target: Target) -> None:
     """Flood the UDP port with hellos of no test from many addresses. No answer may come."""
-    data = (HELLO, OLD_HELLO, b"", b"\xff" * 1_400, HELLO * 2)
-    with contextlib.ExitStack() as stack:
-        socks = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(50)]
-        for number, sock in enumerate(socks):
-            sock.setblocking(False)
-            sock.bind((source(number), 0))
-        while True:
-            for number, sock in enumerate(socks):
-                with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
-                    sock.sendto(data[number % len(data)], ("127.0.0.1", target.port))
-                    target.count("datagrams")
-                    sock.recv(100)
-                    target.count("ADMITTED")
-            target.report_strength()
-            await asyncio.sleep(0.001)
+    await flood_datagrams(target, (HELLO, OLD_HELLO, b"", b"\xff" * 1_400, HELLO * 2))
 
 
 async def iperf3_logins(target: Target) -> None:
@@ -111,17 +100,14 @@ async def iperf3_logins(target: Target) -> None:
     async def attempt(number: int) -> None:
         asked = TestParameters(auth_token=tokens[number % len(tokens)] or None, title="\x1b[2J")
         body = encode_body(encode_parameters(asked))
-        reader, writer = await asyncio.open_connection("127.0.0.1", target.port, local_addr=(source(number), 0))
         try:
-            writer.write(make_cookie() + body)
-            async with asyncio.timeout(_READ_S):
+            async with connected(target, number) as (reader, writer), asyncio.timeout(_READ_S):
+                writer.write(make_cookie() + body)
                 await reader.readexactly(1)
                 if await reader.read(1) == State.CREATE_STREAMS.wire_byte:
                     target.count("ADMITTED")
         except TimeoutError:
             target.count("unanswered")
-        finally:
-            writer.close()
 
     await repeat(target, 20, attempt)
 
