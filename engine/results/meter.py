@@ -26,6 +26,8 @@ from ..model.events import (
 from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
 from .confidence import Estimate
+from .responsiveness.recorder import ResponsivenessRecorder
+from .responsiveness.result import ResponsivenessPoint
 from .run_totals import (
     OpenSockets,
     PeriodSum,
@@ -110,6 +112,7 @@ class Meter:
         self._tails = TailLosses()
         self._warnings = Warnings()
         self._has_one_sampler = False
+        self._responsiveness: ResponsivenessRecorder | None = None
 
     def feed(self, event: Event) -> list[Interval]:
         """Process an event; return the intervals that are now complete, in order of index.
@@ -124,6 +127,7 @@ class Meter:
                 self.started = event
                 self._has_one_sampler = has_one_sampler(event)
                 self._probe.add_idle(event.idle)
+                self._responsiveness = ResponsivenessRecorder.of_run(event)
                 self._begin_period(0, event.plan.settings, event.expectation)
             case Changed():
                 self.sockets.apply_settings(event.settings)
@@ -161,6 +165,11 @@ class Meter:
         flow = None if direction is None else newest.received.get(direction)
         return newest.total.estimate if flow is None else flow.estimate
 
+    @property
+    def responsiveness_series(self) -> tuple[ResponsivenessPoint, ...]:
+        """The latency and the goodput of each interval under load; empty without a responsiveness test."""
+        return () if self._responsiveness is None else self._responsiveness.series
+
     def summary(self) -> Summary:
         """Return the summary so far; a run that has not ended counts as cut off."""
         measured = sum_periods(self.periods)
@@ -181,10 +190,13 @@ class Meter:
             probe=self._probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
+            responsiveness=None if self._responsiveness is None else self._responsiveness.result,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
         self._expectations[settings] = expectation
+        if self._responsiveness is not None:
+            self._responsiveness.change(start_ns, settings)
         if not self.periods or self.periods[-1].settings != settings:
             self.periods.append(PeriodSum(settings, expectation, start_ns, self._workload))
 
@@ -199,6 +211,8 @@ class Meter:
             self._add_drain(event)
             return self._release(self._complete_index)
         self.newest = event
+        if self._responsiveness is not None:
+            self._responsiveness.add(event)
         self._waiting.setdefault(sample.index, {})[sample.end] = event
         if not event.warmup:
             self._period_of(event).add(sample)

@@ -141,3 +141,22 @@ class Responsiveness:
     def load_of(self, direction: Direction) -> LoadedLatency | None:
         """Return the results under load in a direction; None where it was not loaded so."""
         return next((load for load in self.loads if load.direction is direction), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsivenessPoint:
+    """One interval under load, for plots: it lasted `interval_ns` and ended `elapsed_ns` after the run's start.
+
+    Rates are goodput, of directions that were loaded. Percentiles are of the main probe, rises are means of the
+    one-way delays above the shortest ones.
+    """
+
+    elapsed_ns: int
+    interval_ns: int
+    direction: Direction
+    out_bit_s: float | None
+    in_bit_s: float | None
+    p50_ns: int | None
+    p99_ns: int | None
+    rise_out_ns: float | None
+    rise_in_ns: float | None

@@ -1,0 +1,110 @@
+"""Times counted by bucket, with weights: means, percentiles, and means without the slowest.
+
+Pure. A probe that waits for its answer before it sends the next one sends fewer in a slow time. Its mean would be
+that of the probes and not that of the time: a second at 5 ms has a hundred of them, a second at 500 ms has two.
+Each such probe therefore counts with the time that it stood for: what it took, or its pace if that is longer.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ...model.latency_histogram import bucket_midpoint_ns, bucket_of
+from ...model.samples import LatencyCounts
+from .result import Latency, ProbeKind
+
+REQUEST_PACE_NS: Final = 10_000_000
+"""The time from one request of the probe to the next, while each is answered sooner than that."""
+_TRIMMED: Final = 0.05  # draft-ietf-ippm-responsiveness: its TMP is 95 %
+
+Counts = Mapping[int, float]
+"""Numbers of times by their bucket (latency_histogram.py); they need not be whole."""
+
+
+def add_counts(into: dict[int, float], counts: LatencyCounts | None) -> None:
+    """Add the counts of a sample to others."""
+    if counts is not None:
+        for bucket, count in zip(counts.buckets, counts.counts, strict=True):
+            into[bucket] = into.get(bucket, 0) + count
+
+
+def extend_counts(into: dict[int, float], counts: Counts) -> None:
+    """Add counts to others."""
+    for bucket, count in counts.items():
+        into[bucket] = into.get(bucket, 0) + count
+
+
+def merged_counts(parts: Iterable[Counts]) -> dict[int, float]:
+    """Return the sum of several counts."""
+    merged: dict[int, float] = {}
+    for part in parts:
+        extend_counts(merged, part)
+    return merged
+
+
+def add_time(into: dict[int, float], time_ns: int) -> None:
+    """Count one time."""
+    bucket = bucket_of(time_ns)
+    into[bucket] = into.get(bucket, 0) + 1
+
+
+def without_slowest(counts: Counts, share: float = _TRIMMED) -> dict[int, float]:
+    """Return the counts without this share of them, the longest times; of five, a quarter of the longest one."""
+    rest = dict(counts)
+    surplus = share * sum(rest.values())
+    for bucket in sorted(rest, reverse=True):
+        if rest[bucket] > surplus:
+            rest[bucket] -= surplus
+            break
+        surplus -= rest.pop(bucket)
+    return rest
+
+
+def weighted_by_time(counts: Counts, pace_ns: int = REQUEST_PACE_NS) -> dict[int, float]:
+    """Return the counts of a probe that waits for its answers, each with the time that it stood for."""
+    return {bucket: count * max(pace_ns, bucket_midpoint_ns(bucket)) for bucket, count in counts.items()}
+
+
+def mean_ns(counts: Counts) -> float | None:
+    """Return the mean; None where nothing was counted."""
+    whole = sum(counts.values())
+    return sum(bucket_midpoint_ns(bucket) * count for bucket, count in counts.items()) / whole if whole else None
+
+
+def trimmed_mean_ns(counts: Counts) -> float | None:
+    """Return the mean without the slowest 5 %; None where nothing was counted."""
+    return mean_ns(without_slowest(counts))
+
+
+def percentile_ns(counts: Counts, percent: float) -> int | None:
+    """Return the time that this share of the weights does not exceed; None where nothing was counted."""
+    whole, cumulative = sum(counts.values()), 0.0
+    newest: int | None = None
+    for bucket in sorted(counts):
+        cumulative += counts[bucket]
+        newest = bucket
+        if cumulative * 100 >= percent * whole * (1 - 1e-12):  # sums of weights are not exact
+            break
+    return None if newest is None else bucket_midpoint_ns(newest)
+
+
+def latency_of(counts: Counts) -> Latency | None:
+    """Return the latency of probes that are sent whatever happens to the others; None without any."""
+    return _latency(counts, counts, counts)
+
+
+def probe_latency(counts: Counts, probe: ProbeKind) -> Latency | None:
+    """Return the latency of the main probe.
+
+    Requests count with their time, and the slowest 5 % are no part of their mean: a lost one waits for a timer of
+    TCP, which says nothing of the queue.
+    """
+    if probe == "datagram":
+        return latency_of(counts)
+    return _latency(counts, weighted_by_time(counts), weighted_by_time(without_slowest(counts)))
+
+
+def _latency(counts: Counts, weighted: Counts, trimmed: Counts) -> Latency | None:
+    mean, p50, p99 = mean_ns(trimmed), percentile_ns(weighted, 50), percentile_ns(weighted, 99)
+    if mean is None or p50 is None or p99 is None:
+        return None
+    return Latency(round(sum(counts.values())), mean, p50, p99)

@@ -1,0 +1,27 @@
+"""The grade of latency under load, from A+ to F.
+
+Pure. It is the scale of DSLReports (dslreports.com/faq/17930): the mean of the rises while downloading and while
+uploading, against fixed limits. A path that is slow when idle is not judged.
+"""
+
+from typing import Final
+
+from .result import GRADES, Grade
+
+GRADE_SCALE: Final = "dslreports"
+"""The name of the scale in a run's document."""
+_MILLISECOND_NS: Final = 1_000_000
+_BELOW_MS: Final[tuple[tuple[Grade, int], ...]] = (("A+", 5), ("A", 30), ("B", 60), ("C", 200), ("D", 400))
+
+
+def grade_of(rise_ns: float) -> Grade:
+    """Return the grade of a mean rise."""
+    for grade, limit_ms in _BELOW_MS:
+        if rise_ns < limit_ms * _MILLISECOND_NS:
+            return grade
+    return "F"
+
+
+def is_worse(grade: Grade, than: Grade) -> bool:
+    """Return whether a grade is below another one."""
+    return GRADES.index(grade) > GRADES.index(than)

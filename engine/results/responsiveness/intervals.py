@@ -1,0 +1,258 @@
+"""The intervals of a load: what both ends' samples say of latency, goodput and queues, joined by their numbers.
+
+Pure. Memory is bounded: when there are too many, each two neighbours become one.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ...model.plan import SECOND_NS, Direction, End
+from ...model.samples import ProbeSample, QueueSample, Sample, SessionSample
+from .distribution import (
+    Counts,
+    add_counts,
+    add_time,
+    extend_counts,
+    mean_ns,
+    merged_counts,
+    weighted_by_time,
+)
+from .result import ProbeKind
+
+_MOST: Final = 256  # a minute of the usual intervals
+_MIN_WINDOW_NS: Final = 350_000_000  # two intervals of 0.2 s make a window of 0.4 s, however they vary
+
+
+@dataclass(slots=True)
+class QueueSum:
+    """What waited at one end during an interval, in its interface and in its sockets; sums over readings."""
+
+    backlog: float = 0.0
+    backlog_readings: int = 0
+    most_backlog_bytes: int | None = None
+    dropped: int | None = None
+    driver: float = 0.0
+    driver_readings: int = 0
+    unsent: float = 0.0
+    unsent_readings: int = 0
+    sent_bytes: int = 0
+    sent_ns: int = 0
+
+    def add(self, sample: Sample, flows: Sequence[Direction]) -> None:
+        """Add a sample of this end, which sends these directions."""
+        if sample.queue is not None:
+            self._add_queue(sample.queue)
+        unsent = [
+            session.unsent_bytes
+            for session in sample.sessions
+            if session.direction in flows and session.unsent_bytes is not None
+        ]
+        if unsent:
+            self.unsent += sum(unsent)
+            self.unsent_readings += 1
+        if sample.nic is not None:
+            self.sent_bytes += sample.nic.sent_bytes
+            self.sent_ns += sample.interval_ns
+
+    def _add_queue(self, queue: QueueSample) -> None:
+        if queue.backlog_bytes is not None:
+            self.backlog += queue.backlog_bytes * queue.readings
+            self.backlog_readings += queue.readings
+        if queue.driver_bytes is not None:
+            self.driver += queue.driver_bytes * queue.readings
+            self.driver_readings += queue.readings
+        if queue.most_backlog_bytes is not None:
+            self.most_backlog_bytes = max(queue.most_backlog_bytes, self.most_backlog_bytes or 0)
+        if queue.dropped is not None:
+            self.dropped = (self.dropped or 0) + queue.dropped
+
+    def extend(self, other: "QueueSum") -> None:
+        """Add another sum, of another time."""
+        self.backlog += other.backlog
+        self.backlog_readings += other.backlog_readings
+        self.driver += other.driver
+        self.driver_readings += other.driver_readings
+        self.unsent += other.unsent
+        self.unsent_readings += other.unsent_readings
+        self.sent_bytes += other.sent_bytes
+        self.sent_ns += other.sent_ns
+        if other.most_backlog_bytes is not None:
+            self.most_backlog_bytes = max(other.most_backlog_bytes, self.most_backlog_bytes or 0)
+        if other.dropped is not None:
+            self.dropped = (self.dropped or 0) + other.dropped
+
+
+@dataclass(slots=True)
+class LoadInterval:
+    """One interval under load, or several in a row: numbers `first` to `last`.
+
+    Times are counted by bucket, those of `requests` and `datagrams` as the probes found them. `received_bytes` of
+    each direction arrived in `received_ns` of its receiver's clock. `peaks_ns` has the longest mean of a short time
+    within, once intervals have been joined.
+    """
+
+    first: int
+    last: int
+    start_ns: int
+    end_ns: int
+    sessions: int
+    requests: dict[int, float] = field(default_factory=dict[int, float])
+    datagrams: dict[int, float] = field(default_factory=dict[int, float])
+    rise_out: dict[int, float] = field(default_factory=dict[int, float])
+    rise_in: dict[int, float] = field(default_factory=dict[int, float])
+    connect: dict[int, float] = field(default_factory=dict[int, float])
+    answer: dict[int, float] = field(default_factory=dict[int, float])
+    tcp_rtt: dict[int, float] = field(default_factory=dict[int, float])
+    sent: int = 0
+    answered: int = 0
+    received_bytes: dict[Direction, int] = field(default_factory=dict[Direction, int])
+    received_ns: dict[Direction, int] = field(default_factory=dict[Direction, int])
+    queues: dict[End, QueueSum] = field(default_factory=lambda: {end: QueueSum() for end in End})
+    peaks_ns: dict[ProbeKind, float] = field(default_factory=dict[ProbeKind, float])
+
+    def probes(self, probe: ProbeKind) -> Counts:
+        """Return the times that a probe took."""
+        return self.datagrams if probe == "datagram" else self.requests
+
+    def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
+        """Add an end's sample of a load with these directions."""
+        self.sessions = sessions
+        if sample.end is End.NEAR:
+            self.start_ns = min(self.start_ns, sample.elapsed_ns - sample.interval_ns)
+            self.end_ns = max(self.end_ns, sample.elapsed_ns)
+        if sample.probe is not None:
+            self._add_probe(sample.probe)
+        sends = Direction.OUT if sample.end is End.NEAR else Direction.IN
+        own = [session for session in sample.sessions if session.direction in flows]
+        for flow in flows:
+            if flow is sends:
+                self._add_round_trips(session for session in own if session.direction is flow)
+            else:
+                arrived = sum(session.bytes for session in own if session.direction is flow)
+                self.received_bytes[flow] = self.received_bytes.get(flow, 0) + arrived
+                self.received_ns[flow] = self.received_ns.get(flow, 0) + sample.interval_ns
+        self.queues[sample.end].add(sample, [flow for flow in flows if flow is sends])
+
+    def _add_probe(self, probe: ProbeSample) -> None:
+        add_counts(self.requests, probe.latency)
+        if probe.handshakes is not None:
+            add_counts(self.connect, probe.handshakes.connect)
+            add_counts(self.answer, probe.handshakes.answer)
+        if probe.datagrams is not None:
+            self.sent += probe.datagrams.sent
+            self.answered += probe.datagrams.answered
+            add_counts(self.datagrams, probe.datagrams.latency)
+            add_counts(self.rise_out, probe.datagrams.rise_out)
+            add_counts(self.rise_in, probe.datagrams.rise_in)
+
+    def _add_round_trips(self, sessions: Iterable[SessionSample]) -> None:
+        for session in sessions:
+            if session.rtt_us:  # the kernel has 0 before the first measurement
+                add_time(self.tcp_rtt, session.rtt_us * 1_000)
+
+    def extend(self, other: "LoadInterval") -> None:
+        """Add the interval that follows."""
+        for probe, peak_ns in short_means(self, other):
+            self.peaks_ns[probe] = max(peak_ns, self.peaks_ns.get(probe, 0.0), other.peaks_ns.get(probe, 0.0))
+        self.last, self.end_ns, self.sessions = other.last, other.end_ns, other.sessions
+        for name in ("requests", "datagrams", "rise_out", "rise_in", "connect", "answer", "tcp_rtt"):
+            extend_counts(getattr(self, name), getattr(other, name))
+        self.sent += other.sent
+        self.answered += other.answered
+        for flow, count in other.received_bytes.items():
+            self.received_bytes[flow] = self.received_bytes.get(flow, 0) + count
+        for flow, span_ns in other.received_ns.items():
+            self.received_ns[flow] = self.received_ns.get(flow, 0) + span_ns
+        for end, queue in other.queues.items():
+            self.queues[end].extend(queue)
+
+    def bit_s(self, flow: Direction) -> float | None:
+        """Return the goodput of a single direction; None without its receiver's sample."""
+        return goodput([self], flow)
+
+
+def short_means(first: LoadInterval, second: LoadInterval) -> Iterator[tuple[ProbeKind, float]]:
+    """Yield the mean latency of two neighbours together, by each probe that measured it."""
+    for probe in ("datagram", "request"):
+        mean = _mean_of([first, second], probe, None)
+        if mean is not None:
+            yield probe, mean
+
+
+class LoadIntervals:
+    """The intervals of one load, in order of their numbers."""
+
+    def __init__(self) -> None:
+        self._intervals: list[LoadInterval] = []
+
+    def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
+        """Add an end's sample, however late."""
+        self._find(sample, sessions).add(sample, flows, sessions)
+        if len(self._intervals) > _MOST:
+            self._join_pairs()
+
+    def __iter__(self) -> Iterator[LoadInterval]:
+        return iter(self._intervals)
+
+    def _find(self, sample: Sample, sessions: int) -> LoadInterval:
+        """Return the interval with the sample's number; a new one where there is none yet."""
+        place = bisect_right(self._intervals, sample.index, key=lambda interval: interval.first)
+        if place and sample.index <= self._intervals[place - 1].last:
+            return self._intervals[place - 1]
+        start_ns, end_ns = sample.elapsed_ns - sample.interval_ns, sample.elapsed_ns
+        interval = LoadInterval(sample.index, sample.index, start_ns, end_ns, sessions)
+        self._intervals.insert(place, interval)
+        return interval
+
+    def _join_pairs(self) -> None:
+        firsts, seconds = self._intervals[:-1:2], self._intervals[1::2]
+        for first, second in zip(firsts, seconds, strict=True):
+            first.extend(second)
+        self._intervals = firsts + self._intervals[2 * len(firsts) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The mean latency of some neighbouring intervals, 0.4 s in all; `newest_ns` is where the last one begins."""
+
+    newest_ns: int
+    end_ns: int
+    mean_ns: float
+
+
+def latency_windows(
+    intervals: Sequence[LoadInterval], probe: ProbeKind, longest_bucket: int | None = None
+) -> list[Window]:
+    """Return the windows that end with each interval, of those that are complete.
+
+    Times beyond `longest_bucket` are left out.
+    """
+    windows: list[Window] = []
+    for place, newest in enumerate(intervals):
+        first = place
+        while first > 0 and newest.end_ns - intervals[first].start_ns < _MIN_WINDOW_NS:
+            first -= 1
+        if newest.end_ns - intervals[first].start_ns < _MIN_WINDOW_NS:
+            continue
+        mean = _mean_of(intervals[first : place + 1], probe, longest_bucket)
+        if mean is not None:
+            windows.append(Window(newest.start_ns, newest.end_ns, mean))
+    return windows
+
+
+def _mean_of(intervals: Sequence[LoadInterval], probe: ProbeKind, longest_bucket: int | None) -> float | None:
+    counts: Counts = merged_counts(interval.probes(probe) for interval in intervals)
+    if longest_bucket is not None:
+        counts = {bucket: count for bucket, count in counts.items() if bucket <= longest_bucket}
+    return mean_ns(counts if probe == "datagram" else weighted_by_time(counts))
+
+
+def goodput(intervals: Iterable[LoadInterval], flow: Direction) -> float | None:
+    """Return the rate at which a direction's payload arrived during intervals; None where no receiver tells."""
+    bytes_ = span_ns = 0
+    for interval in intervals:
+        bytes_ += interval.received_bytes.get(flow, 0)
+        span_ns += interval.received_ns.get(flow, 0)
+    return bytes_ * 8 * SECOND_NS / span_ns if span_ns else None

@@ -1,0 +1,163 @@
+"""The recorder of a responsiveness test: from a run's events to its results, and to the values of its plots.
+
+Pure. A load is a part of the run with one direction, whatever else of its settings changes. Samples may come late
+or be missing; they belong to the newest load of their direction that had begun. Memory is bounded.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from ...model.events import Sampled, Started
+from ...model.plan import SECOND_NS, Direction, Settings
+from ...model.samples import DatagramProbeSample
+from .distribution import mean_ns, probe_latency
+from .grade import grade_of
+from .intervals import LoadInterval, LoadIntervals
+from .loads import Idle, Load
+from .result import LoadedLatency, ProbeKind, Responsiveness, ResponsivenessPoint, RoundTrips
+
+_UNSETTLED_NS: Final = SECOND_NS
+_MIN_ANSWERED: Final = 0.9  # of the datagrams before the load, for datagrams to be the main probe
+_MIN_ANSWERED_LOADED: Final = 0.1
+_MIN_SENT: Final = 100
+
+
+@dataclass(slots=True)
+class _Phase:
+    direction: Direction
+    start_ns: int
+    intervals: LoadIntervals = field(default_factory=LoadIntervals)
+
+
+class ResponsivenessRecorder:
+    """Takes the events of one run with a responsiveness test. You must leave out samples that are out of order."""
+
+    def __init__(self, started: Started) -> None:
+        self._started = started
+        self._unsettled_ns = max(_UNSETTLED_NS, started.plan.warmup_ns or 0)
+        self._phases = [_Phase(started.plan.settings.direction, 0)]
+        self._result: Responsiveness | None = None
+
+    @classmethod
+    def of_run(cls, started: Started) -> Self | None:
+        """Return the recorder of a run that has just begun; None if it is no responsiveness test."""
+        return None if started.plan.responsiveness is None else cls(started)
+
+    def change(self, elapsed_ns: int, settings: Settings) -> None:
+        """Begin another load if the direction changes with these settings."""
+        self._result = None
+        if settings.direction is not self._phases[-1].direction:
+            self._phases.append(_Phase(settings.direction, elapsed_ns))
+
+    def add(self, event: Sampled) -> None:
+        """Add an end's sample."""
+        self._result = None
+        direction = event.settings.direction
+        phase = self._phase_of(direction, event.sample.elapsed_ns)
+        phase.intervals.add(event.sample, direction.flows, event.settings.sessions)
+
+    def _phase_of(self, direction: Direction, elapsed_ns: int) -> _Phase:
+        same = [phase for phase in reversed(self._phases) if phase.direction is direction]
+        if not same:
+            self._phases.append(_Phase(direction, elapsed_ns))
+            return self._phases[-1]
+        return next((phase for phase in same if phase.start_ns < elapsed_ns), same[-1])
+
+    @property
+    def result(self) -> Responsiveness:
+        """The results so far."""
+        if self._result is None:
+            self._result = self._make_result()
+        return self._result
+
+    @property
+    def series(self) -> tuple[ResponsivenessPoint, ...]:
+        """The values of each interval so far, for plots, in order of time."""
+        probe = self._main_probe()
+        points = [
+            _point(phase.direction, interval, probe) for phase in self._phases for interval in phase.intervals
+        ]
+        return tuple(sorted(points, key=lambda point: point.elapsed_ns))
+
+    def _make_result(self) -> Responsiveness:
+        probe = self._main_probe()
+        idle = Idle.of_sample(self._started.idle, probe)
+        found = (
+            Load(phase.direction, phase.start_ns, self._settled(phase)).results(self._started, probe, idle)
+            for phase in self._phases
+        )
+        loads = tuple(load for load in found if load is not None)
+        rise_ns = _mean_rise(loads)
+        return Responsiveness(
+            probe=probe,
+            idle=idle.latency,
+            loads=loads,
+            rise_ns=rise_ns,
+            grade=None if rise_ns is None else grade_of(rise_ns),
+            round_trips=_round_trips_of(loads),
+        )
+
+    def _settled(self, phase: _Phase) -> list[LoadInterval]:
+        """Return the intervals of a load after its first second."""
+        since_ns = phase.start_ns + self._unsettled_ns
+        return [interval for interval in phase.intervals if interval.start_ns >= since_ns]
+
+    def _main_probe(self) -> ProbeKind:
+        """Return datagrams where nearly all were answered before the load, and some under each load."""
+        idle = self._started.idle
+        if idle is None or idle.datagrams is None or not _are_answered(idle.datagrams, idle.span_ns):
+            return "request"
+        return "request" if any(self._has_lost_datagrams(phase) for phase in self._phases) else "datagram"
+
+    def _has_lost_datagrams(self, phase: _Phase) -> bool:
+        settled = self._settled(phase)
+        sent = sum(interval.sent for interval in settled)
+        if not sent:  # the probe was lost before this load, or nothing of it has been measured yet
+            return any(interval.requests for interval in settled)
+        answered = sum(interval.answered for interval in settled)
+        return sent >= _MIN_SENT and answered < _MIN_ANSWERED_LOADED * sent
+
+
+def _are_answered(datagrams: DatagramProbeSample, span_ns: int) -> bool:
+    """Return whether a path carries datagrams: those of the last round trip are still on their way."""
+    latency = dict(zip(datagrams.latency.buckets, map(float, datagrams.latency.counts), strict=True))
+    trip_ns = mean_ns(latency) or 0.0
+    arrived = datagrams.sent * max(0.0, 1 - trip_ns / span_ns) if span_ns > 0 else datagrams.sent
+    return 0 < datagrams.answered >= _MIN_ANSWERED * arrived
+
+
+def _mean_rise(loads: tuple[LoadedLatency, ...]) -> float | None:
+    """Return the mean of the rises of out and in; of both at once where there is nothing else."""
+    rises = [load.rise_ns for load in _first_of_each(loads, Direction.DUPLEX.flows) if load.rise_ns is not None]
+    rises = rises or [load.rise_ns for load in loads if load.rise_ns is not None]
+    return sum(rises) / len(rises) if rises else None
+
+
+def _first_of_each(loads: tuple[LoadedLatency, ...], flows: tuple[Direction, ...]) -> Iterator[LoadedLatency]:
+    for flow in flows:
+        yield from [load for load in loads if load.direction is flow][:1]
+
+
+def _round_trips_of(loads: tuple[LoadedLatency, ...]) -> RoundTrips | None:
+    """Return those with load in both directions; else the fewest that were found."""
+    both = next(_first_of_each(loads, (Direction.DUPLEX,)), None)
+    if both is not None and both.round_trips is not None:
+        return both.round_trips
+    known = [load.round_trips for load in loads if load.round_trips is not None]
+    return min(known, key=lambda each: each.per_minute, default=None)
+
+
+def _point(direction: Direction, interval: LoadInterval, probe: ProbeKind) -> ResponsivenessPoint:
+    latency = probe_latency(interval.probes(probe), probe)
+    return ResponsivenessPoint(
+        elapsed_ns=interval.end_ns,
+        interval_ns=interval.end_ns - interval.start_ns,
+        direction=direction,
+        out_bit_s=interval.bit_s(Direction.OUT),
+        in_bit_s=interval.bit_s(Direction.IN),
+        p50_ns=latency and latency.p50_ns,
+        p99_ns=latency and latency.p99_ns,
+        rise_out_ns=mean_ns(interval.rise_out),
+        rise_in_ns=mean_ns(interval.rise_in),
+    )
