@@ -145,7 +145,7 @@ class Admission:
         `carried_bit_s` is the rate of all current runs.
         """
         self._check_open()
-        self.check_settings(plan.settings)
+        self.check_settings(plan.widest_settings)
         ConnectBackLimit(self.limits, plan.workload).check_settings(plan.settings)
         if not shares_cores(plan):  # otherwise a near end on this host has chosen them by itself
             try:

@@ -125,7 +125,7 @@ async def serve_client(
                     admission.check_address(address)
                 _check_same_key(key, get_key())
                 admission.check_plan(message.plan, admission.carried_bit_s)
-                admission.reserve(clients[0], message.plan, windows_of(message.plan.settings))
+                admission.reserve(clients[0], message.plan, windows_of(message.plan.widest_settings))
                 mode = await choose_mode(message.plan, mode_chooser, is_idle=not admission.has_runs)
                 await _serve_run(control, message.plan, mode, ends, admission, registry, log, clients[0])
         except AddressRefused as error:

@@ -28,6 +28,7 @@ MAX_DURATION_NS: Final = 86_400 * SECOND_NS
 MIN_DURATION_NS: Final = SECOND_NS // 2
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
+MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means over so long
 _LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64
 MAX_BLOCK_BYTES: Final = 16 * MIB
@@ -81,12 +82,18 @@ class Dialect(StrEnum):
 class ResponsivenessTest(StrEnum):
     """How a run measures latency under load.
 
-    `phases` loads the link out, then in, then both ways, each until rate and latency are steady. `alongside`
-    measures beside the load that the plan describes.
+    `phases` loads the link out, then in, then both ways, each until rate and latency are steady. `one-phase` loads
+    it in the plan's direction alone, until they are. `alongside` measures beside the load that the plan describes.
     """
 
     PHASES = "phases"
+    ONE_PHASE = "one-phase"
     ALONGSIDE = "alongside"
+
+    @property
+    def has_phases(self) -> bool:
+        """Whether the near end changes the settings by itself, and ends the run once all phases are over."""
+        return self is not ResponsivenessTest.ALONGSIDE
 
 
 class Direction(StrEnum):
@@ -337,6 +344,13 @@ class Plan:
             raise PlanError("responsiveness", "without a probe", "give --probe as well")
         if self.bytes_limit is not None:
             raise PlanError("bytes", self.bytes_limit, "a responsiveness test ends by itself; leave it out")
+        if not self.responsiveness.has_phases:
+            return
+        if self.interval_ns > MAX_PHASE_INTERVAL_NS:
+            longest = MAX_PHASE_INTERVAL_NS / SECOND_NS
+            raise PlanError("interval", f"{self.interval_ns / SECOND_NS:g}", f"give 0.05 to {longest:g} seconds")
+        if self.responsiveness is ResponsivenessTest.PHASES and self.settings.direction is not Direction.OUT:
+            raise PlanError("direction", self.settings.direction, "the first phase loads the link out")
 
     def _check_datagrams(self) -> None:
         if not 0 <= self.loss_goal_ppm <= 1_000_000:
@@ -402,8 +416,9 @@ class Plan:
             raise PlanError("bytes", limit, "give 1 byte to 900P")
         if port is None:
             return
-        if not 1 <= port <= MAX_PORT + 1 - self.settings.connections:
-            raise PlanError("client port", port, f"give 1 to {MAX_PORT + 1 - self.settings.connections}")
+        connections = self.widest_settings.connections
+        if not 1 <= port <= MAX_PORT + 1 - connections:
+            raise PlanError("client port", port, f"give 1 to {MAX_PORT + 1 - connections}")
         if self.workload.opens_connections:
             raise PlanError(
                 "client port", port, f"{self.workload} opens a connection for each request; give another --workload"
@@ -419,6 +434,26 @@ class Plan:
     def sender_chooses_mode(self) -> bool:
         """Whether the sending host chooses its mode: the plan is of a TCP stream, and names none."""
         return self.mode is None and not (self.workload.is_transactional or self.workload.is_datagram)
+
+    @property
+    def load_directions(self) -> tuple[Direction, ...]:
+        """The directions in which a responsiveness test loads the link, in order; none of a run without phases."""
+        if self.responsiveness is None or not self.responsiveness.has_phases:
+            return ()
+        return tuple(Direction) if self.responsiveness is ResponsivenessTest.PHASES else (self.settings.direction,)
+
+    @property
+    def widest_settings(self) -> Settings:
+        """The settings with the most sessions that the run opens by itself.
+
+        The phases of a responsiveness test add sessions, up to twice as many, where the first ones do not fill a
+        link.
+        """
+        directions = self.load_directions
+        if not directions:
+            return self.settings
+        sessions = min(MAX_SESSIONS, 2 * self.settings.sessions)
+        return replace(self.settings, direction=directions[-1], sessions=sessions)
 
     @property
     def has_documented_transactions(self) -> bool:

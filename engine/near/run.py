@@ -38,6 +38,7 @@ from .base_run import CHECK_INTERVAL_S, Run, conduct, no_expectation
 from .binding import check_binding, check_options
 from .connect import CHECK_HAS_UDP, CHECK_RUNS, FarEnd, HandshakeResult, connect
 from .link_checks import WindowCheck
+from .load_phases import LoadPhases
 from .session_set import NearSessions
 
 FINISH_DEADLINE_S: Final = 3.0
@@ -127,10 +128,18 @@ class EndpointRun(Run):
         )
         self._sessions = self._opener
         self._search_phases: dict[Direction, int] = {}
+        self._load_phases: LoadPhases | None = None
         self._checks = 0
 
     def change(self, settings: Settings) -> None:
-        """Change direction, sessions or window during the run. A new window reopens the sessions."""
+        """Change direction, sessions or window during the run. A new window reopens the sessions.
+
+        It has no effect on a responsiveness test that has phases: these are its settings.
+        """
+        if self._load_phases is None:
+            self._change(settings)
+
+    def _change(self, settings: Settings) -> None:
         if settings == self.settings or self._ending.done():
             return
         self._events.put_nowait(self._timeline.change(self._sampler.elapsed_ns, settings))
@@ -158,6 +167,8 @@ class EndpointRun(Run):
             raise PeerError(
                 f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
             ) from error
+        if self.plan.load_directions:
+            self._load_phases = LoadPhases(self.plan, idle)
         return idle
 
     async def _await_message(self, kind: type[M]) -> M:
@@ -201,6 +212,17 @@ class EndpointRun(Run):
         self._stamp(sample)
         self._check_bytes()
         self._check_search(sample)
+        self._follow_phases(sample)
+
+    def _follow_phases(self, sample: Sample) -> None:
+        """Begin the next phase of a responsiveness test, or stop the run after the last one."""
+        if self._load_phases is None or self._has_last_sample:
+            return
+        settings = self._load_phases.follow(sample)
+        if settings is not None:
+            self._change(settings)
+        elif self._load_phases.is_over:
+            self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
     def _check_search(self, sample: Sample) -> None:
         """Stop the run once the search for a rate has ended in every direction."""

@@ -85,10 +85,13 @@ def record() -> Callable[..., Any]:
     """Give a coroutine that runs a plan to its end, calling `act(run, event)` at each event."""
 
     async def record(
-        plan: Plan, peer: Peer, act: Callable[[Run, Event], None] = lambda _run, _event: None
+        plan: Plan,
+        peer: Peer,
+        act: Callable[[Run, Event], None] = lambda _run, _event: None,
+        deadline_s: float = DEADLINE_S,
     ) -> Recorded:
         recorded = Recorded()
-        async with asyncio.timeout(DEADLINE_S), open_run(plan, peer) as run:
+        async with asyncio.timeout(deadline_s), open_run(plan, peer) as run:
             async for event in run:
                 recorded.events.append(event)
                 act(run, event)

@@ -1,0 +1,189 @@
+"""The phases of a responsiveness test: the link is loaded out, then in, then both ways, each until it is steady.
+
+Pure. Fed with this end's samples, it says when the settings change and when the test is over. A phase is steady
+when its goodput varies little and latency rises no more. With cubic a queue fills at some 50 ms a second once slow
+start is over, so 400 ms of it take 8 s, which is about as long as a phase may take.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import pstdev
+from typing import Final
+
+from ..model.latency_histogram import bucket_midpoint_ns
+from ..model.plan import SECOND_NS, Direction, Plan, Settings
+from ..model.samples import LatencyCounts, ProbeSample, Sample
+
+MIN_PHASE_NS: Final = 3_500_000_000
+MAX_PHASE_NS: Final = {
+    Direction.OUT: 8_500_000_000,
+    Direction.IN: 8_500_000_000,
+    Direction.DUPLEX: 5_000_000_000,
+}
+MAX_PHASES_NS: Final = 22_300_000_000  # a test is worth less than half a minute of a person's time
+_WINDOW_NS: Final = 400_000_000
+_LEAST_WINDOW_NS: Final = _WINDOW_NS * 9 // 10  # of samples that came a moment early
+_RATE_WINDOWS: Final = 4
+_STEADY_SHARE: Final = 0.05  # standard deviation of goodput, draft-ietf-ippm-responsiveness-09
+_LEFTOVER_NS: Final = SECOND_NS  # of a phase: the queue of the one before drains
+_RISING_NS: Final = 1_500_000_000
+_RISE_SHARE: Final = 1.05
+_RISE_NS: Final = 1_000_000
+_ADDING_AFTER_NS: Final = 2_500_000_000
+_ADDING_PAUSE_NS: Final = SECOND_NS
+_LEAST_ANSWERED: Final = 0.9  # of the datagrams of the idle link: with fewer, the requests tell latency
+_REQUEST_PACE_NS: Final = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a sample of a phase says: the bytes of its directions, and the sum of latencies with its weight."""
+
+    end_ns: int
+    span_ns: int
+    bytes: int
+    latency_sum: float
+    latency_weight: float
+
+
+class LoadPhases:
+    """The script of a responsiveness test that has phases: `follow` it with each sample of this end."""
+
+    def __init__(self, plan: Plan, idle: ProbeSample | None) -> None:
+        """Begin the first phase, whose settings are those of the plan.
+
+        Args:
+            plan: the run's plan. Each phase begins with its number of sessions.
+            idle: what the probes measured on the idle link.
+        """
+        self._plan = plan
+        self._settings = plan.settings
+        self._later = list(plan.load_directions[1:])
+        self._has_datagrams = _answers_datagrams(idle)
+        self._is_over = False
+        self._began_ns = 0
+        self._added_ns = 0
+        self._readings: list[_Reading] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all phases are over."""
+        return self._is_over
+
+    def follow(self, sample: Sample) -> Settings | None:
+        """Take a sample of this end; return the settings to change to, None to go on with these."""
+        if self._is_over:
+            return None
+        self._readings.append(self._read(sample))
+        now_ns = sample.elapsed_ns
+        in_phase_ns = now_ns - self._began_ns
+        is_rate_steady = _is_rate_steady(self._readings)
+        if in_phase_ns >= MIN_PHASE_NS:
+            is_steady = is_rate_steady and not self._is_latency_rising(now_ns)
+            if is_steady or self._left_ns(now_ns) <= sample.interval_ns // 2:
+                return self._begin_next(now_ns)
+        if not is_rate_steady and in_phase_ns >= _ADDING_AFTER_NS:
+            return self._add_sessions(now_ns)
+        return None
+
+    def _left_ns(self, now_ns: int) -> int:
+        """Return how much longer the phase may last: each later one has its least time."""
+        most_ns = self._began_ns + MAX_PHASE_NS[self._settings.direction]
+        return min(most_ns, MAX_PHASES_NS - len(self._later) * MIN_PHASE_NS) - now_ns
+
+    def _begin_next(self, now_ns: int) -> Settings | None:
+        # A machine that stood still may have used up the time of a phase.
+        if not self._later or now_ns + MIN_PHASE_NS > MAX_PHASES_NS:
+            self._is_over = True
+            return None
+        self._settings = replace(self._plan.settings, direction=self._later.pop(0))
+        self._began_ns = self._added_ns = now_ns
+        self._readings.clear()
+        return self._settings
+
+    def _add_sessions(self, now_ns: int) -> Settings | None:
+        """Return settings with more sessions, where the phase has time left to see what these carry."""
+        carries = self._readings[-1].bytes > 0
+        is_late = self._left_ns(now_ns) < _RATE_WINDOWS * _WINDOW_NS
+        if not carries or is_late or now_ns - self._added_ns < _ADDING_PAUSE_NS:
+            return None
+        most = self._plan.widest_settings.sessions
+        if self._settings.sessions >= most:
+            return None
+        step = max(1, self._plan.settings.sessions // 2)
+        self._settings = replace(self._settings, sessions=min(most, self._settings.sessions + step))
+        self._added_ns = now_ns
+        return self._settings
+
+    def _read(self, sample: Sample) -> _Reading:
+        flows = self._settings.direction.flows
+        carried = sum(session.bytes for session in sample.sessions if session.direction in flows)
+        total, weight = self._sum_latency(sample.probe)
+        return _Reading(sample.elapsed_ns, sample.interval_ns, carried, total, weight)
+
+    def _sum_latency(self, probe: ProbeSample | None) -> tuple[float, float]:
+        if probe is None:
+            return 0.0, 0.0
+        if not self._has_datagrams:
+            # A request waits for the answer of the one before: each stands for the time that it took.
+            return _sum_latency(probe.latency, _REQUEST_PACE_NS)
+        return _sum_latency(probe.datagrams.latency) if probe.datagrams is not None else (0.0, 0.0)
+
+    def _is_latency_rising(self, now_ns: int) -> bool:
+        """Return whether latency has lately been higher than ever before; False where none was measured at all."""
+        from_ns, late_ns = self._began_ns + _LEFTOVER_NS, now_ns - _RISING_NS
+        readings = [each for each in self._readings if each.end_ns - each.span_ns >= from_ns]
+        before: list[float] = []
+        late: list[float] = []
+        for window in _windows(readings):
+            mean = _mean_latency(window)
+            if mean is not None:
+                (late if window[-1].end_ns > late_ns else before).append(mean)
+        if not (before and late):  # an answer may take longer than all that time
+            return any(each.latency_weight for each in self._readings)
+        highest = max(before)
+        return max(late) > max(highest * _RISE_SHARE, highest + _RISE_NS)
+
+
+def _answers_datagrams(idle: ProbeSample | None) -> bool:
+    datagrams = None if idle is None else idle.datagrams
+    return datagrams is not None and datagrams.answered >= max(1, datagrams.sent * _LEAST_ANSWERED)
+
+
+def _sum_latency(latency: LatencyCounts, least_weight_ns: int | None = None) -> tuple[float, float]:
+    """Return the weighted sum of latencies, and the sum of weights: 1 each, or the time if that is longer."""
+    total = weights = 0.0
+    for bucket, count in zip(latency.buckets, latency.counts, strict=True):
+        took_ns = bucket_midpoint_ns(bucket)
+        weight = count if least_weight_ns is None else count * max(took_ns, least_weight_ns)
+        total += took_ns * weight
+        weights += weight
+    return total, weights
+
+
+def _mean_latency(readings: Sequence[_Reading]) -> float | None:
+    weight = sum(each.latency_weight for each in readings)
+    return sum(each.latency_sum for each in readings) / weight if weight else None
+
+
+def _windows(readings: Sequence[_Reading], *, is_sliding: bool = True) -> list[Sequence[_Reading]]:
+    """Return the parts of some readings that last a window, the newest first; without overlap if not sliding."""
+    windows: list[Sequence[_Reading]] = []
+    stop = len(readings)
+    while stop > 0:
+        start, span_ns = stop, 0
+        while start > 0 and span_ns < _LEAST_WINDOW_NS:
+            start -= 1
+            span_ns += readings[start].span_ns
+        if span_ns < _LEAST_WINDOW_NS:
+            break
+        windows.append(readings[start:stop])
+        stop = stop - 1 if is_sliding else start
+    return windows
+
+
+def _is_rate_steady(readings: Sequence[_Reading]) -> bool:
+    """Return whether the goodput of the newest windows varies by little of the last one's."""
+    windows = _windows(readings, is_sliding=False)[:_RATE_WINDOWS]
+    rates = [sum(each.bytes for each in window) / sum(each.span_ns for each in window) for window in windows]
+    return len(rates) == _RATE_WINDOWS and pstdev(rates) < _STEADY_SHARE * rates[0]
