@@ -326,6 +326,7 @@ class FarRun:
     def release(self) -> None:
         """Drop the sampling, whose frames lead back here. Otherwise the control connection waits for a search."""
         self._sampling = None
+        self._sampler.close()
         if self._path_responder is not None:
             self._path_responder.close()
 

@@ -5,9 +5,6 @@ cores' those of the machine. A reading takes 0.2 ms and waits for nobody: netlin
 being set up, so the queueing discipline is read in a thread, and its drops are an interval late.
 """
 
-import socket
-import struct
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -15,17 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from ..model.samples import HostDrops
-from .nic import NETLINK_DEADLINE_S, NLM_F_DUMP, parse_attributes, read_nic_drops, request_netlink
+from .nic import read_nic_drops
+from .queueing_discipline import read_queue_counts
 
 _SNMP: Final = Path("/proc/net/snmp")
 _SNMP6: Final = Path("/proc/net/snmp6")
 _SOFTNET: Final = Path("/proc/net/softnet_stat")
-# linux/rtnetlink.h, linux/gen_stats.h
-_RTM_NEWQDISC, _RTM_GETQDISC = 36, 38
-_QDISC: Final = struct.Struct("=BxHiIII")  # struct tcmsg
-_TC_H_ROOT: Final = 0xFFFF_FFFF
-_TCA_STATS2, _TCA_STATS_QUEUE = 7, 3
-_QUEUE: Final = struct.Struct("=III")  # qlen, backlog and drops of struct gnet_stats_queue
 _WRAP: Final = 1 << 32  # the counters of a queueing discipline
 
 
@@ -35,13 +27,17 @@ class HostDropReader:
     def __init__(self, nic: str | None) -> None:
         self._nic = nic
         self._qdisc = WrappingTotal()
-        self._reading = BackgroundReading(lambda: None if nic is None else read_qdisc_drops(nic))
+        self._reading = BackgroundReading(self._read_qdisc)
         self._totals = self._read()
 
     def take(self) -> HostDrops:
         """Return what was dropped since the last call, or since the construction."""
         before, self._totals = self._totals, self._read()
         return HostDrops(**{name: max(0, now - before.get(name, now)) for name, now in self._totals.items()})
+
+    def _read_qdisc(self) -> int | None:
+        counts = None if self._nic is None else read_queue_counts(self._nic)
+        return None if counts is None else counts.dropped
 
     def _read(self) -> dict[str, int]:
         drops = self._reading.take()
@@ -140,24 +136,3 @@ def _read_softnet() -> dict[str, int]:
         return parse_softnet(_SOFTNET.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return {}
-
-
-def read_qdisc_drops(nic: str) -> int | None:
-    """Return the drops of an interface's queueing discipline; None if it has no queue. Raises OSError.
-
-    The kernel's answer for a single interface would be told to every `tc monitor` too, so this asks for all.
-    """
-    if sys.platform != "linux":
-        return None
-    index = socket.if_nametoindex(nic)
-    found: int | None = None
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
-        request = _QDISC.pack(0, 0, 0, 0, 0, 0)
-        for body in request_netlink(netlink, _RTM_GETQDISC, _RTM_NEWQDISC, request, NLM_F_DUMP):
-            _, _, interface, _, parent, _ = _QDISC.unpack_from(body)
-            if interface == index and parent == _TC_H_ROOT:
-                statistics = parse_attributes(parse_attributes(body[_QDISC.size :]).get(_TCA_STATS2, b""))
-                queue = statistics.get(_TCA_STATS_QUEUE, b"")
-                found = _QUEUE.unpack_from(queue)[2] if len(queue) >= _QUEUE.size else None
-    return found

@@ -75,6 +75,19 @@ def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPor
     return _find_by_address(netlink, source) if index is None else index
 
 
+def find_counter_folder(name: str) -> Path | None:
+    """Return the folder of an interface in /sys, for its counters; None where there is none of this namespace.
+
+    Raises OSError.
+    """
+    if sys.platform != "linux":
+        return None
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(NETLINK_DEADLINE_S)
+        link = _get_link(netlink, socket.if_nametoindex(name))
+    return None if link is None else _sysfs_folder(link)
+
+
 def read_addresses() -> list[IpAddress]:
     """Return the lasting addresses of all interfaces that other hosts may reach; none off Linux. Raises OSError."""
     return [ip_address(each.packed) for each in _read_all_addresses() if each.is_lasting]

@@ -27,6 +27,7 @@ from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
 
 if TYPE_CHECKING:
     from ..host.drop_counters import HostDropReader
+    from ..host.transmit_queue import TransmitQueueReader
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
@@ -40,12 +41,14 @@ _DATAGRAM_CUMULATIVE: Final = tuple(
     position for position, counter in enumerate(DATAGRAM_COUNTERS) if counter.kind == "cumulative"
 )
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
+_UNSENT_COUNTER: Final = TCP_COUNTER_NAMES.index("unsent_bytes")
 
 
 class Sampler:
     """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known.
 
-    Call `measure_idle` before payload flows, `start` when it does, then `run`, and `take_sample` for the rest.
+    Call `measure_idle` before payload flows, `start` when it does, then `run`, `take_sample` for the rest, and
+    `close`.
     """
 
     def __init__(self, end: End, plan: Plan, counters: SharedCounters, nic: str | None = None) -> None:
@@ -84,6 +87,8 @@ class Sampler:
         self._nic = nic
         self._nic_counts: NicCounts | None = None
         self._drops = _open_drop_reader(nic) if self._has_datagrams else None
+        self._measures_queues = plan.responsiveness is not None
+        self._queue = _open_queue_reader(nic) if self._measures_queues and nic is not None else None
 
     def start(self) -> None:
         """Take the first reading: everything before it stays out of the samples."""
@@ -98,6 +103,13 @@ class Sampler:
         self._workers_ns = self._counters.workers_cpu_ns()
         self._process_ns = time.process_time_ns() + sum(self._workers_ns)
         self._take_waits()
+        if self._queue is not None:
+            self._queue.start()
+
+    def close(self) -> None:
+        """End what is read in the background. Samples may still be taken."""
+        if self._queue is not None:
+            self._queue.close()
 
     async def measure_idle(self) -> ProbeSample | None:
         """Return a sample of the probe before payload flows; None where the plan has no probe."""
@@ -178,7 +190,11 @@ class Sampler:
             interval_ns=interval_ns,
             sessions=tuple(
                 _session_sample(
-                    self._slots.get(key), slot, None if self._has_datagrams else counts.get(key), self._answer_bytes
+                    self._slots.get(key),
+                    slot,
+                    None if self._has_datagrams else counts.get(key),
+                    self._answer_bytes,
+                    has_unsent=self._measures_queues,
                 )
                 for key, slot in slots.items()
                 if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
@@ -194,6 +210,7 @@ class Sampler:
             probe=None if self._probe is None else self._probe.take_sample(),
             waits=self._take_waits(),
             drops=None if self._drops is None else self._drops.take(),
+            queue=None if self._queue is None else self._queue.take(),
         )
         self._latency, self._datagrams = latency, datagrams
         self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
@@ -237,6 +254,12 @@ def _open_drop_reader(nic: str | None) -> "HostDropReader":
     return HostDropReader(nic)
 
 
+def _open_queue_reader(nic: str) -> "TransmitQueueReader":
+    from ..host.transmit_queue import TransmitQueueReader  # only a responsiveness test needs it
+
+    return TransmitQueueReader(nic)
+
+
 def _merge_sessions(flow: Direction, counts: dict[_Key, _Counts]) -> LatencyCounts:
     """Return the latency of all sessions of a direction together."""
     merged: _Counts = {}
@@ -270,7 +293,12 @@ def _rise(before: int | None, after: int | None) -> int | None:
 
 
 def _session_sample(
-    before: SlotReading | None, after: SlotReading, counts: _Counts | None, answer_bytes: int | None
+    before: SlotReading | None,
+    after: SlotReading,
+    counts: _Counts | None,
+    answer_bytes: int | None,
+    *,
+    has_unsent: bool,
 ) -> SessionSample:
     """Return the sample of a slot between two readings; without an earlier reading it started from zero.
 
@@ -279,6 +307,7 @@ def _session_sample(
         after: the later reading.
         counts: the slot's transactions by latency; None where this end does not ask for any.
         answer_bytes: the size of each answer, where bytes are counted by whole answers.
+        has_unsent: whether it tells what has not been sent yet.
     """
     latency = summarize_latency(counts or {})
     transactions = None if counts is None else sum(counts.values())
@@ -288,6 +317,8 @@ def _session_sample(
     tcp = list(after.tcp)
     for position in _CUMULATIVE:
         tcp[position] = _rise(before and before.tcp[position], tcp[position])
+    if not has_unsent:
+        tcp[_UNSENT_COUNTER] = None
     return SessionSample(
         after.direction,
         after.session,

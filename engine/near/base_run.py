@@ -204,6 +204,7 @@ class Run(ABC):
             self._events.put_nowait(Ended(end))
         finally:
             self._events.put_nowait(None)
+            self._sampler.close()
             for task in [watching, self._sampling, *self._tasks]:
                 task.cancel()
             self._sampling = None  # a cancelled task leads to its frames, and they lead here: a cycle

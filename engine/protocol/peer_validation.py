@@ -25,6 +25,8 @@ _BUFFERS_BYTES: Final = 1 << 30
 _MOST_DATAGRAMS_NS: Final = 150  # those bytes in the shortest frames of Ethernet
 _BUFFERED_DATAGRAMS: Final = 1 << 24
 _MOST_TOS: Final = 255
+_MOST_QUEUED_BYTES: Final = 1 << 40  # beyond any host's memory for packets
+_LEAST_READING_NS: Final = 1_000_000
 _SETTLED_NS: Final = 2 * SECOND_NS
 _SETTLED_INTERVALS: Final = 4
 _MOST_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and reopened once more
@@ -115,6 +117,7 @@ class PeerValidator:
 
     def __init__(self, plan: Plan) -> None:
         self._workload = plan.workload
+        self._measures_queues = plan.responsiveness is not None
         self._interval_ns = plan.interval_ns
         self._min_interval_ns = min_interval_ns(plan)
         self._index = -1
@@ -150,6 +153,7 @@ class PeerValidator:
         if has_datagrams and not self._workload.is_datagram:
             raise RemoteProtocolError("it reports datagrams of a test over TCP")
         self._datagrams.check(sample)
+        self._check_queues(sample)
         self._index, self._elapsed_ns = sample.index, sample.elapsed_ns
         self._bytes += sum(session.bytes for session in sample.sessions)
         self._cpu_ns += sample.process_cpu_ns or 0
@@ -164,6 +168,23 @@ class PeerValidator:
         if self._waits_ns > self._elapsed_ns * _MOST_CORES:
             raise RemoteProtocolError("it reports more time without a core than any host's processes have")
         self._count(sample)
+
+    def _check_queues(self, sample: Sample) -> None:
+        queue = sample.queue
+        unsent = [session.unsent_bytes for session in sample.sessions if session.unsent_bytes is not None]
+        if (queue is not None or unsent) and not self._measures_queues:
+            raise RemoteProtocolError("it reports what waits to be sent, in a test that does not ask for it")
+        if max(unsent, default=0) > _MOST_QUEUED_BYTES:
+            raise RemoteProtocolError("it reports more unsent bytes than any host holds")
+        if queue is None:
+            return
+        backlog_bytes, most_bytes = queue.backlog_bytes or 0, queue.most_backlog_bytes or 0
+        if max(most_bytes, queue.driver_bytes or 0) > _MOST_QUEUED_BYTES or backlog_bytes > most_bytes:
+            raise RemoteProtocolError("it reports a queue that no interface has")
+        if not 1 <= queue.readings <= sample.interval_ns // _LEAST_READING_NS + 1:
+            raise RemoteProtocolError(f"it reports {queue.readings} readings of its queue in one sample")
+        if (queue.dropped or 0) > sample.elapsed_ns * _MOST_DATAGRAMS_NS:
+            raise RemoteProtocolError("it reports more dropped packets than any link carries")
 
     def note_settings_change(self) -> None:
         """Allow for the sessions of changed settings."""

@@ -18,8 +18,16 @@ from linkgauge.engine.model.errors import PeerError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, Warned
 from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, CpuWaits, DatagramSample, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.samples import (
+    CoreTimes,
+    CpuWaits,
+    DatagramSample,
+    LatencyCounts,
+    QueueSample,
+    Sample,
+    SessionSample,
+)
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload
@@ -58,6 +66,7 @@ PLAN = Plan(
     Settings(window_bytes=65_536), duration_ns=2 * SECOND_NS, interval_ns=SECOND_NS // 10, block_bytes=4_096
 )
 
+QUEUE_PLAN = replace(PLAN, probe=True, responsiveness=ResponsivenessTest.ALONGSIDE)
 UDP_PLAN = replace(PLAN, settings=Settings(rate_bit_s=10**6), workload=Workload.UDP)
 
 Say = Callable[[bytes], None]
@@ -389,6 +398,43 @@ def test_a_test_over_tcp_has_no_datagrams(sample: Sample) -> None:
     with pytest.raises(RemoteProtocolError, match="datagrams of a test over TCP"):
         PeerValidator(PLAN).check_far_sample(sample, SECOND_NS)
     PeerValidator(UDP_PLAN).check_far_sample(sample, SECOND_NS)
+
+
+def queued(readings: int = 10, **counts: int) -> Sample:
+    """Return a sample with what waits at an interface."""
+    return a_sample(queue=QueueSample(readings, **counts))
+
+
+def unsent(count: int) -> Sample:
+    """Return a sample with what a session has not sent."""
+    return replace(a_sample(), sessions=(SessionSample(Direction.IN, 1, 5, unsent_bytes=count),))
+
+
+@pytest.mark.parametrize(
+    ("sample", "problem"),
+    [
+        (queued(0), "0 readings of its queue"),
+        (queued(10_000), "10000 readings of its queue"),
+        (queued(backlog_bytes=2**41, most_backlog_bytes=2**41), "a queue that no interface has"),
+        (queued(backlog_bytes=9, most_backlog_bytes=8), "a queue that no interface has"),
+        (queued(backlog_bytes=9), "a queue that no interface has"),
+        (queued(driver_bytes=2**41), "a queue that no interface has"),
+        (queued(dropped=2**40), "more dropped packets than any link carries"),
+        (unsent(2**41), "more unsent bytes than any host holds"),
+    ],
+)
+def test_queues_that_no_host_has_are_refused(sample: Sample, problem: str) -> None:
+    """They say where a queue is."""
+    with pytest.raises(RemoteProtocolError, match=re.escape(problem)):
+        PeerValidator(QUEUE_PLAN).check_far_sample(sample, SECOND_NS)
+
+
+@pytest.mark.parametrize("sample", [queued(backlog_bytes=5, most_backlog_bytes=9), unsent(7)])
+def test_only_a_responsiveness_test_tells_what_waits_to_be_sent(sample: Sample) -> None:
+    """Nothing else asks for it."""
+    PeerValidator(QUEUE_PLAN).check_far_sample(sample, SECOND_NS)
+    with pytest.raises(RemoteProtocolError, match="does not ask for it"):
+        PeerValidator(PLAN).check_far_sample(sample, SECOND_NS)
 
 
 @pytest.mark.parametrize("sender", list(End))
