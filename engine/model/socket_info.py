@@ -67,5 +67,6 @@ TCP_COUNTERS: Final = (
     TcpCounter("peer_window_bytes", "bytes", 228),
     TcpCounter("out_of_order", "count", 224, is_cumulative=True, end="receiver"),
     TcpCounter("rcv_space_bytes", "bytes", 96, end="receiver"),
+    TcpCounter("unsent_bytes", "bytes", 144),
 )
 TCP_COUNTER_NAMES: Final = tuple(counter.name for counter in TCP_COUNTERS)

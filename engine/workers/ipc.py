@@ -43,7 +43,8 @@ class Configure:
     same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are those that the run begins
     with. `rate_bit_s` is the limit of a direction, which their sessions share, over TCP; `bytes_limit` is all that
     they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams. `dialect` is what the other
-    end speaks; SessionConfig has the meaning of the last two.
+    end speaks; SessionConfig has the meaning of the two after it. With `limits_unsent` senders keep little in their
+    buffers that has not been sent.
     """
 
     end: End
@@ -65,6 +66,7 @@ class Configure:
     dialect: Dialect = Dialect.LINKGAUGE
     has_64bit_counters: bool = False
     allows_fragments: bool = False
+    limits_unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

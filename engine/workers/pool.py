@@ -264,6 +264,7 @@ class WorkerPool:
             dialect=self._dialect,
             has_64bit_counters=self._has_64bit_counters,
             allows_fragments=self._allows_fragments,
+            limits_unsent=plan.responsiveness is not None,
         )
         if not is_probe:
             return configuration
@@ -280,6 +281,7 @@ class WorkerPool:
             cores=(),  # on none of the streams' cores
             rate_bit_s=None,
             bytes_limit=None,
+            limits_unsent=False,
         )
 
     def _handle(self, member: _Member, event: WorkerEvent) -> None:

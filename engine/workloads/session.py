@@ -28,10 +28,10 @@ from ..metering.shared_counters import (
 from ..model.errors import explain_os_error, explain_resource_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
-from ..model.socket_info import TCP_COUNTERS
+from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from .byte_budget import ByteBudget
 from .socket_io import Poller, SocketThread
-from .sockets import set_pacing
+from .sockets import set_pacing, set_unsent_limit, unsent_limit_bytes
 
 # One system call sends a whole block from the same piece of memory repeatedly: a piece stays in a core's own
 # cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
@@ -151,6 +151,7 @@ class SessionContext:
     has_64bit_counters: bool = False
 
 
+_DELIVERY_COUNTER: Final = TCP_COUNTER_NAMES.index("delivery_bit_s")
 _Role = Literal["sender", "receiver"]
 _ROLES: Final[tuple[_Role, ...]] = ("sender", "receiver")
 # By role, the position in the table of each TCP counter that it reports, and whether that is cumulative.
@@ -288,6 +289,12 @@ class SendingSession(Session):
         super().__init__(sock, context)
         self._acked_at_start = read_bytes_taken(sock) or 0  # the handshake's may not be acknowledged yet
         self._handed_over = 0
+        self._limits_unsent = False
+        self._most_unsent_bytes = 0
+
+    def limit_unsent(self) -> None:
+        """Keep little in the send buffer that has not been sent, in proportion to the rate, from now on."""
+        self._limits_unsent = True
 
     def limit_rate(self, bit_s: int) -> None:
         """Send at most so fast from now on."""
@@ -302,8 +309,16 @@ class SendingSession(Session):
         else:
             self._note_last_received(info)
             carried = self._handed_over if info.bytes_acked is None else info.bytes_acked - self._acked_at_start
+            if self._limits_unsent:
+                self._renew_unsent_limit(info.counters[_DELIVERY_COUNTER])
         self._words[self._bytes_at] = self._earlier_counts[CounterField.BYTES] + max(0, carried)
         self._store_tcp(info)
+
+    def _renew_unsent_limit(self, delivery_bit_s: int | None) -> None:
+        most_bytes = unsent_limit_bytes(delivery_bit_s)
+        if most_bytes != self._most_unsent_bytes:
+            self._most_unsent_bytes = most_bytes
+            set_unsent_limit(self._sock, most_bytes)
 
 
 class ReceivingSession(Session):

@@ -23,6 +23,10 @@ _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
 _CONGESTION_CONTROLS: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _UNPACED: Final = ("cubic", "reno")
 _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has no name for it
+# Otherwise a test of latency under load would measure its own send buffers (draft-ietf-ippm-responsiveness-09).
+_UNSENT_MS: Final = 5
+_LEAST_UNSENT_BYTES: Final = 128 * 1024
+_MOST_UNSENT_BYTES: Final = 2**31 - 1
 LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is away
 # Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
 _LINK_PATIENCE_NS: Final = 5_000_000_000
@@ -96,6 +100,22 @@ def set_pacing(sock: SocketType, bit_s: int) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, bytes_s.to_bytes(8, sys.byteorder))
     except OSError:  # Linux before 4.20 has a word of 32 bits
         sock.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, struct.pack("I", min(bytes_s, 2**32 - 2)))
+
+
+def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
+    """Return how many bytes a sender at some rate may keep unsent, to be ready for the next acknowledgement."""
+    if delivery_bit_s is None:
+        return _LEAST_UNSENT_BYTES
+    return max(_LEAST_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
+
+
+def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:
+    """Have a socket take no more while so much of what it holds has not been sent (TCP_NOTSENT_LOWAT, tcp(7)).
+
+    Nothing where the system has no such option.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, min(most_bytes, _MOST_UNSENT_BYTES))
 
 
 def drop_default_congestion(options: SocketOptions, family: int) -> SocketOptions:

@@ -40,7 +40,7 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert (tcp.busy_us, tcp.rwnd_limited_us, tcp.sndbuf_limited_us) == (168, 176, 184)
     assert (tcp.pacing_bit_s, tcp.delivery_bit_s) == (104 * 8, 160 * 8)
     assert (tcp.bytes_retrans, tcp.out_of_order, tcp.peer_window_bytes) == (208, 224, 228)
-    assert (tcp.rcv_space_bytes, info.receive_idle_ms) == (96, 52)
+    assert (tcp.rcv_space_bytes, tcp.unsent_bytes, info.receive_idle_ms) == (96, 144, 52)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from linkgauge.engine.metering.shared_counters import (
     tcp_counter_word,
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan
+from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan, ResponsivenessTest
 from linkgauge.engine.model.samples import CpuWaits, Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
 
@@ -111,6 +111,20 @@ def test_a_sample_has_the_time_for_which_a_quota_stopped_the_end(
     stat.write_text("usage_usec 9\nnr_throttled 4\nthrottled_usec 750\n", encoding="ascii")
     clock.now_ns += INTERVAL_NS
     assert take(sampler).waits == CpuWaits(None, 50_000)
+
+
+@pytest.mark.parametrize("test", [None, ResponsivenessTest.ALONGSIDE])
+def test_only_a_responsiveness_test_tells_what_a_session_has_not_sent(
+    clock: Clock, counters: SharedCounters, test: ResponsivenessTest | None
+) -> None:
+    """To a near end of an earlier version the key would be an error."""
+    plan = Plan(interval_ns=INTERVAL_NS, probe=True, responsiveness=test)
+    sampler = Sampler(End.FAR, plan, counters)
+    sampler.start()
+    put(counters, Direction.IN, 1, OPEN_GENERATION=1, BYTES=100, UNSENT_BYTES=7_000)
+    clock.now_ns += INTERVAL_NS
+    assert [session.unsent_bytes for session in take(sampler).sessions] == [None if test is None else 7_000]
+    sampler.close()
 
 
 def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counters: SharedCounters) -> None:

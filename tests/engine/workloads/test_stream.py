@@ -2,6 +2,8 @@
 
 import pytest
 from linkgauge.engine.model.plan import Direction, Mode
+from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.workloads.sockets import unsent_limit_bytes
 
 from ..tcp_pair import only_linux
 from .stream_pair import StreamPair
@@ -38,3 +40,52 @@ async def test_a_session_in_a_thread_continues_on_the_event_loop() -> None:
     await pair.until(lambda: pair.received_bytes >= reached + 4 * MANY_BYTES)
     assert pair.lost == []
     pair.close()
+
+
+def unsent_bytes(pair: StreamPair) -> int:
+    """Return what a sender's socket holds and has not sent."""
+    pair.sender.refresh()
+    slot = pair.counters.read(Direction.OUT, 1)
+    assert slot is not None
+    unsent = slot.tcp[TCP_COUNTER_NAMES.index("unsent_bytes")]
+    assert unsent is not None
+    return unsent
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_a_sender_with_a_limit_keeps_little_unsent(is_alone: bool) -> None:
+    """On a slow link its buffer would hold seconds of payload."""
+    held: list[int] = []
+    for is_limited in (False, True):
+        pair = StreamPair()
+        pair.sender.limit_rate(8_000_000)
+        if is_limited:
+            pair.sender.limit_unsent()
+        pair.receiver.start(is_alone=is_alone)
+        pair.sender.start(is_alone=is_alone)
+        await pair.until(lambda pair=pair: pair.received_bytes >= 400_000)
+        held.append(unsent_bytes(pair))
+        assert pair.lost == []
+        pair.close()
+    unlimited, limited = held
+    assert 0 < limited <= 2 * unsent_limit_bytes(None)
+    assert unlimited > 2 * limited
+
+
+async def test_a_limit_of_what_is_unsent_stops_no_stream() -> None:
+    """It is renewed by the rate at which the sender delivers, and payload flows on."""
+    pair = StreamPair()
+    pair.sender.limit_unsent()
+    pair.receiver.start()
+    pair.sender.start()
+    for reached in range(MANY_BYTES, 8 * MANY_BYTES, MANY_BYTES):
+        await pair.until(lambda reached=reached: pair.received_bytes >= reached)
+        pair.sender.refresh()
+    assert pair.lost == []
+    pair.close()
+
+
+def test_what_may_be_unsent_is_5_ms_of_the_rate_and_enough_for_a_block() -> None:
+    """Less than 128 KiB would cost system calls and save a slow link nothing that matters."""
+    assert unsent_limit_bytes(None) == unsent_limit_bytes(10_000_000) == 128 * 1024
+    assert unsent_limit_bytes(8_000_000_000) == 5_000_000
