@@ -1,5 +1,6 @@
 """The plan of a responsiveness test: with how many sessions it loads a link, and for how long at most."""
 
+from dataclasses import replace
 from typing import Final
 
 from .plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings, SocketOptions
@@ -36,3 +37,8 @@ def responsiveness_plan(
         probe=True,
         responsiveness=ResponsivenessTest.PHASES if is_whole else ResponsivenessTest.ALONGSIDE,
     )
+
+
+def with_responsiveness(plan: Plan) -> Plan:
+    """Return a plan that measures latency beside its own load; raise PlanError where that cannot be."""
+    return replace(plan, probe=True, responsiveness=ResponsivenessTest.ALONGSIDE)

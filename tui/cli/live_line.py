@@ -13,6 +13,7 @@ from ...engine.results.meter import Interval, Meter
 from ...engine.results.sums.receiver_sum import latency_counts
 from ..text import numbers
 from ..text.datagram_results import loss_percent
+from ..text.responsiveness import has_phases, phase_text
 from .output import BackgroundStream, stderr_console
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class LiveLine:
             from rich.live import Live
 
             self._live = Live(
-                self._text(f"connecting to {self._peer}"),
+                self._text(self._first_text()),
                 console=console,
                 auto_refresh=False,
                 transient=True,
@@ -67,6 +68,10 @@ class LiveLine:
         else:
             self._live.console.print(f"{PROGRAM}: {text}", soft_wrap=True)
 
+    def _first_text(self) -> str:
+        text = f"connecting to {self._peer}"
+        return text if self._plan.responsiveness is None else f"{text}, and measuring latency without load"
+
     def _is_terminal_ready(self) -> bool:
         """Return whether the terminal has the last frame. A stopped one gets the newest frame once it continues."""
         return self._live is not None and cast("BackgroundStream", self._live.console.file).is_idle
@@ -84,15 +89,35 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
     elapsed_ns = None if sampled is None else sampled.sample.elapsed_ns
     clock = numbers.clock(elapsed_ns)
     words = [
-        clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}",
+        *_time_words(interval, plan, clock),
         *(f"{flow} {numbers.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
         *(_loss(interval, flow) for flow in interval.flows if interval.workload.is_datagram),
-        *_mean_so_far(meter),
+        *([] if plan.responsiveness is None else [_probe_latency(interval)]),
+        *([] if has_phases(plan) else _mean_so_far(meter)),
         f"CPU local {_busy_text(interval.near)}, remote {_busy_text(interval.far)}",
     ]
     if sampled is not None and sampled.warmup:
         words.append("warming up")
     return "  ".join(words)
+
+
+def _time_words(interval: Interval, plan: Plan, clock: str) -> list[str]:
+    """Return the time, and what is to come: the duration, or the phase of a test that ends by itself."""
+    sampled = interval.near or interval.far
+    if has_phases(plan):
+        return [clock, *([] if sampled is None else [phase_text(plan, sampled.settings.direction)])]
+    return [clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}"]
+
+
+def _probe_latency(interval: Interval) -> str:
+    """Return the median latency of an interval's probes: of datagrams where some came back, else of requests."""
+    probe = None if interval.near is None else interval.near.sample.probe
+    latency = None
+    if probe is not None:
+        datagrams = probe.datagrams
+        counts = datagrams.latency if datagrams is not None and datagrams.answered else probe.latency
+        latency = summarize_latency(dict(zip(counts.buckets, counts.counts, strict=True)))
+    return f"latency {numbers.latency(latency and latency.p50_ns):>8}"
 
 
 def _mean_so_far(meter: Meter | None) -> list[str]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
-from ...engine.model.plan import End, Settings
+from ...engine.model.plan import End, Plan, Settings
 from ...engine.model.socket_info import SocketInfo
 from . import numbers
 from .iperf3 import host_text
+from .responsiveness import has_phases, phase_change_text, phase_text, phases_text
 from .summary import end_words
 
 EventKind = Literal["start", "connection", "phase", "change", "warning", "end"]
@@ -33,6 +34,7 @@ class EventLines:
         self.written = 0
         self._at_ns = 0
         self._settings: Settings | None = None
+        self._plan: Plan | None = None
         self._is_warmup = False
         self._opened: list[SocketInfo] = []
 
@@ -53,7 +55,7 @@ class EventLines:
             case Changed():
                 self._at_ns = max(self._at_ns, event.elapsed_ns)
                 before, self._settings = self._settings or event.settings, event.settings
-                self._add("change", f"changed to {numbers.settings_change(before, event.settings)}")
+                self._change(before, event.settings)
             case Totals():
                 self._add("phase", f"{event.end.label} iperf3: its results have arrived")
             case Warned():
@@ -62,11 +64,21 @@ class EventLines:
                 self._add("end", end_words(event.end))
 
     def _start(self, event: Started) -> None:
-        self._settings = event.plan.settings
+        self._plan, self._settings = event.plan, event.plan.settings
         far = event.far
         self._add("connection", f"connected to {numbers.sanitize(far.hostname)}: {host_text(far)}")
+        if has_phases(event.plan):
+            self._add("start", f"started: {phases_text(event.plan)}")
+            self._add("phase", f"phase {phase_text(event.plan, event.plan.settings.direction)}")
+            return
         duration = numbers.duration(event.plan.duration_ns)
         self._add("start", f"started: {numbers.settings(event.plan.settings, event.plan.workload)}, {duration}")
+
+    def _change(self, before: Settings, after: Settings) -> None:
+        if self._plan is not None and has_phases(self._plan):
+            self._add("phase", phase_change_text(self._plan, before, after))
+        else:
+            self._add("change", f"changed to {numbers.settings_change(before, after)}")
 
     def _add_connections(self) -> None:
         """Add a line for each end with sessions opened since the last one: up to 128 are opened at once."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.model.plan import Direction, Plan, ResponsivenessTest
+from ...engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
+from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS
 from ...engine.results.responsiveness.result import (
     GRADES,
     Grade,
@@ -20,14 +21,13 @@ from ...engine.results.responsiveness.result import (
 from ...presets.diagnosis.finding import Finding, FindingCode
 from . import numbers
 
-LOAD_COLUMNS: Final = ("p50", "p99", "rise", "most", "one way out", "one way in", "out Mb/s", "in Mb/s")
+LOAD_COLUMNS: Final = ("p50", "p99", "mean rise", "peak rise", "one way out", "one way in", "out Mb/s", "in Mb/s")
 QUEUE_CODES: Final[frozenset[FindingCode]] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
-GRADE_LIMITS_MS: Final = (5, 30, 60, 200, 400)
-"""The mean rise at which each grade but the last ends (dslreports.com/faq/17930)."""
 IDLE_NAME: Final = "idle"
 _LOAD_NAMES: Final = {Direction.OUT: "load out", Direction.IN: "load in", Direction.DUPLEX: "both"}
-_PHASES: Final = {Direction.OUT: "1/3", Direction.IN: "2/3", Direction.DUPLEX: "3/3"}
+_DIRECTION_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 _LOST_PROBES_PERCENT: Final = 0.05
+_LEAST_DELAY_NS: Final = 1_000_000
 _LEAST_RISE_NS: Final = 5_000  # 0.01 ms, rounded
 
 
@@ -35,7 +35,7 @@ _LEAST_RISE_NS: Final = 5_000  # 0.01 ms, rounded
 class LoadRow:
     """Latency when idle (`direction` is None), or under load in a direction, and the goodput of that load.
 
-    `rise` is the rise of the mean above the idle one, `most` that of the slowest 0.4 s. `out_rise` and `in_rise`
+    `rise` is the rise of the mean above the idle one, `peak` that of the slowest 0.4 s. `out_rise` and `in_rise`
     are those of the one-way delays.
     """
 
@@ -44,7 +44,7 @@ class LoadRow:
     p50: str
     p99: str
     rise: str
-    most: str
+    peak: str
     out_rise: str
     in_rise: str
     out_rate: str
@@ -53,7 +53,7 @@ class LoadRow:
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells behind the name, as in LOAD_COLUMNS."""
-        rises = (self.rise, self.most, self.out_rise, self.in_rise)
+        rises = (self.rise, self.peak, self.out_rise, self.in_rise)
         return (self.p50, self.p99, *rises, self.out_rate, self.in_rate)
 
 
@@ -63,9 +63,35 @@ def load_name(direction: Direction | None) -> str:
 
 
 def phase_text(plan: Plan, direction: Direction) -> str:
-    """Return the phase of a running test in a few words: `2/3 load in`; without phases, only the load."""
-    name = load_name(direction)
-    return f"{_PHASES[direction]} {name}" if plan.responsiveness is ResponsivenessTest.PHASES else name
+    """Return the phase of a running test in a few words: `2/3 load in`; of a single one, only the load."""
+    name, directions = load_name(direction), _directions(plan)
+    if len(directions) == 1 or direction not in directions:
+        return name
+    return f"{directions.index(direction) + 1}/{len(directions)} {name}"
+
+
+def has_phases(plan: Plan) -> bool:
+    """Return whether a run changes its settings by itself and ends once rate and latency are steady."""
+    return plan.responsiveness is ResponsivenessTest.PHASES
+
+
+def _directions(plan: Plan) -> tuple[Direction, ...]:
+    return tuple(Direction) if plan.responsiveness is ResponsivenessTest.PHASES else (plan.settings.direction,)
+
+
+def phases_text(plan: Plan) -> str:
+    """Return a test that has phases, in one phrase: `responsiveness test, out, in and both, 8 sessions, …`."""
+    *names, last = (_DIRECTION_NAMES[direction] for direction in _directions(plan))
+    loads = f"{', '.join(names)} and {last}" if names else last
+    sessions = f"{numbers.sessions(plan.settings.sessions)} each way"
+    return f"responsiveness test, {loads}, {sessions}, at most {numbers.duration(plan.duration_ns)}"
+
+
+def phase_change_text(plan: Plan, before: Settings, after: Settings) -> str:
+    """Return what a responsiveness test has changed by itself: its phase, or the sessions of the same one."""
+    if before.direction is not after.direction:
+        return f"phase {phase_text(plan, after.direction)}, {numbers.sessions(after.sessions)} each way"
+    return f"{numbers.sessions(after.sessions)} each way: the rate was not steady"
 
 
 def load_rows(result: Responsiveness) -> list[LoadRow]:
@@ -81,7 +107,7 @@ def _load_row(load: LoadedLatency) -> LoadRow:
         load_name(load.direction),
         *_percentiles(load.latency),
         rise=rise(load.rise_ns),
-        most=rise(load.peak_rise_ns),
+        peak=rise(load.peak_rise_ns),
         out_rise=rise(load.one_way_rise_ns.out),
         in_rise=rise(load.one_way_rise_ns.in_),
         out_rate=numbers.mbit(load.bit_s.out),
@@ -123,12 +149,13 @@ def _graded(result: Responsiveness) -> list[LoadedLatency]:
 
 def grade_range(grade: Grade) -> str:
     """Return the rises that get a grade: `under 5 ms`, `30 to 60 ms`, `400 ms or more`."""
+    limits_ms = [limit_ms for _, limit_ms in GRADE_LIMITS_MS]
     at = GRADES.index(grade)
     if at == 0:
-        return f"under {GRADE_LIMITS_MS[0]}{numbers.NBSP}ms"
-    if at == len(GRADE_LIMITS_MS):
-        return f"{GRADE_LIMITS_MS[-1]}{numbers.NBSP}ms or more"
-    return f"{GRADE_LIMITS_MS[at - 1]} to {GRADE_LIMITS_MS[at]}{numbers.NBSP}ms"
+        return f"under {limits_ms[0]}{numbers.NBSP}ms"
+    if at == len(limits_ms):
+        return f"{limits_ms[-1]}{numbers.NBSP}ms or more"
+    return f"{limits_ms[at - 1]} to {limits_ms[at]}{numbers.NBSP}ms"
 
 
 def round_trips_text(result: RoundTrips | None) -> str:
@@ -142,6 +169,20 @@ def round_trips_text(result: RoundTrips | None) -> str:
     )
     words = (f"{numbers.number(result.per_minute)} a minute", result.classification)
     return f"{', '.join(words)}, confidence {result.confidence} ({', '.join(parts)})"
+
+
+def result_facts(result: Responsiveness) -> list[tuple[str, str]]:
+    """Return the names and the texts of what a table of loads does not have, the grade first."""
+    facts = [
+        ("grade", grade_text(result)),
+        ("round trips", round_trips_text(result.round_trips)),
+        ("probes", probe_text(result)),
+    ]
+    if lost := lost_text(result):
+        facts.append(("lost", f"probes under load: {lost}"))
+    if unsteady := unsteady_text(result):
+        facts.append(("not steady", f"rate or latency was still changing at the end: {unsteady}"))
+    return [*facts, *(("waiting", text) for text in sender_queue_texts(result))]
 
 
 def probe_text(result: Responsiveness) -> str:
@@ -167,7 +208,7 @@ def unsteady_text(result: Responsiveness) -> str:
 
 
 def sender_queue_texts(result: Responsiveness) -> list[str]:
-    """Return what waited at the senders' own hosts under each load; nothing where none of it is known."""
+    """Return what waited at the senders' own interfaces under each load, where that was a millisecond or more."""
     return [
         f"{load_name(load.direction)}: {words}"
         for load in result.loads
@@ -178,16 +219,17 @@ def sender_queue_texts(result: Responsiveness) -> list[str]:
 
 def _sender_queue_text(queue: SenderQueue) -> str:
     parts: list[str] = []
-    if queue.backlog_bytes is not None:
-        name = numbers.sanitize(queue.qdisc or "queue")
-        parts.append(f"{numbers.payload(round(queue.backlog_bytes))} in {name}")
-    if queue.driver_bytes is not None:
-        parts.append(f"{numbers.payload(round(queue.driver_bytes))} in the driver")
-    if not parts:
+    if queue.backlog_bytes:
+        parts.append(
+            f"{numbers.payload(round(queue.backlog_bytes))} in {numbers.sanitize(queue.qdisc or 'its queue')}"
+        )
+    if queue.driver_bytes:
+        parts.append(f"{numbers.payload(round(queue.driver_bytes))} in its driver")
+    if not parts or (queue.delay_ns is not None and queue.delay_ns < _LEAST_DELAY_NS):
         return ""
-    where = f" of {numbers.sanitize(queue.interface)}" if queue.interface else ""
-    delay = "" if queue.delay_ns is None else f", {time(queue.delay_ns)} at the rate it sends"
-    return f"{queue.end.label} host{where}: {' and '.join(parts)}{delay}"
+    where = f"{queue.end.label} {numbers.sanitize(queue.interface or 'host')}"
+    delay = "" if queue.delay_ns is None else f", {time(queue.delay_ns)} of its rate"
+    return f"{where}: {' and '.join(parts)}{delay}"
 
 
 def is_queue_finding(finding: Finding) -> bool:

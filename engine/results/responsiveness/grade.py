@@ -11,12 +11,13 @@ from .result import GRADES, Grade
 GRADE_SCALE: Final = "dslreports"
 """The name of the scale in a run's document."""
 _MILLISECOND_NS: Final = 1_000_000
-_BELOW_MS: Final[tuple[tuple[Grade, int], ...]] = (("A+", 5), ("A", 30), ("B", 60), ("C", 200), ("D", 400))
+GRADE_LIMITS_MS: Final[tuple[tuple[Grade, int], ...]] = (("A+", 5), ("A", 30), ("B", 60), ("C", 200), ("D", 400))
+"""The mean rise below which each grade is given; the last one is for all above."""
 
 
 def grade_of(rise_ns: float) -> Grade:
     """Return the grade of a mean rise."""
-    for grade, limit_ms in _BELOW_MS:
+    for grade, limit_ms in GRADE_LIMITS_MS:
         if rise_ns < limit_ms * _MILLISECOND_NS:
             return grade
     return "F"

@@ -2,8 +2,18 @@
 
 import pytest
 from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
+from linkgauge.engine.model.samples import (
+    CoreTimes,
+    DatagramProbeSample,
+    DatagramSample,
+    LatencyCounts,
+    ProbeSample,
+    Sample,
+    SessionSample,
+)
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter
 from linkgauge.tui.cli.live_line import interval_text
@@ -47,3 +57,18 @@ def test_the_live_line_says_what_an_iperf3_has_not_reported_yet(workload: Worklo
     word = "sent" if workload is Workload.UDP else "acknowledged"
     assert word in out
     assert word not in in_
+
+
+def test_the_live_line_of_a_responsiveness_test_shows_its_phase_and_the_latency() -> None:
+    """That of datagrams where some came back, else that of requests; the mean of all phases would be none."""
+    plan = responsiveness_plan()
+    requests, datagrams = (LatencyCounts(Direction.OUT, (bucket_of(ns),), (20,)) for ns in (48_000_000, 23_600_000))
+    nothing = LatencyCounts(Direction.OUT, (), ())
+    for answered, counts, latency in ((20, datagrams, "23.7 ms"), (0, nothing, "48.0 ms")):
+        echoes = DatagramProbeSample(20, answered, counts, nothing, nothing)
+        probe = ProbeSample(requests, SECOND_NS // 5, datagrams=echoes)
+        received = SessionSample(Direction.IN, 1, 2_500_000)
+        sample = Sample(End.NEAR, 30, 6 * SECOND_NS, SECOND_NS // 5, (received,), probe=probe)
+        near = Sampled(sample, Settings(Direction.IN, 8), warmup=False)
+        text = interval_text(Interval(30, near, None), plan, Meter()).replace("\N{NO-BREAK SPACE}", " ")
+        assert text.startswith(f"00:06  2/3 load in  in ←    100.0 Mb/s  latency  {latency}  CPU local")

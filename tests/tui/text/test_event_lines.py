@@ -1,14 +1,28 @@
 """The log of a run: one line for what a person would want to know, with its time."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Ended, EndText, Event, Opened, Reason, RunEnd, Warned
-from linkgauge.engine.model.plan import Direction, End, Plan
+from linkgauge.engine.model.events import (
+    Changed,
+    Ended,
+    EndText,
+    Event,
+    Expectation,
+    Opened,
+    Reason,
+    RunEnd,
+    Warned,
+)
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.tui.text.event_lines import EventLines
 from linkgauge.tui.text.summary import end_words
+
+from ...engine.results.log_entries import STARTED
 
 
 def emitted(script: Any) -> list[Event]:
@@ -100,3 +114,18 @@ def test_the_end_of_a_run_does_not_repeat_its_reason(detail: str, text: str) -> 
     log = EventLines()
     log.feed(Ended(RunEnd(Reason.STOPPED, detail)))
     assert texts(log) == [f"0 end {text}"]
+
+
+def test_the_phases_of_a_responsiveness_test_are_told_from_changes_of_a_person() -> None:
+    """And sessions that it adds have their reason."""
+    plan = responsiveness_plan()
+    log = EventLines()
+    log.feed(replace(STARTED, plan=plan))
+    for at_s, settings in enumerate((Settings(Direction.OUT, 12), Settings(Direction.IN, 8)), start=3):
+        log.feed(Changed(at_s * SECOND_NS, settings, Expectation()))
+    assert texts(log)[1:] == [
+        "0 start started: responsiveness test, out, in and both ways, 8 sessions each way, at most 23 s",
+        "0 phase phase 1/3 load out",
+        "3 phase 12 sessions each way: the rate was not steady",
+        "4 phase phase 2/3 load in, 8 sessions each way",
+    ]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.plan import Direction, PerDirection
 from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
-from linkgauge.engine.results.responsiveness.result import GRADES, Responsiveness
+from linkgauge.engine.results.responsiveness.result import GRADES, Responsiveness, SenderQueue
 from linkgauge.tui.text import responsiveness as text
 
 from ..responsiveness_results import IDLE, IN_THE_PATH, MS, RESULT, load
@@ -91,14 +91,19 @@ def test_losses_and_loads_that_were_not_steady_are_named() -> None:
 
 def test_what_waits_at_a_host_has_its_size_place_and_delay() -> None:
     """The name of the interface may come from the far end: it is one harmless line."""
-    assert [plain(line) for line in text.sender_queue_texts(RESULT)] == [
-        "load out: local host of eth0: 1.17 KiB in fq_codel, 98.0 µs at the rate it sends"
+    (queue,) = RESULT.loads[0].queues
+    full = replace(queue, backlog_bytes=122_500.0)
+
+    def lines(queue: SenderQueue) -> list[str]:
+        result = replace(RESULT, loads=(replace(RESULT.loads[0], queues=(queue,)),))
+        return [plain(line) for line in text.sender_queue_texts(result)]
+
+    assert lines(full) == ["load out: local eth0: 120 KiB in fq_codel, 10.0 ms of its rate"]
+    assert "\x1b" not in lines(replace(full, interface="e\x1b[2Jth0"))[0]
+    assert lines(replace(full, interface=None, qdisc=None, drain_bit_s=None)) == [
+        "load out: local host: 120 KiB in its queue"
     ]
-    evil = replace(RESULT.loads[0].queues[0], interface="e\x1b[2Jth0")
-    result = replace(RESULT, loads=(replace(RESULT.loads[0], queues=(evil,)),))
-    assert "\x1b" not in text.sender_queue_texts(result)[0]
-    blind = replace(evil, backlog_bytes=None)
-    assert text.sender_queue_texts(replace(result, loads=(replace(RESULT.loads[0], queues=(blind,)),))) == []
+    assert lines(queue) == lines(replace(full, backlog_bytes=None)) == []
 
 
 def test_a_finding_about_the_queue_explains_the_rise_and_no_gap() -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ....engine.model.events import Started
 from ....engine.model.plan import Direction
+from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import ProbeSummary, Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
@@ -18,6 +19,14 @@ from ...text import numbers
 from ...text.datagram_results import DELAY_COLUMNS, capacity_texts, delay_rows, loss_rows, run_losses, udp_text
 from ...text.iperf3 import remote_name, source_texts, unseen_text
 from ...text.plan import core_affinity_text
+from ...text.responsiveness import (
+    LOAD_COLUMNS,
+    has_phases,
+    load_rows,
+    result_facts,
+    share_text,
+    split_findings,
+)
 from ...text.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
@@ -61,8 +70,14 @@ def summary_parts(
     """
     yield _test(summary, preset_id, started)
     yield Text()
+    queue_findings, findings = split_findings(findings)
+    if summary.responsiveness is not None:
+        yield from _responsiveness(summary.responsiveness, queue_findings)
+        yield Text()
     if summary.measured.total is None:
         yield Text("  nothing was measured after the warm-up")
+    elif has_phases(summary.plan):
+        yield _cpu(summary)
     else:
         yield _rates(summary, pass_percent)
         if summary.measured.total.transactions is not None:
@@ -73,7 +88,7 @@ def summary_parts(
             yield _losses(summary)
             yield Text()
             yield _delays(summary)
-        if summary.probe is not None:
+        if summary.probe is not None and summary.responsiveness is None:
             yield Text()
             yield _probe(summary.probe)
         if len(summary.periods) > 1:
@@ -156,37 +171,55 @@ def _bare(margin: str) -> str:
     return margin.removeprefix("±")
 
 
-def findings_part(findings: tuple[Finding, ...], period: str = "") -> Padding:
+def findings_part(findings: tuple[Finding, ...], period: str = "", name: str = "why") -> Padding:
     """Return the findings as a grid, in their order: cause, evidence and remedy.
 
-    `period` is the part of the run that they are about; empty for the whole.
+    `period` is the part of the run that they are about; empty for the whole. `name` stands before the first one.
     """
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True, min_width=7)
     grid.add_column(no_wrap=True, justify="right")
     grid.add_column(overflow="fold")
     if period:
-        grid.add_row("why", "", Text(f"{period}:", "dim"))
+        grid.add_row(name, "", Text(f"{period}:", "dim"))
     for number, finding in enumerate(findings):
         grid.add_row(
-            "why" if number == 0 and not period else "",
-            numbers.share_of_gap(finding.share),
+            name if number == 0 and not period else "",
+            share_text(finding),
             Text(numbers.sanitize(finding.text), "bold"),
         )
         grid.add_row("", "", Text(numbers.sanitize(finding.evidence)))
-        if finding.code != "at-expected":
+        if finding.code not in {"at-expected", "no-queue"}:
             grid.add_row("", "", Text.assemble(("try ", "bold"), numbers.sanitize(finding.remedy)))
     return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
+def _responsiveness(result: Responsiveness, findings: tuple[Finding, ...]) -> Iterator[RenderableType]:
+    """Yield latency under load: its table, the grade, round trips a minute, and where the queue is."""
+    table = _NumberTable(*LOAD_COLUMNS, optional=(6, 5, 4, 2, 1))
+    for row in load_rows(result):
+        table.add_row(row.name, *row.cells)
+    yield _indent(table)
+    yield Text()
+    grid = _grid()
+    for name, text in result_facts(result):
+        grid.add_row(name, Text(text, "bold" if name == "grade" else ""))
+    yield _indent(grid)
+    if findings:
+        yield Text()
+        yield findings_part(findings, name="queue")
+
+
 def _test(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
     grid = _grid()
-    grid.add_row("preset", preset_id or "none")
+    if preset_id is not None or not has_phases(summary.plan):
+        grid.add_row("preset", preset_id or "none")
     if started is not None:
         grid.add_row("local", numbers.sanitize(started.near.hostname))
         grid.add_row("remote", remote_name(started.far, started.peer))
     cores = core_affinity_text(summary.plan)
-    grid.add_row("plan", f"{plan_text(summary)} (warm-up {warmup_text(summary)}){cores and f', {cores}'}")
+    warmup = "" if has_phases(summary.plan) else f" (warm-up {warmup_text(summary)})"
+    grid.add_row("plan", f"{plan_text(summary)}{warmup}{cores and f', {cores}'}")
     return _indent(grid)
 
 

@@ -8,6 +8,7 @@ import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.responsiveness_plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
@@ -16,6 +17,7 @@ from linkgauge.tui.cli.render.summary import summary_parts
 from rich.console import Console
 
 from ....engine.results.iperf3_runs import iperf3_run, reported, total
+from ...responsiveness_results import IN_THE_PATH, RESULT
 
 UNKNOWN_CPU = CpuSummary(None, None, None, None)
 UNKNOWN_TCP = TcpSummary(None, None, None, None, None, None)
@@ -153,3 +155,48 @@ def test_a_summary_against_an_iperf3_says_whose_figures_it_has_and_what_is_not_s
         assert "remote iperf3://db-02:5201 plan" in text
         assert "the remote host is not seen through iperf3" in text
         assert "0 cores" not in text
+
+
+def responsiveness_text(found: Summary, width: int = 100) -> str:
+    """Return what a person reads of a responsiveness test, with a finding about its queue."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, highlight=False, markup=False)
+    for part in summary_parts(found, judge(found), preset_id=None, started=None, findings=(IN_THE_PATH,)):
+        console.print(part)
+    return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_latency_under_load_comes_in_milliseconds_then_as_a_grade_then_with_its_place() -> None:
+    """The rates of each load are beside it, so that no table of periods repeats them."""
+    found = replace(summary(), plan=responsiveness_plan(), responsiveness=RESULT)
+    text = responsiveness_text(found)
+    places = [text.index(words) for words in ("mean rise", "idle ", "load out", "  both ", "grade ", "round trips ")]
+    places += [text.index(words) for words in ("queue ", "98 % of the rise", "try tc qdisc", "busiest core")]
+    assert places == sorted(places)
+    assert "94.10" in text
+    assert "MiB/s" not in text
+    assert "preset" not in text
+    assert "warm-up" not in text
+    assert "gap" not in text
+
+
+def test_a_check_with_a_limit_of_latency_has_rates_and_latency() -> None:
+    """The probe's own table would say the same twice."""
+    found = replace(
+        summary(), plan=with_responsiveness(Plan()), responsiveness=replace(RESULT, loads=RESULT.loads[:1])
+    )
+    text = responsiveness_text(found)
+    assert "grade" in text
+    assert "941.0" in text
+    assert "p99.9" not in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_keeps_the_rise_of_latency_and_the_rates(width: int) -> None:
+    """One-way rises and the peak are the first to go."""
+    found = replace(summary(), plan=responsiveness_plan(), responsiveness=RESULT)
+    lines = responsiveness_text(found, width).splitlines()
+    assert max(map(len, lines)) <= width
+    (row,) = [line for line in lines if line.startswith("  load out") and "+45.2 ms" in line]
+    assert ("45.6 ms" in row) is (width > 40)
+    assert "94.10" in row
