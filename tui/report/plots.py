@@ -17,10 +17,12 @@ with contextlib.chdir(Path(__file__).parent):
     from matplotlib.figure import Figure
 
 from ...engine.model.plan import Direction, End
+from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ..services.stored_run import StoredRun, rate_points
 from ..state.instrument_values import ChangeMark, PlotPeriod
 from ..text import numbers
+from ..text.responsiveness import load_name
 from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
 
 SweepGrid = tuple[str, Axis, Axis, list[SweepPoint]]
@@ -76,17 +78,7 @@ def throughput(run: StoredRun) -> str:
                 _rate_line(axes, periods, direction, is_only=len(measured) == 1)
         for number, period in enumerate(periods):
             _expected_and_warmup(axes, period, end_s, is_first=number == 0)
-        for label in labels:
-            axes.axvline(label.at_s, color=_INK, linewidth=0.9)
-            axes.annotate(
-                f" {label.text} ",
-                (label.at_s, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 2 + label.row * _LABEL_ROW_IN * 72),
-                textcoords="offset points",
-                va="bottom",
-                ha="left" if label.is_right_of_mark else "right",
-            )
+        _mark_labels(axes, labels)
         _time_axis(axes, run)
         axes.set_ylabel("Mb/s")
 
@@ -153,6 +145,69 @@ def latency(run: StoredRun) -> str:
         axes.set_ylim(bottom=0)
 
     return _svg(f"{run.row.run_id} latency", 2.1, draw, time_axis_rows=0)
+
+
+def latency_under_load(run: StoredRun) -> str:
+    """Return the rates of a responsiveness test above its latency, on one time axis, with each load marked."""
+    points, result = run.load_points, run.outcome.summary.responsiveness
+    idle_ns = None if result is None or result.idle is None else result.idle.p50_ns
+    labels = place_labels(_load_marks(points), run.readings.elapsed_ns / 1e9)
+    at_s = [point.elapsed_ns / 1e9 for point in points]
+
+    def draw(rates: Any) -> None:
+        left, bottom, width, height = rates.get_position().bounds
+        latencies = rates.figure.add_axes((left, bottom, width, 0.55 * height))
+        rates.set_position((left, bottom + 0.63 * height, width, 0.37 * height))
+        for flow, values in (
+            (Direction.OUT, [point.out_bit_s for point in points]),
+            (Direction.IN, [point.in_bit_s for point in points]),
+        ):
+            rates.plot(at_s, _scaled(values), color=_DIRECTIONS[flow], label=f"{numbers.arrow(flow)} {flow}")
+        _draw_latencies(latencies, at_s, points, idle_ns)
+        _mark_labels(rates, labels)
+        for label in labels:
+            latencies.axvline(label.at_s, color=_INK, linewidth=0.9)
+        for axes, unit in ((rates, "Mb/s"), (latencies, "ms")):
+            _time_axis(axes, run)
+            axes.set_ylim(bottom=0)
+            axes.set_ylabel(unit)
+        rates.set_xlabel("")
+        rates.tick_params(labelbottom=False)
+
+    rows = max((label.row + 1 for label in labels), default=0)
+    return _svg(f"{run.row.run_id} latency under load", 4.4, draw, time_axis_rows=rows)
+
+
+def _draw_latencies(
+    axes: Any, at_s: Sequence[float], points: Sequence[ResponsivenessPoint], idle_ns: int | None
+) -> None:
+    """Draw the percentiles of latency, the idle one, and how much each direction's one-way delay has risen."""
+    axes.plot(at_s, _scaled([point.p99_ns for point in points]), color=_INK, linestyle=":", label="p99")
+    axes.plot(at_s, _scaled([point.p50_ns for point in points]), color=_INK, label="p50")
+    for flow, values in (
+        (Direction.OUT, [point.rise_out_ns for point in points]),
+        (Direction.IN, [point.rise_in_ns for point in points]),
+    ):
+        if any(value is not None for value in values):
+            label = f"{numbers.arrow(flow)} one-way rise"
+            axes.plot(at_s, _scaled(values), color=_DIRECTIONS[flow], linestyle="--", linewidth=1.0, label=label)
+    if idle_ns is not None:
+        axes.axhline(idle_ns / 1e6, linewidth=1.0, label="idle", **_EXPECTED)
+
+
+def _load_marks(points: Sequence[ResponsivenessPoint]) -> list[ChangeMark]:
+    """Return the beginning of each load, with its name."""
+    before = [None, *(point.direction for point in points)]
+    return [
+        ChangeMark((point.elapsed_ns - point.interval_ns) / 1e9, load_name(point.direction))
+        for point, earlier in zip(points, before, strict=False)
+        if point.direction is not earlier
+    ]
+
+
+def _scaled(values: Sequence[float | None]) -> list[float]:
+    """Return bits per second in Mb/s, nanoseconds in ms; nothing is drawn where a value is unknown."""
+    return [float("nan") if value is None else value / 1e6 for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +357,20 @@ def _expected_and_warmup(axes: Any, period: PlotPeriod, end_s: float, *, is_firs
     if warmups_s:
         label = "warm-up, not counted" if is_first else None
         axes.axvspan(period.from_s, max(warmups_s), facecolor=_FAINT, alpha=0.55, linewidth=0, label=label)
+
+
+def _mark_labels(axes: Any, labels: Sequence[MarkLabel]) -> None:
+    for label in labels:
+        axes.axvline(label.at_s, color=_INK, linewidth=0.9)
+        axes.annotate(
+            f" {label.text} ",
+            (label.at_s, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 2 + label.row * _LABEL_ROW_IN * 72),
+            textcoords="offset points",
+            va="bottom",
+            ha="left" if label.is_right_of_mark else "right",
+        )
 
 
 def _time_axis(axes: Any, run: StoredRun) -> None:

@@ -9,6 +9,7 @@ from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, Mode
+from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
 from ...engine.results.sums.session_sums import SessionSum
@@ -32,6 +33,7 @@ from ..text.datagram_results import (
 )
 from ..text.iperf3 import host_text, source_sentences
 from ..text.plan import core_affinity_text
+from ..text.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
 from ..text.run_list import run_line
 from ..text.summary import (
     LATENCY_COLUMNS,
@@ -69,6 +71,10 @@ _DATAGRAMS: Final = (
     "Lost are datagrams that were sent and had not arrived when the test was over, those at its end included. "
     "Jitter is that of RFC 3550, delay the one-way delay above the shortest one (RFC 5481)."
 )
+_LOAD: Final = (
+    "Latency under load is that of probes beside the load, counted from when the queue was full. A rise is the "
+    "mean under load less the mean without load; the peak is that of the slowest 0.4 s."
+)
 _MODES: Final = {
     Mode.COPY: "Payload was random bytes, copied into and out of the kernel as in any application.",
     Mode.SENDFILE: "Payload was sent from the page cache (sendfile), which saves the sender a copy.",
@@ -102,6 +108,11 @@ class _RunView:
     periods: _Rows
     findings: Sequence[_FindingView]
     findings_title: str
+    load_title: str
+    loads: _Rows
+    load_facts: Sequence[tuple[str, str]]
+    load_plot: str
+    queue_findings: Sequence[_FindingView]
     throughput_plot: str
     losses: _Rows
     loss_places: Sequence[str]
@@ -155,6 +166,7 @@ def render_report(history: History, rows: Sequence[RunRecord]) -> str:
         comparison=None if is_single else _comparison_view(runs),
         runs=[_run_view(run, "" if is_single else letter) for letter, run in zip(LETTERS, runs, strict=False)],
         latency_columns=LATENCY_COLUMNS,
+        load_columns=LOAD_COLUMNS,
         delay_columns=tuple(f"delay {name}" for name in DELAY_COLUMNS),
         marks=SIGNIFICANCE_MARKS,
     )
@@ -170,6 +182,8 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
     traces = run.readings.traces
     is_datagram = summary.plan.workload.is_datagram
     sessions = _datagram_session_rows(traces) if is_datagram else _session_rows(traces)
+    queue_findings, findings = split_findings(run.outcome.findings)
+    load = summary.responsiveness
     return _RunView(
         title=f"{letter}  {name}".strip(),
         subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
@@ -178,8 +192,15 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         verdict_text=first.text[:1].upper() + first.text[1:],
         rates=_rate_cells(summary),
         periods=_period_cells(summary) if len(summary.periods) > 1 else (),
-        findings=[_finding_view(finding) for finding in run.outcome.findings],
+        findings=[_finding_view(finding) for finding in findings],
         findings_title=_findings_title(first, summary),
+        load_title="Latency under load"
+        if load is None or load.grade is None
+        else f"Latency under load: {load.grade}",
+        loads=[] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
+        load_facts=[] if load is None else result_facts(load),
+        load_plot=plots.latency_under_load(run) if run.load_points else "",
+        queue_findings=[_finding_view(finding) for finding in queue_findings],
         throughput_plot=plots.throughput(run) if is_drawn else "",
         losses=_loss_cells(summary),
         loss_places=[*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
@@ -199,6 +220,11 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         details=_details(run),
         method=[*_method(summary), *source_sentences(summary)],
     )
+
+
+def _load_title(load: Responsiveness | None) -> str:
+    title = "Latency under load"
+    return title if load is None or load.grade is None else f"{title}: {load.grade}"
 
 
 def _row_name(direction: Direction) -> str:
@@ -258,8 +284,8 @@ def _finding_view(finding: Finding) -> _FindingView:
     return _FindingView(
         text=numbers.sanitize(finding.text),
         evidence=numbers.sanitize(finding.evidence),
-        remedy="" if finding.code == "at-expected" else numbers.sanitize(finding.remedy),
-        facts=", ".join(filter(None, (numbers.share_of_gap(finding.share), confidence, finding.code))),
+        remedy="" if finding.code in {"at-expected", "no-queue"} else numbers.sanitize(finding.remedy),
+        facts=", ".join(filter(None, (share_text(finding), confidence, finding.code))),
     )
 
 
@@ -358,6 +384,8 @@ def _method(summary: Summary) -> Iterator[str]:
         yield _MODES[summary.tcp.mode]
     if summary.plan.workload.is_datagram:
         yield _DATAGRAMS
+    if summary.responsiveness is not None:
+        yield _LOAD
     if summary.expectation.out or summary.expectation.in_ or summary.expectation.total:
         yield _EXPECTED
 

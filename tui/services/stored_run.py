@@ -22,6 +22,7 @@ from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import Comparison, compare
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.meter import Meter
+from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.run_log import RunLog, RunRecord
 from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import findings_json, read_findings
@@ -44,11 +45,15 @@ _REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run of the log: its record, its outcome, and the readings of its plot and sessions."""
+    """A run of the log: its record, its outcome, and the readings of its plot and sessions.
+
+    `load_points` are the values of a responsiveness test over time.
+    """
 
     row: RunRecord
     outcome: Outcome
     readings: LiveReadings
+    load_points: tuple[ResponsivenessPoint, ...] = ()
 
     def snapshot(self, catalog: Catalog) -> CockpitSnapshot:
         """Return the snapshot for the instruments; loopback stands in for a preset that is gone."""
@@ -107,7 +112,7 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
         findings = diagnosis.final_findings
         document["why"] = findings_json(findings)
     outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, document, findings)
-    return StoredRun(row, outcome, readings)
+    return StoredRun(row, outcome, readings, meter.responsiveness_series)
 
 
 def _find_preset(catalog: Catalog, preset_id: str) -> Preset | None:

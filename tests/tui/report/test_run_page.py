@@ -13,6 +13,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
 
+from ...engine.results.responsiveness_runs import Link, steady
 from ..html_page import VOID, Page
 from ..scripted_run import store_run
 from ..stored_runs import CHANGED, FIRST, LOST, SHORT
@@ -71,6 +72,27 @@ def test_a_report_of_datagrams_has_losses_places_and_delays(world: Any, history_
         assert sentence in text
     assert "retransmits" not in text
     assert "TCP:" not in text
+    assert not [tag for tag in page.open if tag not in VOID]
+
+
+def test_a_report_of_latency_under_load_has_its_grade_plot_and_queue(world: Any, history_log: RunLog) -> None:
+    """The rate above the latency on one time axis, with each load marked."""
+    history_log.begin("20261122-010203-load", "", "db-02:5820")
+    for event in Link(steady(out_ms=45.0)).events():
+        history_log.add("20261122-010203-load", event)
+    page = page_of(history_log, "20261122-010203-load")
+    text = page.text.replace("\u00a0", " ")
+    for sentence in (
+        "Latency under load: A",
+        "mean rise of out and in",
+        "UDP datagrams every 10 ms",
+        "a minute",
+        "load in",
+        "one-way rise",
+        "responsiveness test, out, in and both ways, 8 sessions each way",
+        "The peak is that of the slowest 0.4 s".lower(),
+    ):
+        assert sentence in text, sentence
     assert not [tag for tag in page.open if tag not in VOID]
 
 
