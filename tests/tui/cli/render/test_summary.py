@@ -170,8 +170,11 @@ def test_latency_under_load_comes_in_milliseconds_then_as_a_grade_then_with_its_
     """The rates of each load are beside it, so that no table of periods repeats them."""
     found = replace(summary(), plan=responsiveness_plan(), responsiveness=RESULT)
     text = responsiveness_text(found)
-    places = [text.index(words) for words in ("mean rise", "idle ", "load out", "  both ", "grade ", "round trips ")]
-    places += [text.index(words) for words in ("queue ", "98 % of the rise", "try tc qdisc", "busiest core")]
+    places = [text.index(words) for words in ("mean rise", "idle ", "load out", "  both ", "grade ")]
+    places += [
+        text.index(words)
+        for words in ("round trips ", "queue ", "98 % of the rise", "try tc qdisc", "busiest core")
+    ]
     assert places == sorted(places)
     assert "94.10" in text
     assert "MiB/s" not in text
