@@ -194,9 +194,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         periods=_period_cells(summary) if len(summary.periods) > 1 else (),
         findings=[_finding_view(finding) for finding in findings],
         findings_title=_findings_title(first, summary),
-        load_title="Latency under load"
-        if load is None or load.grade is None
-        else f"Latency under load: {load.grade}",
+        load_title=_load_title(load),
         loads=[] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
         load_facts=[] if load is None else result_facts(load),
         load_plot=plots.latency_under_load(run) if run.load_points else "",
