@@ -20,7 +20,17 @@ from typing import Final
 from ..model.events import Changed, Event, Sampled
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from ..model.samples import CoreTimes, CpuWaits, LatencyCounts, ProbeSample, Sample, SessionSample
+from ..model.samples import (
+    CoreTimes,
+    CpuWaits,
+    DatagramProbeSample,
+    HandshakeSample,
+    LatencyCounts,
+    ProbeSample,
+    QueueSample,
+    Sample,
+    SessionSample,
+)
 from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
 from .counter_sums import add_cores, add_host_drops, add_nic_counts, sum_known
@@ -194,6 +204,7 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
         ),
         is_drain=last.is_drain,
         is_from_sender=last.is_from_sender,
+        queue=_merge_queues([sample.queue for sample in samples if sample.queue is not None]),
     )
 
 
@@ -242,6 +253,12 @@ def _merge_latency(parts: Sequence[LatencyCounts]) -> dict[Direction, LatencyCou
     }
 
 
+def _merge_counts(parts: Sequence[LatencyCounts]) -> LatencyCounts:
+    """Return the counts of one kind of probe."""
+    flow = parts[0].direction
+    return _merge_latency([replace(part, direction=flow) for part in parts])[flow]
+
+
 def _merge_cores(parts: Sequence[tuple[CoreTimes, ...]]) -> tuple[CoreTimes, ...] | None:
     merged: list[CoreTimes] = []
     for cores in parts:
@@ -252,10 +269,55 @@ def _merge_cores(parts: Sequence[tuple[CoreTimes, ...]]) -> tuple[CoreTimes, ...
 def _merge_probes(parts: Sequence[ProbeSample]) -> ProbeSample | None:
     if not parts:
         return None
-    latency = _merge_latency([replace(part.latency, direction=Direction.OUT) for part in parts])
     return ProbeSample(
-        latency[Direction.OUT], sum(part.span_ns for part in parts), _last_known(part.rtt_us for part in parts)
+        _merge_counts([part.latency for part in parts]),
+        sum(part.span_ns for part in parts),
+        _last_known(part.rtt_us for part in parts),
+        _merge_handshakes([part.handshakes for part in parts if part.handshakes is not None]),
+        _merge_datagram_probes([part.datagrams for part in parts if part.datagrams is not None]),
     )
+
+
+def _merge_handshakes(parts: Sequence[HandshakeSample]) -> HandshakeSample | None:
+    if not parts:
+        return None
+    return HandshakeSample(
+        _merge_counts([part.connect for part in parts]),
+        _merge_counts([part.answer for part in parts]),
+        sum(part.failed for part in parts),
+    )
+
+
+def _merge_datagram_probes(parts: Sequence[DatagramProbeSample]) -> DatagramProbeSample | None:
+    if not parts:
+        return None
+    return DatagramProbeSample(
+        sum(part.sent for part in parts),
+        sum(part.answered for part in parts),
+        _merge_counts([part.latency for part in parts]),
+        _merge_counts([part.rise_out for part in parts]),
+        _merge_counts([part.rise_in for part in parts]),
+    )
+
+
+def _merge_queues(parts: Sequence[QueueSample]) -> QueueSample | None:
+    """Return the means over all readings, and the most of any."""
+    if not parts:
+        return None
+    most = [part.most_backlog_bytes for part in parts if part.most_backlog_bytes is not None]
+    return QueueSample(
+        sum(part.readings for part in parts),
+        _mean_reading([(part.readings, part.backlog_bytes) for part in parts]),
+        max(most, default=None),
+        sum_known(part.dropped for part in parts),
+        _mean_reading([(part.readings, part.driver_bytes) for part in parts]),
+    )
+
+
+def _mean_reading(parts: Sequence[tuple[int, int | None]]) -> int | None:
+    known = [(readings, value) for readings, value in parts if value is not None]
+    readings = sum(count for count, _ in known)
+    return round(sum(count * value for count, value in known) / readings) if readings else None
 
 
 def _merge_waits(parts: Sequence[CpuWaits]) -> CpuWaits | None:

@@ -17,11 +17,14 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.samples import (
     CoreTimes,
     CpuWaits,
+    DatagramProbeSample,
     DatagramSample,
+    HandshakeSample,
     HostDrops,
     LatencyCounts,
     NicCounts,
     ProbeSample,
+    QueueSample,
     Sample,
     SessionSample,
 )
@@ -177,19 +180,34 @@ def test_no_field_of_a_sample_is_lost() -> None:
         cores=(_fill(CoreTimes),),
         latency=(counts,),
         nic=_fill(NicCounts),
-        probe=_fill(ProbeSample, latency=counts),
+        probe=_fill(
+            ProbeSample,
+            latency=counts,
+            handshakes=_fill(HandshakeSample, connect=counts, answer=counts),
+            datagrams=_fill(DatagramProbeSample, latency=counts, rise_out=counts, rise_in=counts),
+        ),
         waits=_fill(CpuWaits),
         drops=_fill(HostDrops),
         datagrams=(_fill(DatagramSample, direction=Direction.OUT),),
         delay_variation=(counts,),
         is_drain=True,
         is_from_sender=True,
+        queue=_fill(QueueSample),
     )
     merged = merge_samples([sample, sample], 9)
     texts = [re.sub(r"\d+", "0", repr(value)) for value in (sample, merged)]
     assert texts[0] == texts[1]
     known = (7, 9, 14, bucket_midpoint_ns(7))  # standing, the index, summed, a percentile
     assert {int(number) for number in re.findall(r"(?<![\w])\d+", repr(merged))} == set(known)
+
+
+def test_a_queue_is_the_mean_over_all_its_readings() -> None:
+    """A sample with more of them counts for more; the most stays the most."""
+    samples = [
+        Sample(End.NEAR, index, 10**8 * (index + 1), 10**8, (), queue=queue)
+        for index, queue in enumerate((QueueSample(1, 900, 900, 2, None), None, QueueSample(9, 100, 400, None, 50)))
+    ]
+    assert merge_samples(samples, 2).queue == QueueSample(10, 180, 900, 2, 50)
 
 
 @pytest.mark.parametrize("direction", list(Direction))
