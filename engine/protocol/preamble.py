@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..model.errors import RemoteProtocolError
-from ..model.plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSION, Direction
+from ..model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
+    MAX_SESSIONS,
+    MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
+    PROBE_SESSION,
+    Direction,
+)
 from .auth import TOKEN_BYTES
 
 PROTOCOL_VERSION: Final = 2
@@ -24,6 +32,7 @@ PREAMBLE_BYTES: Final = _PREAMBLE.size
 _DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}s{TOKEN_BYTES}scBII")
 DATA_HELLO_BYTES: Final = _DATA_HELLO.size
 _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
+_PROBES: Final = {PROBE_SESSION, HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION}
 _TLS_RECORDS: Final = range(0x14, 0x18)  # RFC 8446, section 5.1; a version of two bytes follows, the first one 3
 _TLS_MAJOR: Final = 3
 # What servers and clients of other protocols say first. FTP and SMTP share their codes.
@@ -73,7 +82,8 @@ def describe_version_mismatch(version: int) -> str:
 class DataHello:
     """The header of a data connection, after its preamble: its run and session, and its window.
 
-    `run_tag` names the run, and `token` is valid for this one connection of it.
+    `run_tag` names the run, and `token` is valid for this one connection of it. For the probe that opens
+    connections, `generation` is the connection's serial.
     """
 
     run_tag: bytes
@@ -95,7 +105,7 @@ class DataHello:
         run, token, flow, session, generation, window = _DATA_HELLO.unpack(data)
         direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
         window_bytes: int | None = window or None
-        is_probe = session == PROBE_SESSION and direction is Direction.OUT
+        is_probe = session in _PROBES and direction is Direction.OUT
         if direction is None or not (is_probe or 1 <= session <= MAX_SESSIONS):
             raise RemoteProtocolError("a data connection names no possible session")
         if window_bytes is not None and not MIN_WINDOW_BYTES <= window_bytes <= MAX_WINDOW_BYTES:

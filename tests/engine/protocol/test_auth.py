@@ -14,6 +14,7 @@ from linkgauge.engine.protocol.auth import (
     TICKET_BYTES,
     TOKEN_BYTES,
     RunSecret,
+    SerialTokens,
     TicketCheck,
     Tickets,
     constant_time_equal,
@@ -164,6 +165,20 @@ def test_a_token_of_settings_that_were_left_behind_is_as_good_as_used() -> None:
         return gate.check("in", session, generation, None, token) is not None
 
     assert [try_to_open(1, 2), try_to_open(1, 1), try_to_open(2, 1), try_to_open(1, 3)] == [True, False, True, True]
+
+
+def test_the_token_of_a_serial_is_good_once_in_any_order_and_however_far_ahead() -> None:
+    """Connections overtake each other, and some never arrive."""
+    asker, answerer = Tickets(b"one"), SerialTokens(b"one")
+    assert [answerer.redeem(serial, asker.token(serial)) for serial in (3, 1, 2, 900, 899, 3, 900, 2**31)] == [
+        *(True, True, True, True),
+        *(True, False, False, True),
+    ]
+    assert not answerer.redeem(0, asker.token(0))  # the session's own connection's
+    assert not answerer.redeem(-1, bytes(TOKEN_BYTES))
+    assert not answerer.redeem(2**31 + 1, asker.token(5))
+    assert not answerer.redeem(2**31 + 1, Tickets(b"two").token(2**31 + 1))
+    assert answerer.redeem(2**31 + 1, asker.token(2**31 + 1))
 
 
 def test_a_ticket_is_good_once_and_only_where_it_belongs() -> None:

@@ -1,10 +1,20 @@
 """The first bytes of a connection: of fixed size, and never more than a protocol error."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import RemoteProtocolError
-from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, Direction
+from linkgauge.engine.model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
+    MAX_SESSIONS,
+    MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
+    PROBE_SESSION,
+    Direction,
+)
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -17,6 +27,7 @@ from linkgauge.engine.protocol.preamble import (
     encode_preamble,
 )
 
+PROBES = (PROBE_SESSION, HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION)
 FLOWS = st.sampled_from([Direction.OUT, Direction.IN])
 SESSIONS = st.integers(1, MAX_SESSIONS)
 WINDOWS = st.none() | st.integers(MIN_WINDOW_BYTES, MAX_WINDOW_BYTES)
@@ -51,8 +62,18 @@ def test_a_data_connections_garbage_is_at_most_a_protocol_error(data: bytes) -> 
         hello = DataHello.unpack(data)
     except RemoteProtocolError:
         return
-    assert 1 <= hello.session <= MAX_SESSIONS
+    assert 1 <= hello.session <= MAX_SESSIONS or (hello.session in PROBES and hello.direction is Direction.OUT)
     assert hello.window_bytes is None or MIN_WINDOW_BYTES <= hello.window_bytes <= MAX_WINDOW_BYTES
+
+
+@pytest.mark.parametrize("session", PROBES)
+def test_probes_are_of_the_near_end_alone(session: int) -> None:
+    """It asks, and so their direction is out; no other number beyond the sessions is one."""
+    hello = DataHello(bytes(16), bytes(16), Direction.OUT, session, 7, None)
+    assert DataHello.unpack(hello.pack()) == hello
+    for other in (replace(hello, direction=Direction.IN), replace(hello, session=MAX_SESSIONS + 1)):
+        with pytest.raises(RemoteProtocolError, match="no possible session"):
+            DataHello.unpack(other.pack())
 
 
 @pytest.mark.parametrize("window", [1, MIN_WINDOW_BYTES - 1, MAX_WINDOW_BYTES + 1, 2**32 - 1])
