@@ -14,7 +14,9 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_
 from ..model.samples import (
     CoreTimes,
     CpuWaits,
+    DatagramProbeSample,
     DatagramSample,
+    HandshakeSample,
     LatencyCounts,
     NicCounts,
     ProbeSample,
@@ -23,7 +25,7 @@ from ..model.samples import (
 )
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
-from .shared_counters import EMPTY_HISTOGRAM, SharedCounters, SlotReading
+from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 
 if TYPE_CHECKING:
     from ..host.drop_counters import HostDropReader
@@ -33,6 +35,7 @@ _Key = tuple[Direction, int]
 _Counts = dict[int, int]
 
 IDLE_DURATION_NS: Final = SECOND_NS  # how long latency is measured before payload flows
+RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the same in a responsiveness test, whose results are rises above it
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
 _CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most a 64th, or 1 ms, too long
@@ -77,7 +80,7 @@ class Sampler:
         # Whole answers are counted by their transactions: bytes that were read a moment earlier would disagree.
         self._answer_bytes = plan.transaction_sizes[1] if not plan.workload.is_bulk else None
         self._latency: dict[_Key, bytes] = {}
-        self._probe = ProbeReader(counters) if plan.probe and end is End.NEAR else None
+        self._probe = ProbeReader(counters, plan) if plan.probe and end is End.NEAR else None
         self._cores: tuple[CoreTimes, ...] | None = None
         self._process_ns = 0
         self._workers_ns: list[int] = []
@@ -331,12 +334,15 @@ def _session_sample(
 
 
 class ProbeReader:
-    """Reads what the probe measured since the last reading, at the near end, which sends its requests."""
+    """Reads what the probes measured since the last reading, at the near end, which sends their requests."""
 
-    def __init__(self, counters: SharedCounters) -> None:
+    def __init__(self, counters: SharedCounters, plan: Plan) -> None:
         self._counters = counters
         self._words = EMPTY_HISTOGRAM
         self._read_ns = time.monotonic_ns()
+        is_responsiveness_test = plan.responsiveness is not None
+        self._idle_ns = RESPONSIVENESS_IDLE_NS if is_responsiveness_test else IDLE_DURATION_NS
+        self._further = FurtherProbesReader(counters) if is_responsiveness_test else None
 
     def take_sample(self) -> ProbeSample:
         """Read everything now."""
@@ -344,12 +350,49 @@ class ProbeReader:
         words = self._counters.read_latency(Direction.OUT, PROBE_SESSION)
         slot = self._counters.read(Direction.OUT, PROBE_SESSION)
         latency = _latency_counts(Direction.OUT, diff_histograms(self._words, words))
-        sample = ProbeSample(latency, now_ns - self._read_ns, None if slot is None else slot.tcp[_RTT_COUNTER])
+        handshakes, datagrams = (None, None) if self._further is None else self._further.take()
+        sample = ProbeSample(
+            latency,
+            now_ns - self._read_ns,
+            None if slot is None else slot.tcp[_RTT_COUNTER],
+            handshakes,
+            datagrams,
+        )
         self._words, self._read_ns = words, now_ns
         return sample
 
     async def measure_idle(self) -> ProbeSample:
-        """Return a sample of `IDLE_DURATION_NS` in which every session is open and none carries payload."""
+        """Return a sample of a second or two in which every session is open and none carries payload."""
         self.take_sample()
-        await asyncio.sleep(IDLE_DURATION_NS / SECOND_NS)
+        await asyncio.sleep(self._idle_ns / SECOND_NS)
         return self.take_sample()
+
+
+class FurtherProbesReader:
+    """Reads what the other two probes of a responsiveness test measured since the last reading."""
+
+    def __init__(self, counters: SharedCounters) -> None:
+        self._counters = counters
+        self._words = dict.fromkeys(ProbeHistogram, EMPTY_HISTOGRAM)
+        self._counts = dict.fromkeys(ProbeCount, 0)
+
+    def take(self) -> tuple[HandshakeSample, DatagramProbeSample | None]:
+        """Read everything now; there are no datagrams where none was ever sent."""
+        has_datagrams = self._counters.read_probe_count(ProbeCount.DATAGRAMS_SENT) > 0
+        connect, answer = (self._take_histogram(each) for each in (ProbeHistogram.CONNECT, ProbeHistogram.ANSWER))
+        handshakes = HandshakeSample(connect, answer, self._take_count(ProbeCount.HANDSHAKES_FAILED))
+        if not has_datagrams:
+            return handshakes, None
+        latency = self._take_histogram(ProbeHistogram.ROUND_TRIP)
+        rise_out = self._take_histogram(ProbeHistogram.RISE_OUT)
+        rise_in = self._take_histogram(ProbeHistogram.RISE_IN, Direction.IN)
+        sent = self._take_count(ProbeCount.DATAGRAMS_SENT)
+        return handshakes, DatagramProbeSample(sent, sum(latency.counts), latency, rise_out, rise_in)
+
+    def _take_histogram(self, histogram: ProbeHistogram, direction: Direction = Direction.OUT) -> LatencyCounts:
+        before, self._words[histogram] = self._words[histogram], self._counters.read_probe_histogram(histogram)
+        return _latency_counts(direction, diff_histograms(before, self._words[histogram]))
+
+    def _take_count(self, count: ProbeCount) -> int:
+        before, self._counts[count] = self._counts[count], self._counters.read_probe_count(count)
+        return self._counts[count] - before

@@ -11,6 +11,7 @@ lock. It holds, in this order:
     the bytes that each session of a run with a limit has claimed
     a latency histogram for each slot (3.4 MB in all, of which the system allocates only the pages in use)
     the counters of datagrams for each slot
+    the counts and latency histograms of the probes of a responsiveness test
 """
 
 import mmap
@@ -38,6 +39,23 @@ class CounterField(IntEnum):
     BYTES = 1  # received by the application, or acknowledged by the other end's kernel
 
 
+class ProbeHistogram(IntEnum):
+    """The histograms of the probes of a responsiveness test: of handshakes, and of echoed datagrams."""
+
+    CONNECT = 0
+    ANSWER = 1
+    ROUND_TRIP = 2
+    RISE_OUT = 3
+    RISE_IN = 4
+
+
+class ProbeCount(IntEnum):
+    """The words that these probes count in. They only rise."""
+
+    HANDSHAKES_FAILED = 0
+    DATAGRAMS_SENT = 1
+
+
 FIRST_TCP_WORD: Final = len(CounterField)
 _USED_WORDS: Final = FIRST_TCP_WORD + len(TCP_COUNTER_NAMES)
 _CACHE_LINE_WORDS: Final = 8
@@ -51,7 +69,9 @@ _CLAIMS_BASE: Final = _LAST_RECEIVED_BASE + _WORKERS
 _LATENCY_BASE: Final = _CLAIMS_BASE + 2 * MAX_SESSIONS
 _DATAGRAM_BASE: Final = _LATENCY_BASE + _SLOTS * BUCKET_COUNT
 _DATAGRAM_WORDS: Final = -(-len(DATAGRAM_COUNTER_NAMES) // _CACHE_LINE_WORDS) * _CACHE_LINE_WORDS
-_SIZE_BYTES: Final = (_DATAGRAM_BASE + _SLOTS * _DATAGRAM_WORDS) * 8
+_PROBE_BASE: Final = _DATAGRAM_BASE + _SLOTS * _DATAGRAM_WORDS
+_PROBE_HISTOGRAM_BASE: Final = _PROBE_BASE + _CACHE_LINE_WORDS
+_SIZE_BYTES: Final = (_PROBE_HISTOGRAM_BASE + len(ProbeHistogram) * BUCKET_COUNT) * 8
 EMPTY_HISTOGRAM: Final = bytes(BUCKET_COUNT * 8)
 
 
@@ -75,6 +95,16 @@ def histogram_offset(slot: int) -> int:
 def datagram_offset(slot: int) -> int:
     """Return the first word of a slot's counters of datagrams, which follow the order of their table."""
     return _DATAGRAM_BASE + slot * _DATAGRAM_WORDS
+
+
+def probe_histogram_offset(histogram: ProbeHistogram) -> int:
+    """Return the first word of a histogram of a responsiveness test's probes."""
+    return _PROBE_HISTOGRAM_BASE + histogram * BUCKET_COUNT
+
+
+def probe_count_word(count: ProbeCount) -> int:
+    """Return the word of a count of these probes."""
+    return _PROBE_BASE + count
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +157,15 @@ class SharedCounters:
         """Return the words of a slot's latency histogram."""
         first = histogram_offset(slot_index(direction, session)) * 8
         return self._map[first : first + BUCKET_COUNT * 8]
+
+    def read_probe_histogram(self, histogram: ProbeHistogram) -> bytes:
+        """Return the words of a histogram of a responsiveness test's probes."""
+        first = probe_histogram_offset(histogram) * 8
+        return self._map[first : first + BUCKET_COUNT * 8]
+
+    def read_probe_count(self, count: ProbeCount) -> int:
+        """Return a count of these probes."""
+        return self.words[probe_count_word(count)]
 
     def read_datagrams(self, direction: Direction, session: int) -> tuple[int | None, ...]:
         """Return a slot's counters of datagrams in their table's order, None is unknown."""

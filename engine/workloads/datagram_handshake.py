@@ -35,7 +35,12 @@ _log = logging.getLogger(__name__)
 
 
 async def connect_datagrams(
-    sock: socket.socket, spec: SessionSpec, target: ConnectTarget, options: SocketOptions
+    sock: socket.socket,
+    spec: SessionSpec,
+    target: ConnectTarget,
+    options: SocketOptions,
+    answer_s: float = ANSWER_DEADLINE_S,
+    acceptance_s: float = _ACCEPTANCE_DEADLINE_S,
 ) -> None:
     """Near end: connect a non-blocking UDP socket, prove its address, and wait until the far end accepts.
 
@@ -44,20 +49,30 @@ async def connect_datagrams(
         spec: The session.
         target: The far end's address, and the run to name there.
         options: The source address and the device to bind to.
+        answer_s: How long to wait for any answer.
+        acceptance_s: How long to wait from then on for the acceptance.
 
     Raises:
         OSError: no answer, a refusal, or an address that cannot be used, with a remedy.
     """
     sockets.bind_source(sock, options)
     await sockets.connect(sock, target.address)
-    await _Opening(sock, spec, target).complete()
+    await _Opening(sock, spec, target, answer_s, acceptance_s).complete()
 
 
 class _Opening:
     """The near end's part of one handshake."""
 
-    def __init__(self, sock: socket.socket, spec: SessionSpec, target: ConnectTarget) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        spec: SessionSpec,
+        target: ConnectTarget,
+        answer_s: float,
+        acceptance_s: float,
+    ) -> None:
         self._sock = sock
+        self._answer_s, self._acceptance_s = answer_s, acceptance_s
         self._target = target
         self._secret = bytes.fromhex(spec.secret_hex)
         self._header = DataHello(
@@ -77,7 +92,7 @@ class _Opening:
     async def complete(self) -> None:
         """Repeat the hello until the far end has accepted; raise OSError where it does not."""
         loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + ANSWER_DEADLINE_S
+        deadline_s = loop.time() + self._answer_s
         while not self._is_accepted:
             if loop.time() >= deadline_s:
                 raise OSError(NOT_ACCEPTED if self._is_challenged else self._silence_text()) from self._failure
@@ -89,12 +104,12 @@ class _Opening:
                         await wait_until_readable(self._sock)
                         self._receive()
             if self._is_challenged and not was_challenged:
-                deadline_s = loop.time() + _ACCEPTANCE_DEADLINE_S
+                deadline_s = loop.time() + self._acceptance_s
 
     def _silence_text(self) -> str:
         host, port = self._target.host, self._target.port
         return (
-            f"no UDP came back from {host} port {port} in {ANSWER_DEADLINE_S:g} s; a NAT or firewall on the way "
+            f"no UDP came back from {host} port {port} in {self._answer_s:g} s; a NAT or firewall on the way "
             f"lets no UDP through: allow UDP port {port} there, in both directions"
         )
 

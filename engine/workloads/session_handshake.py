@@ -18,7 +18,7 @@ from . import sockets
 from .crr_handshake import ListenerHandshake
 from .crr_requester import OUT_OF_PORTS, CrrRequester
 from .crr_responder import CrrResponder
-from .latency_probe import ProbeRequester
+from .probes.request_probe import ProbeRequester
 from .registry import sessions_of
 from .session import Session, SessionContext, WorkerResources
 

@@ -171,7 +171,7 @@ def _is_steady(points: list[tuple[int, int]]) -> bool:
 def _find_drift(points: list[tuple[int, int]]) -> float:
     """Return the slope of the line below all points; 0 where it does not explain them."""
     mean_at = sum(at_ns for at_ns, _ in points) / len(points)
-    before, after = next(edge for edge in pairwise(_lower_hull(points)) if edge[1][0] >= mean_at)
+    before, after = next(edge for edge in pairwise(lower_hull(points)) if edge[1][0] >= mean_at)
     slope = (after[1] - before[1]) / (after[0] - before[0])
     slope = max(-_MAX_DRIFT, min(_MAX_DRIFT, slope))
     above = sorted(delay_ns - slope * at_ns for at_ns, delay_ns in points)
@@ -180,7 +180,7 @@ def _find_drift(points: list[tuple[int, int]]) -> float:
     return slope if movement_ns >= _MIN_MOVEMENT_NS + _CLEAR_RATIO * scatter_ns else 0.0
 
 
-def _lower_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def lower_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the corners of the lower convex hull of points whose times ascend (Andrew's monotone chain)."""
     hull: list[tuple[int, int]] = []
     for point in points:

@@ -13,11 +13,11 @@ from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
 from . import socket_options
 from .delay_variation import DelayVariation, Jitter
+from .receive_stamps import ReceiveStamps
 from .sequence_tracker import SequenceTracker
 from .session import RECEIVE_BYTES, DatagramSession
 from .socket_options import IP_TOS, IPV6_TCLASS, NO_WAIT, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
 
-_CLOCK_SPAN_NS: Final = 20_000  # for three readings of clocks
 _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
 _TIMESPEC: Final = struct.Struct("@qq")
 _INT: Final = struct.Struct("@i")
@@ -40,7 +40,7 @@ class DatagramReceiver(DatagramSession):
         self._tracker = SequenceTracker()
         self._jitter = Jitter()
         self._delay = DelayVariation()
-        self._clock_offset_ns = 0
+        self._stamps = ReceiveStamps()
         self._buffer = memoryview(bytearray(RECEIVE_BYTES))
         self._received_bytes = 0
         self._invalid = 0
@@ -57,7 +57,6 @@ class DatagramReceiver(DatagramSession):
         self._earlier_received, self._earlier_advanced = (self._earlier[name] for name in ("received", "advanced"))
         self._put("received", 0)
         self._put("advanced", 0)
-        self._measure_clocks()
         self._adopt_settings()
 
     def apply_settings(self, settings: Settings) -> None:
@@ -69,18 +68,10 @@ class DatagramReceiver(DatagramSession):
         mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
         self._receive_buffer_bytes = socket_options.set_up_receiver(self._sock, mode, self._settings)
 
-    def _measure_clocks(self) -> None:
-        """Note how far the clock of the kernel's stamps is from the monotonic one, which no adjustment steps."""
-        before_ns = time.monotonic_ns()
-        wall_ns = time.time_ns()
-        span_ns = time.monotonic_ns() - before_ns
-        if span_ns < _CLOCK_SPAN_NS or not self._clock_offset_ns:  # otherwise this thread was held up in between
-            self._clock_offset_ns = wall_ns - before_ns - span_ns // 2
-
     def refresh(self) -> None:
         """Store every counter but those that the thread stores."""
         tracker, jitter = self._tracker, self._jitter
-        self._measure_clocks()
+        self._stamps.measure()
         if self._newest_received_ns:
             self.last_received_ns = self._newest_received_ns
         self._put("duplicates", tracker.duplicates)
@@ -134,7 +125,7 @@ class DatagramReceiver(DatagramSession):
             for level, kind, data in ancillary:
                 if kind == SO_TIMESTAMPNS and level == socket.SOL_SOCKET:
                     seconds, nanoseconds = _TIMESPEC.unpack(data)
-                    received_ns = seconds * SECOND_NS + nanoseconds - self._clock_offset_ns
+                    received_ns = seconds * SECOND_NS + nanoseconds - self._stamps.offset_ns
                 elif kind == UDP_GRO and level == SOL_UDP:
                     segment = _INT.unpack_from(data)[0]
                 else:

@@ -10,19 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.metering import sampler as sampler_module
-from linkgauge.engine.metering.sampler import Sampler
+from linkgauge.engine.metering.sampler import RESPONSIVENESS_IDLE_NS, ProbeReader, Sampler
 from linkgauge.engine.metering.shared_counters import (
     UNKNOWN,
     WORDS_PER_SLOT,
     CounterField,
+    ProbeCount,
+    ProbeHistogram,
     SharedCounters,
     histogram_offset,
+    probe_count_word,
+    probe_histogram_offset,
     slot_index,
     tcp_counter_word,
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan, ResponsivenessTest
-from linkgauge.engine.model.samples import CpuWaits, Sample, SessionSample
+from linkgauge.engine.model.samples import CpuWaits, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS
@@ -290,3 +294,68 @@ def test_only_a_udp_run_reads_what_the_kernel_drops(counters: SharedCounters) ->
     drops = take(sampler).drops
     assert drops is not None
     assert drops.backlog is not None
+
+
+PROBED = Plan(probe=True, responsiveness=ResponsivenessTest.PHASES)
+
+
+def count_probes(counters: SharedCounters, counts: dict[ProbeHistogram, int], bucket: int = 5) -> None:
+    """Count so many times in a bucket of each histogram."""
+    for histogram, count in counts.items():
+        counters.words[probe_histogram_offset(histogram) + bucket] += count
+
+
+def test_further_probes_are_the_counts_since_the_previous_sample(counters: SharedCounters) -> None:
+    """Of each histogram its own, answers as many as there are round trips, and no payload."""
+    reader = ProbeReader(counters, PROBED)
+    reader.take_sample()
+    for _ in range(2):
+        count_probes(counters, dict(zip(ProbeHistogram, (1, 2, 3, 4, 5), strict=True)))
+        counters.words[probe_count_word(ProbeCount.DATAGRAMS_SENT)] += 9
+        counters.words[probe_count_word(ProbeCount.HANDSHAKES_FAILED)] += 7
+        sample = reader.take_sample()
+        handshakes, datagrams = sample.handshakes, sample.datagrams
+        assert handshakes is not None
+        assert datagrams is not None
+        assert (handshakes.connect.counts, handshakes.answer.counts, handshakes.failed) == ((1,), (2,), 7)
+        assert (datagrams.sent, datagrams.answered) == (9, 3)
+        assert datagrams.latency == LatencyCounts(Direction.OUT, (5,), (3,))
+        assert datagrams.rise_out == LatencyCounts(Direction.OUT, (5,), (4,))
+        assert datagrams.rise_in == LatencyCounts(Direction.IN, (5,), (5,))
+    assert counters.total_bytes() == 0
+    assert not counters.used_sessions(Direction.OUT)
+
+
+def test_a_path_without_datagrams_is_unknown_and_one_that_lost_all_is_not(counters: SharedCounters) -> None:
+    """None has no probe that was ever sent; zero answers have those that were."""
+    reader = ProbeReader(counters, PROBED)
+    assert reader.take_sample().datagrams is None
+    counters.words[probe_count_word(ProbeCount.DATAGRAMS_SENT)] = 3
+    datagrams = reader.take_sample().datagrams
+    assert datagrams is not None
+    assert (datagrams.sent, datagrams.answered) == (3, 0)
+    still = reader.take_sample().datagrams
+    assert still is not None
+    assert (still.sent, still.answered) == (0, 0)
+
+
+def test_without_a_responsiveness_test_further_probes_are_not_read(counters: SharedCounters) -> None:
+    """Whatever is in the block."""
+    count_probes(counters, dict.fromkeys(ProbeHistogram, 1))
+    sample = ProbeReader(counters, Plan(probe=True)).take_sample()
+    assert (sample.handshakes, sample.datagrams) == (None, None)
+
+
+async def test_a_responsiveness_test_measures_the_idle_link_for_longer(
+    counters: SharedCounters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its results are rises above that."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    await ProbeReader(counters, PROBED).measure_idle()
+    await ProbeReader(counters, Plan(probe=True)).measure_idle()
+    assert slept == [RESPONSIVENESS_IDLE_NS / 1e9, 1.0]

@@ -12,11 +12,16 @@ from linkgauge.engine.metering.shared_counters import (
     UNKNOWN,
     WORDS_PER_SLOT,
     CounterField,
+    ProbeCount,
+    ProbeHistogram,
     SharedCounters,
     SlotReading,
+    probe_count_word,
+    probe_histogram_offset,
     slot_index,
     tcp_counter_word,
 )
+from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
 from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
 
@@ -121,3 +126,19 @@ def test_without_memfd_an_unlinked_file_serves(monkeypatch: pytest.MonkeyPatch) 
         assert block.total_bytes() == 1
     finally:
         block.close()
+
+
+def test_the_probes_of_a_responsiveness_test_have_words_of_their_own(counters: SharedCounters) -> None:
+    """Behind all others: what one writes is in no other's histogram, and is the payload of no session."""
+    firsts = [probe_histogram_offset(histogram) for histogram in ProbeHistogram]
+    for number, first in enumerate(firsts, 1):
+        counters.words[first] = counters.words[first + BUCKET_COUNT - 1] = number
+    for count in ProbeCount:
+        counters.words[probe_count_word(count)] = 100 + count
+    for number, histogram in enumerate(ProbeHistogram, 1):
+        words = memoryview(counters.read_probe_histogram(histogram)).cast("Q").tolist()
+        assert (words[0], words[-1], sum(words)) == (number, number, 2 * number)
+    assert [counters.read_probe_count(count) for count in ProbeCount] == [100 + count for count in ProbeCount]
+    assert not any(sum(counters.read_latency(flow, session)) for flow in FLOWS for session in (1, MAX_SESSIONS))
+    assert not any(filter(None, counters.read_datagrams(FLOWS[1], MAX_SESSIONS)))
+    assert counters.total_bytes() == 0

@@ -157,11 +157,11 @@ async def test_a_thread_that_is_held_up_between_two_clocks_does_not_set_one(
     """What lies between their readings would pass for delay."""
     pair = DatagramPair(SETTINGS, has_sender=False)
     assert pair.receiver is not None
-    before_ns = pair.receiver._clock_offset_ns
+    before_ns = pair.receiver._stamps.offset_ns
     wall_clock = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: (time.sleep(0.02), wall_clock())[1])
     pair.receiver.refresh()
-    assert pair.receiver._clock_offset_ns == before_ns
+    assert pair.receiver._stamps.offset_ns == before_ns
     pair.close()
 
 

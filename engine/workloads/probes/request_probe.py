@@ -10,12 +10,12 @@ import time
 from time import perf_counter_ns
 from typing import Final
 
-from ..host.tcp_info import read_tcp_info
-from ..metering.shared_counters import tcp_counter_word
-from ..model.latency_histogram import bucket_of
-from ..model.plan import SECOND_NS
-from .request_response import RrRequester
-from .socket_io import SocketThread
+from ...host.tcp_info import read_tcp_info
+from ...metering.shared_counters import tcp_counter_word
+from ...model.latency_histogram import bucket_of
+from ...model.plan import SECOND_NS
+from ..request_response import RrRequester
+from ..socket_io import SocketThread
 
 PROBE_BYTES: Final = 1
 PROBE_PACE_NS: Final = SECOND_NS // 100

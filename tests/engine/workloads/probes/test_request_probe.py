@@ -20,7 +20,7 @@ from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_document import build_document
 from linkgauge.engine.results.meter import replay
 
-from ..results.meter_events import probe_sample
+from ...results.meter_events import probe_sample
 
 Recorder = Callable[..., Any]
 ON_UVLOOP = pytest.mark.loop("uvloop")
