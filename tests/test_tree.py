@@ -40,6 +40,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
 OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/engine/control/test_attacks_on_the_path": "a relay between two real ends, through near, control, protocol and far",
     "tests/engine/near/test_datagram_runs": "runs of UDP between two real ends, whose settings change",
+    "tests/engine/near/test_responsiveness_runs": "runs that measure latency under load, between two real ends",
     "tests/engine/near/test_protocol_compatibility": "an end of version 1 of the protocol, in either role",
     "tests/engine/results/test_run_log_compatibility": "a run log of an earlier version, through run_log, meter and json_document",
     "tests/engine/workloads/test_transactions": "every transactional workload between two real ends",

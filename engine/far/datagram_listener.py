@@ -38,9 +38,8 @@ _SECRET_BYTES: Final = 32
 class DatagramRun(Protocol):
     """The part of a run that takes its sessions' sockets."""
 
-    @property
-    def has_datagrams(self) -> bool:
-        """Whether its sessions have UDP sockets."""
+    def takes_datagrams_of(self, session: int) -> bool:
+        """Return whether a session, or a probe of that number, has a UDP socket."""
         ...
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
@@ -82,7 +81,7 @@ class DatagramListener(DatagramService):
             return
         header = hello.header
         run = self._registry.get(header.run_tag)
-        if run is None or not run.has_datagrams:
+        if run is None or not run.takes_datagrams_of(header.session):
             self._reject(client, "a UDP session of an unknown test")
             return
         plain = (client, source[1])  # the same for both forms of an IPv4 address

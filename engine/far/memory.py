@@ -12,6 +12,7 @@ from ..workloads.udp.socket_options import receive_buffer_bytes
 
 WORKER_BYTES: Final = 6 * MIB  # a worker's own pages, those of its interpreter included
 _RUN_BYTES: Final = 4 * MIB  # counters, sampler, the control connection and its unsent samples
+_FURTHER_PROBES: Final = 2  # of a responsiveness test: a handshake at a time, and a socket of datagrams
 _REQUEST_COPIES: Final = 2  # a session of crr has the request in flight, and the next one
 
 SessionWindows = Mapping[tuple[Direction, int], int | None]
@@ -30,8 +31,12 @@ def merge_windows(first: SessionWindows, second: SessionWindows) -> SessionWindo
 
 
 def count_connections(plan: Plan, windows: SessionWindows) -> int:
-    """Return the number of data connections of a run with such sessions, that of its probe included."""
-    return sum(session != PROBE_SESSION for _, session in windows) + plan.probe
+    """Return the number of data connections of a run with such sessions, those of its probes included."""
+    return sum(session != PROBE_SESSION for _, session in windows) + _count_probes(plan)
+
+
+def _count_probes(plan: Plan) -> int:
+    return plan.probe + (_FURTHER_PROBES if plan.responsiveness is not None else 0)
 
 
 def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> int:
@@ -47,7 +52,7 @@ def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> in
     if plan.mode is Mode.SENDFILE or plan.sender_chooses_mode:
         worker_bytes += plan.block_bytes
     connections = count_connections(plan, windows)
-    workers = min(choose_worker_count(plan, max_workers), connections - plan.probe) + plan.probe
+    workers = min(choose_worker_count(plan, max_workers), connections - _count_probes(plan)) + plan.probe
     session_bytes = _granted_bytes(windows)
     if plan.workload.is_datagram:
         session_bytes += connections * (2 * receive_buffer_bytes(plan.settings) + TRACKER_BYTES)

@@ -61,6 +61,7 @@ from .datagram_limits import DatagramLimits, DatagramTraffic
 from .listener import format_host
 from .memory import SessionWindows, windows_of
 from .path_responder import PathResponder
+from .probes.probe_responders import FURTHER_PROBES, ProbeResponders
 from .status import LogEntry, LogSink, LogValue, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -267,6 +268,7 @@ class FarRun:
         self._generation = 0
         self._settings = plan.settings
         self._path_responder: PathResponder | None = None
+        self._probes = ProbeResponders(plan, limits, self._tickets)
 
     def get_status(self) -> RunStatus:
         """Return the progress of the run. Call it only inside the block of its pool."""
@@ -288,6 +290,10 @@ class FarRun:
     def has_datagrams(self) -> bool:
         """Whether its sessions have UDP sockets."""
         return self._plan.workload.is_datagram
+
+    def takes_datagrams_of(self, session: int) -> bool:
+        """Return whether a session, or a probe of that number, has a UDP socket."""
+        return self._probes.has_datagrams if session in FURTHER_PROBES else self.has_datagrams
 
     @property
     def has_started(self) -> bool:
@@ -327,6 +333,7 @@ class FarRun:
         """Drop the sampling, whose frames lead back here. Otherwise the control connection waits for a search."""
         self._sampling = None
         self._sampler.close()
+        self._probes.close()
         if self._path_responder is not None:
             self._path_responder.close()
 
@@ -339,8 +346,13 @@ class FarRun:
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
         """Pass an accepted data connection, or the UDP socket of a session, to the worker of its session.
 
+        Further probes of a responsiveness test are answered here.
+
         Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
+        if hello.session in FURTHER_PROBES:
+            await self._probes.attach(sock, hello)
+            return
         has_datagrams = sock.type == socket.SOCK_DGRAM
         is_probe = hello.session == PROBE_SESSION
         if has_datagrams is not self.has_datagrams and not (is_probe and not has_datagrams):

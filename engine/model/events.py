@@ -210,6 +210,12 @@ class WarningText(StrEnum):
     )
     PAYLOAD_STALLED = "no payload has moved for {seconds} s, but the remote host still answers"
     PROBE_LOST = "the latency probe was lost: {reason}; latency under load is known up to here only"
+    DATAGRAM_PROBE_UNOPENED = (
+        "latency is measured over TCP alone, and not by direction, because UDP does not get through: {reason}"
+    )
+    DATAGRAM_PROBE_LOST = (
+        "the UDP probes of latency get no echo any more: {reason}; what they measure is known up to here only"
+    )
     END_UNCONFIRMED = "the remote host did not confirm the end of the test; its last samples may be missing"
     IPERF3_RESULTS_MISSING = (
         "the iperf3 server sent no results ({reason}): what it received is unknown, and the rate of out is that "

@@ -33,10 +33,21 @@ from ..model.events import (
     WarningText,
 )
 from ..model.peer import Peer
-from ..model.plan import PROBE_SESSION, SECOND_NS, Dialect, Direction, End, Mode, Plan, Settings
+from ..model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
+    PROBE_SESSION,
+    SECOND_NS,
+    Dialect,
+    Direction,
+    End,
+    Mode,
+    Plan,
+    Settings,
+)
 from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
-from ..workers.ipc import ConnectionOpened, SessionEvent
+from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from .byte_limit import ByteLimit
 from .connect import FarEnd
@@ -45,6 +56,7 @@ from .session_set import SessionFailure, SessionSet
 from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
+_FURTHER_PROBES: Final = {HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION}
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 _LIVENESS_WARNINGS: Final = {
@@ -283,10 +295,24 @@ class Run(ABC):
     def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._sessions.handle_opened(event.info)
-            if event.info.session != PROBE_SESSION:
+            if event.info.session not in {PROBE_SESSION, *_FURTHER_PROBES}:
                 self._handle_opened(event.info)
+        elif event.session in _FURTHER_PROBES:
+            self._go_on_without(event)
         else:
             self._handle_closed(event.direction, event.session, event.generation, event.why)
+
+    def _go_on_without(self, event: ConnectionFailed | ConnectionLost) -> None:
+        """Warn that a further probe of a responsiveness test does not measure; the run has its request probe."""
+        self._sessions.stop_waiting_for(event.direction, event.session)
+        if self._ending.done() or self._failure:
+            return
+        is_unopened = isinstance(event, ConnectionFailed)
+        if event.session == HANDSHAKE_PROBE_SESSION:
+            text = WarningText.PROBE_LOST
+        else:
+            text = WarningText.DATAGRAM_PROBE_UNOPENED if is_unopened else WarningText.DATAGRAM_PROBE_LOST
+        self._warn(text.format(reason=event.why))
 
     def _handle_opened(self, facts: SocketInfo) -> None:
         self._emit(Opened(facts))

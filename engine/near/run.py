@@ -80,8 +80,8 @@ async def open_run(
         return
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
-        if ends.is_data_tunneled and (plan.workload.opens_connections or plan.workload.is_datagram):
-            raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
+        if ends.is_data_tunneled:
+            _check_tunnel(plan, peer)
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
@@ -92,6 +92,16 @@ async def open_run(
         control.try_send(Open(replace(plan, client_port=None, mode=far_mode)))
         async with conduct(run):
             yield run
+
+
+def _check_tunnel(plan: Plan, peer: FarEnd) -> None:
+    """Raise PeerError for a plan that needs connections or datagrams which ssh does not carry."""
+    if plan.workload.opens_connections or plan.workload.is_datagram:
+        raise PeerError(f"{peer}: --via-ssh cannot carry --workload {plan.workload}; leave out one of them")
+    if plan.responsiveness is not None:
+        raise PeerError(
+            f"{peer}: --via-ssh would measure the latency of ssh's own queue, not of the link; leave it out"
+        )
 
 
 class EndpointRun(Run):
@@ -124,7 +134,12 @@ class EndpointRun(Run):
         self._is_unreadable = False  # the far end cannot be heard or understood any more
         self._validator = PeerValidator(plan)
         self._opener = NearSessions(
-            self.pool, control, plan.settings, has_probe=plan.probe, first_port=plan.client_port
+            self.pool,
+            control,
+            plan.settings,
+            has_probe=plan.probe,
+            has_further_probes=plan.responsiveness is not None,
+            first_port=plan.client_port,
         )
         self._sessions = self._opener
         self._search_phases: dict[Direction, int] = {}
@@ -191,6 +206,8 @@ class EndpointRun(Run):
         has_datagrams = self.plan.workload.is_datagram
         if has_datagrams:
             self.pool.stop_payload()
+        if self.plan.responsiveness is not None:
+            await self.pool.stop_probes()  # before the far end forgets the run, and logs strangers in their place
         if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED} or not self._control.try_send(Stop(end)):
             return end
         drain = asyncio.create_task(self._drain()) if has_datagrams and not self._failure else None

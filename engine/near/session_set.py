@@ -9,7 +9,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..model.errors import PeerUnreachable, explain_os_error
 from ..model.events import EndText
-from ..model.plan import PROBE_SESSION, Direction, Settings
+from ..model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, PROBE_SESSION, Direction, Settings
 from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
 from ..protocol.iperf3.states import list_streams
@@ -21,6 +21,8 @@ from ..workloads.session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSp
 
 SessionKey = tuple[Direction, int]
 _PROBE: Final[SessionKey] = (Direction.OUT, PROBE_SESSION)
+_DATAGRAM_PROBE: Final[SessionKey] = (Direction.OUT, DATAGRAM_PROBE_SESSION)
+_FURTHER_PROBES: Final[tuple[SessionKey, ...]] = ((Direction.OUT, HANDSHAKE_PROBE_SESSION), _DATAGRAM_PROBE)
 # What a session sees where the other end gave it up: only that end knows why.
 _ENDED_BY_PEER: Final = {
     CLOSED_BY_PEER,
@@ -40,7 +42,11 @@ class SessionSet:
 
     def handle_opened(self, info: SocketInfo) -> None:
         """Note that a session is open."""
-        self._waiting.discard((info.direction, info.session))
+        self.stop_waiting_for(info.direction, info.session)
+
+    def stop_waiting_for(self, direction: Direction, session: int) -> None:
+        """Note that a session is open, or that the run goes on without it."""
+        self._waiting.discard((direction, session))
         if not self._waiting and self._all_open is not None and not self._all_open.done():
             self._all_open.set_result(None)
 
@@ -61,7 +67,7 @@ class NearSessions(SessionSet):
     """Opens, closes and reopens a run's sessions to match its settings.
 
     Call `open_first` once, then `change` for each new setting. Each connection carries the generation of settings
-    that opened it. A new window closes all older connections. The probe's connection stays open.
+    that opened it. A new window closes all older connections. The connections of probes stay open.
     """
 
     def __init__(
@@ -71,11 +77,13 @@ class NearSessions(SessionSet):
         settings: Settings,
         *,
         has_probe: bool = False,
+        has_further_probes: bool = False,
         first_port: int | None = None,
     ) -> None:
         super().__init__()
         self._pool = pool
         self._has_probe = has_probe
+        self._has_further_probes = has_further_probes
         self._first_port = first_port
         self._port_offsets: dict[SessionKey, int] = {}
         self._control = control
@@ -94,6 +102,10 @@ class NearSessions(SessionSet):
         self._all_open = asyncio.get_running_loop().create_future()
         self._waiting = set(self._planned_keys())
         async with self._order:
+            if self._has_further_probes:
+                self._waiting.add(_DATAGRAM_PROBE)  # that of handshakes has nothing to wait for
+                for key in _FURTHER_PROBES:
+                    await self._open(key, None)
             await self._open_missing()
         try:
             await self._all_open
@@ -120,23 +132,23 @@ class NearSessions(SessionSet):
             await self._open_missing()
 
     async def _open_missing(self) -> None:
+        for key in self._planned_keys():
+            if key in self._generations:
+                continue
+            self._generations[key] = self._generation
+            await self._open(key, None if key == _PROBE else self._settings.window_bytes)
+
+    async def _open(self, key: SessionKey, window_bytes: int | None) -> None:
         secret = self._secret
         assert secret is not None  # noqa: S101 - `open_first` comes before any change
-        for direction, session in self._planned_keys():
-            if (direction, session) in self._generations:
-                continue
-            self._generations[direction, session] = self._generation
-            window_bytes = None if session == PROBE_SESSION else self._settings.window_bytes
-            settings = (direction, session, self._generation, window_bytes)
-            spec = SessionSpec(*settings, secret.session_secret(*settings).hex())
-            target = ConnectTarget.from_address(
-                secret.run_tag.hex(), self._control.data_address, self._local_port((direction, session))
-            )
-            await self._pool.send_command(OpenSession(spec, target))
+        settings = (*key, self._generation, window_bytes)
+        spec = SessionSpec(*settings, secret.session_secret(*settings).hex())
+        target = ConnectTarget.from_address(secret.run_tag.hex(), self._control.data_address, self._local_port(key))
+        await self._pool.send_command(OpenSession(spec, target))
 
     def _local_port(self, key: SessionKey) -> int | None:
         """Return the local port of a session, which keeps it over all its connections."""
-        if self._first_port is None or key == _PROBE:
+        if self._first_port is None or key == _PROBE or key in _FURTHER_PROBES:
             return None
         return self._first_port + self._port_offsets.setdefault(key, len(self._port_offsets))
 

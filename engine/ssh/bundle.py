@@ -22,8 +22,10 @@ _PACKAGES: Final = (
         "metering",
         "workloads",
         "workloads/udp",
+        "workloads/probes",
         "workers",
         "far",
+        "far/probes",
         "ssh",
     ),
 )

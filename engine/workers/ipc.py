@@ -4,7 +4,8 @@ Commands and events are two tagged unions of frozen dataclasses. Both ends of th
 program, so these types may change freely. `Configure` is the first command. `OpenSession` and `AdoptSession` may
 follow at any time; their payload waits for `StartPayload`. `WorkerReady` is the first event. Each opened or adopted
 session is answered by `ConnectionOpened` or `ConnectionFailed`, unless newer settings have replaced it, and
-`StopPayload` by `PayloadStopped`.
+`StopPayload` by `PayloadStopped`, `StopProbes` by `ProbesStopped`. The further probes of a responsiveness test are
+opened like sessions, by their numbers; the handshake probe answers only where it cannot begin.
 
 A line may carry a descriptor (SCM_RIGHTS, unix(7)): that is how an accepted connection gets to a worker. When one
 process ends, the other reads the end of the channel; a worker then ends as well, whatever the reason.
@@ -112,8 +113,13 @@ class ApplyChange:
     oldest: int
 
 
-Command = Configure | OpenSession | AdoptSession | StartPayload | StopPayload | ApplyChange
-COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPayload, ApplyChange)
+@dataclass(frozen=True, slots=True)
+class StopProbes:
+    """End the further probes of a responsiveness test, after the answers that are on their way."""
+
+
+Command = Configure | OpenSession | AdoptSession | StartPayload | StopPayload | ApplyChange | StopProbes
+COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPayload, ApplyChange, StopProbes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,11 @@ class WorkerReady:
 @dataclass(frozen=True, slots=True)
 class PayloadStopped:
     """The worker has stopped its senders, and stored the counters of all its sessions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbesStopped:
+    """The worker has ended the further probes: nothing of them is on its way any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +165,15 @@ class ConnectionLost:
 
 
 SessionEvent = ConnectionOpened | ConnectionFailed | ConnectionLost
-WorkerEvent = WorkerReady | PayloadStopped | SessionEvent
-EVENTS: Final = (WorkerReady, PayloadStopped, ConnectionOpened, ConnectionFailed, ConnectionLost)
+WorkerEvent = WorkerReady | PayloadStopped | ProbesStopped | SessionEvent
+EVENTS: Final = (
+    WorkerReady,
+    PayloadStopped,
+    ProbesStopped,
+    ConnectionOpened,
+    ConnectionFailed,
+    ConnectionLost,
+)
 
 
 _READ_BYTES: Final = 65_536

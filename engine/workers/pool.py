@@ -14,10 +14,21 @@ from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
-from ..model.plan import DEFAULT_SETTINGS, MAX_WORKERS, PROBE_SESSION, Dialect, Direction, End, Mode, Plan
+from ..model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    DEFAULT_SETTINGS,
+    HANDSHAKE_PROBE_SESSION,
+    MAX_WORKERS,
+    PROBE_SESSION,
+    Dialect,
+    Direction,
+    End,
+    Mode,
+    Plan,
+)
 from ..model.workload import Workload
 from ..protocol.messages import Change
-from ..workloads.latency_probe import PROBE_BYTES, PROBE_PACE_NS
+from ..workloads.probes.request_probe import PROBE_BYTES, PROBE_PACE_NS
 from .fork_client import ForkServerLease, WorkerProcess
 from .ipc import (
     EVENTS,
@@ -26,9 +37,11 @@ from .ipc import (
     Configure,
     OpenSession,
     PayloadStopped,
+    ProbesStopped,
     SessionEvent,
     StartPayload,
     StopPayload,
+    StopProbes,
     WorkerChannel,
     WorkerEvent,
     WorkerReady,
@@ -40,6 +53,7 @@ _STOP_DEADLINE_S: Final = 2.0
 _PROBE_WORKER: Final = MAX_WORKERS  # apart: in a stream's worker it would measure that worker's event loop
 _MAX_BULK_WORKERS: Final = 4
 _LIMITED_INTERVAL_NS: Final = 20_000_000  # a run of a number of bytes has to notice its end
+_PROBES: Final = {PROBE_SESSION, HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION}
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +66,7 @@ class _Member:
         self.process = process
         self.ready = asyncio.Event()  # set when it has answered, and when it never will
         self.stopped = asyncio.Event()  # the same, of its payload
+        self.probes_stopped = asyncio.Event()
         self.why_ended: str | None = None
 
 
@@ -145,7 +160,7 @@ class WorkerPool:
 
     def _worker_of(self, direction: Direction, session: int) -> int:
         """Return the number of a session's worker: round robin, the two directions half a round apart."""
-        if session == PROBE_SESSION:
+        if session in _PROBES:
             return _PROBE_WORKER
         return (session - 1 + (direction is Direction.IN) * (self._size // 2)) % self._size
 
@@ -172,6 +187,19 @@ class WorkerPool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_DEADLINE_S):
                 await asyncio.gather(*(member.stopped.wait() for member in self._members.values()))
+
+    async def stop_probes(self) -> None:
+        """End the further probes of a responsiveness test, and wait until the far end has nothing to answer.
+
+        A worker that does not answer in two seconds is not waited for.
+        """
+        member = self._members.get(_PROBE_WORKER)
+        if member is None:
+            return
+        member.channel.send(StopProbes())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_DEADLINE_S):
+                await member.probes_stopped.wait()
 
     def apply_change(self, change: Change) -> None:
         """Close the connections that the new settings do not want, in every worker."""
@@ -289,6 +317,8 @@ class WorkerPool:
             member.ready.set()
         elif isinstance(event, PayloadStopped):
             member.stopped.set()
+        elif isinstance(event, ProbesStopped):
+            member.probes_stopped.set()
         else:
             self._on_event(event)
 
@@ -309,6 +339,7 @@ class WorkerPool:
             self._on_lost(member.why_ended)
         member.ready.set()
         member.stopped.set()
+        member.probes_stopped.set()
 
 
 def _ignore(_event: object) -> None:

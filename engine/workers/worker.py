@@ -11,13 +11,24 @@ import logging
 import os
 import socket
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..host.cpu_waits import RunQueueWait
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
-from ..model.plan import PROBE_SESSION, SECOND_NS, Dialect, Direction, End, Mode, Settings, SocketOptions
+from ..model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
+    PROBE_SESSION,
+    SECOND_NS,
+    Dialect,
+    Direction,
+    End,
+    Mode,
+    Settings,
+    SocketOptions,
+)
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
@@ -45,11 +56,16 @@ from .ipc import (
     ConnectionOpened,
     OpenSession,
     PayloadStopped,
+    ProbesStopped,
     StartPayload,
     StopPayload,
+    StopProbes,
     WorkerChannel,
     WorkerReady,
 )
+
+if TYPE_CHECKING:
+    from ..workloads.probes.probe_host import ProbeHost
 
 OPEN_DEADLINE_S: Final = 15.0  # a session that is added to a saturated link may lose its first packets
 _MAX_REFRESH_S: Final = 0.4  # received bytes show that the other end is alive
@@ -67,6 +83,7 @@ class Worker:
         self._number = number
         self._sessions: dict[tuple[Direction, int], Session] = {}
         self._openings: dict[tuple[Direction, int], asyncio.Task[None]] = {}
+        self._probes: ProbeHost | None = None
         self._resources: WorkerResources | None = None
         self._config = SessionConfig(End.NEAR, Workload.STREAM, SocketOptions())
         self._mode = Mode.COPY
@@ -99,6 +116,8 @@ class Worker:
                 task.cancel()
             for session in self._sessions.values():
                 session.close()
+            if self._probes is not None:
+                self._probes.close()
             if self._resources is not None:
                 self._resources.poller.close()
                 self._resources.payload.close()
@@ -124,8 +143,17 @@ class Worker:
                 self._start_payload()
             case StopPayload():
                 self._stop_payload(command)
+            case StopProbes():
+                if self._probes is not None:
+                    self._probes.stop()
+                self._channel.send(ProbesStopped())
             case ApplyChange():
                 self._apply_change(command)
+            case OpenSession() if command.spec.session == HANDSHAKE_PROBE_SESSION:
+                self._open_handshake_probe(command)
+            case OpenSession() if command.spec.session == DATAGRAM_PROBE_SESSION:
+                key = command.spec.direction, command.spec.session
+                self._openings[key] = asyncio.create_task(self._open_datagram_probe(command))
             case OpenSession() | AdoptSession():
                 self._begin_opening(command, fd)
 
@@ -230,6 +258,31 @@ class Worker:
                 sock.close()
 
         task.add_done_callback(end)
+
+    def _host_probes(self) -> "ProbeHost":
+        """Return what has the further probes of a responsiveness test."""
+        if self._probes is None:
+            from ..workloads.probes.probe_host import ProbeHost  # here: other workers start without it
+
+            self._probes = ProbeHost(self._counters, self._config.session_options, self._report_loss)
+        return self._probes
+
+    def _open_handshake_probe(self, command: OpenSession) -> None:
+        try:
+            self._host_probes().open_handshakes(command.spec, command.target)
+        except OSError as error:
+            self._report_failure(command.spec, error)
+
+    async def _open_datagram_probe(self, command: OpenSession) -> None:
+        try:
+            info = await self._host_probes().open_datagrams(command.spec, command.target)
+        except OSError as error:
+            self._report_failure(command.spec, error)
+        else:
+            self._channel.send(ConnectionOpened(info))
+
+    def _report_loss(self, spec: SessionSpec, why: str) -> None:
+        self._channel.send(ConnectionLost(spec.direction, spec.session, spec.generation, why))
 
     def _report_failure(self, spec: SessionSpec, error: OSError | MemoryError | LinkgaugeError) -> None:
         why = str(error) if isinstance(error, LinkgaugeError) else explain_resource_error(error)

@@ -5,7 +5,10 @@
 
 import asyncio
 import contextlib
+import itertools
+import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +17,8 @@ from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Started
 from linkgauge.engine.model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
     MAX_BLOCK_BYTES,
     MAX_SESSIONS,
     MAX_WORKERS,
@@ -21,14 +26,19 @@ from linkgauge.engine.model.plan import (
     SECOND_NS,
     Direction,
     Plan,
+    ResponsivenessTest,
     Settings,
+    SocketOptions,
 )
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.protocol.auth import Tickets
+from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.messages import Begun, Finish, Open, Ping, Ready, Start
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
+from linkgauge.engine.protocol.probe_datagrams import ProbeDatagram
+from linkgauge.engine.workloads.datagram_handshake import connect_datagrams
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 from relay import open_relay
 
 _CLIENTS = 6
@@ -38,6 +48,7 @@ _ATTEMPT_S = 20.0
 _PAUSE_S = 0.2
 _NETWORK = 8
 _REOPENINGS = 2_000
+_ANSWERS_S = 160  # of handshakes 20, and of datagrams 150, with a burst of two seconds
 
 
 async def _as_clients(
@@ -243,10 +254,65 @@ async def reopened_sessions(target: Target) -> None:
     await _as_clients(target, 2, attempt)
 
 
+async def probe_floods(target: Target) -> None:
+    """Flood a run with handshake probes, and with datagrams to echo, each with its own valid token or code."""
+    plan = Plan(duration_ns=None, probe=True, responsiveness=ResponsivenessTest.PHASES)
+
+    async def attempt(control: ControlConnection) -> None:
+        control.send(Open(plan))
+        ready = await _receive(control, Ready)
+        secret = control.derive_run_secret(bytes.fromhex(ready.token))
+        control.send(Start())
+        began_s = time.monotonic()
+        try:
+            async with asyncio.timeout(_ATTEMPT_S), asyncio.TaskGroup() as group:
+                group.create_task(_flood_handshakes(target, secret))
+                group.create_task(_flood_echoes(target, secret))
+        finally:
+            seconds = time.monotonic() - began_s
+            for name in ("answers", "echoes"):
+                if target.counts.pop(name, 0) > _ANSWERS_S * (seconds + 2):
+                    target.count("ADMITTED")
+
+    await _as_clients(target, 1, attempt)
+
+
+async def _flood_handshakes(target: Target, secret: RunSecret) -> None:
+    settings = (Direction.OUT, HANDSHAKE_PROBE_SESSION, 0, None)
+    tickets = Tickets(secret.session_secret(*settings))
+    for serial in itertools.count(1):
+        hello = DataHello(secret.run_tag, tickets.token(serial), *settings[:2], serial, None)
+        with contextlib.suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+            writer.write(encode_preamble(DATA_KIND) + hello.pack())
+            target.count("handshakes")
+            if await reader.read(1) == DATA_ACCEPTED:
+                target.count("answers")
+            writer.close()
+
+
+async def _flood_echoes(target: Target, secret: RunSecret) -> None:
+    settings = (Direction.OUT, DATAGRAM_PROBE_SESSION, 0, None)
+    spec = SessionSpec(*settings, secret.session_secret(*settings).hex())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)
+        address = ConnectTarget.from_address(secret.run_tag.hex(), ("127.0.0.1", target.port))
+        await connect_datagrams(sock, spec, address, SocketOptions())
+        for serial in itertools.count(1):
+            with contextlib.suppress(OSError):
+                sock.send(ProbeDatagram(serial, 1).pack(bytes.fromhex(spec.secret_hex)))
+                target.count("datagrams")
+                while sock.recv(256):
+                    target.count("echoes")
+            if serial % 20 == 0:
+                target.report_strength()
+                await asyncio.sleep(0.001)
+
+
 ATTACKS_WITH_KEY: dict[str, Attack] = {
     attack.__name__: attack
     for attack in (
         *(never_starts, never_stops, never_reads, late_pings, largest_plan, stolen_tokens, crr_at_victim),
-        reopened_sessions,
+        *(reopened_sessions, probe_floods),
     )
 }

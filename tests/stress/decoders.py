@@ -58,6 +58,8 @@ from linkgauge.engine.protocol.preamble import (
     decode_preamble,
     encode_preamble,
 )
+from linkgauge.engine.protocol.probe_datagrams import EchoDatagram, ProbeDatagram, decode_echo, decode_probe
+from linkgauge.engine.protocol.serial_window import SerialWindow
 from linkgauge.engine.results.run_log import SORT_COLUMNS, RunLog, RunQuery
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
 from linkgauge.engine.ssh.session import _Login
@@ -147,6 +149,16 @@ def _path_datagram(data: bytes) -> str:
     if datagram is not None and len(datagram.pack(_SESSION_SECRET)) != len(data):
         raise BrokenPromise(f"{datagram} came with {len(data)} bytes")
     return "nothing" if datagram is None else datagram.kind.name
+
+
+def _probe_datagram(data: bytes) -> str:
+    datagram = decode_probe(data, _SESSION_SECRET) or decode_echo(data, _SESSION_SECRET)
+    if datagram is None:
+        return "nothing"
+    if datagram.pack(_SESSION_SECRET) != data:
+        raise BrokenPromise(f"{datagram} came as {data.hex()}")
+    is_new = SerialWindow().take(datagram.serial)
+    return type(datagram).__name__ + ("" if is_new else ", taken")
 
 
 def _feedback(data: bytes) -> str:
@@ -528,6 +540,11 @@ DECODERS: Final = (
         "path datagrams",
         _path_datagram,
         tuple(PathDatagram(kind, 7, 200, "192.0.2.1").pack(_SESSION_SECRET) for kind in PathKind),
+    ),
+    Decoder(
+        "probe datagrams",
+        _probe_datagram,
+        (ProbeDatagram(7, 8).pack(_SESSION_SECRET), EchoDatagram(7, 8, 9, 10).pack(_SESSION_SECRET)),
     ),
     Decoder("feedback", _feedback, (DatagramKeys(_SESSION_SECRET).encode_feedback(Feedback(*range(1, 10))),)),
     Decoder("frames", _frames, (b"".join(map(add_length_prefix, _BODIES)),)),

@@ -38,12 +38,14 @@ ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), (":
 class Sessions:
     """A run of UDP: it checks tokens as every run does, and takes over sockets as a worker does."""
 
-    has_datagrams = True
-
     def __init__(self) -> None:
         self._tickets = TicketCheck(SECRET)
         self.sockets: list[socket.socket] = []
         self.specs: list[SessionSpec] = []
+
+    def takes_datagrams_of(self, session: int) -> bool:
+        """Take those of every session."""
+        return session > 0
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
         """Accept a session whose token is valid."""
