@@ -20,6 +20,7 @@ from .commands.ceiling import ceiling
 from .commands.endpoint import endpoint
 from .commands.lab import lab
 from .commands.mtu import mtu
+from .commands.respond import respond
 from .commands.run import check, run
 from .commands.sweep import sweep
 from .completion import COMPLETION_VARIABLE, complete
@@ -80,6 +81,7 @@ for _name, _command in {
     "app": open_app,
     "check": check,
     "run": run,
+    "respond": respond,
     "endpoint": endpoint,
     "sweep": sweep,
     "lab": lab,

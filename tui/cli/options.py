@@ -398,16 +398,9 @@ class LinkOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputOptions:
-    """The results of a test: what is a pass, and where they go."""
+class ResultOptions:
+    """Where the results of a test go."""
 
-    pass_mark: str | None = option(
-        OUTPUT,
-        str | None,
-        "Percent of the expected rate that is a pass.",
-        metavar="PERCENT",
-        default_text="the one in your settings, else 95",
-    )
     label: str | None = option(OUTPUT, str | None, "Name of the run, to find it again.", metavar="TEXT")
     csv: Path | None = option(
         OUTPUT,
@@ -416,10 +409,23 @@ class OutputOptions:
         "--csv",
         metavar="FILE",
     )
-    why: bool = option(
-        OUTPUT, bool, "Say what limits the rate, even without an expected rate.", "--why", default=False, metavar=""
-    )
     as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
     as_json_stream: bool = option(
         OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions(ResultOptions):
+    """The same, and what is a pass."""
+
+    pass_mark: str | None = option(
+        OUTPUT,
+        str | None,
+        "Percent of the expected rate that is a pass.",
+        metavar="PERCENT",
+        default_text="the one in your settings, else 95",
+    )
+    why: bool = option(
+        OUTPUT, bool, "Say what limits the rate, even without an expected rate.", "--why", default=False, metavar=""
     )

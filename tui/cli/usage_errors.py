@@ -19,6 +19,8 @@ _OPTIONS: Final = {
     "client port": "--cport",
     "loss goal": "--loss-goal",
     "maximum jitter": "--max-jitter",
+    "maximum rise": "--max-rise",
+    "grade": "--grade",
     "congestion control": "--congestion",
     "far cores": "--far-cores",
     "CSV file": "--csv",
@@ -101,6 +103,7 @@ _PRESET_IDS: Final = "linkgauge presets lists them"
 # By the end of the command's path.
 _MISSING: Final = (
     (" run", "give a host, or loopback for a test of this machine alone"),
+    (" respond", "give a host, or loopback for a test of this machine alone"),
     *((f" runs {each}", _RUN_IDS) for each in ("show", "compare", "label", "delete", "export", "report")),
     (" presets show", _PRESET_IDS),
     (" lab", _PRESET_IDS),

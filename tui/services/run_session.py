@@ -35,6 +35,7 @@ from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.finding import Finding, findings_json
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation
+from ...presets.latency_limit import LatencyLimit
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -69,7 +70,8 @@ class SessionOptions:
     `variant` has the link options that differ from the preset's. `notices` are from before the run, and are shown
     with its own. `label` is the user's name for the run, `group` that of the series of runs that it belongs to.
     `target_ci_percent` ends the run as soon as the confidence interval of its mean is this narrow.
-    `diagnose_without_target` has it diagnosed even if it has no expected rate.
+    `diagnose_without_target` has it diagnosed even if it has no expected rate. `latency_limit` is what the latency
+    under load of a responsiveness test may be.
     """
 
     csv: Path | None = None
@@ -80,6 +82,7 @@ class SessionOptions:
     group: str | None = None
     target_ci_percent: float | None = None
     diagnose_without_target: bool = False
+    latency_limit: LatencyLimit | None = None
 
 
 NO_OPTIONS: Final = SessionOptions()

@@ -22,6 +22,7 @@ from ...engine.model.plan import (
     SECOND_NS,
     Direction,
 )
+from ...engine.results.responsiveness.result import GRADES, Grade
 from ...engine.results.sweep import MAX_POINTS
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate
@@ -138,6 +139,23 @@ def jitter_ns(text: str) -> int:
     if match is None:
         raise PlanError("maximum jitter", repr(text), "give milliseconds, such as 5 or 0.5")
     return int(Decimal(match[1]) * 1_000_000)
+
+
+def rise_ns(text: str) -> int:
+    """Parse a rise of latency in milliseconds: `30`, `0.5`, `30ms`."""
+    match = _MILLISECONDS.fullmatch(text.strip())
+    if match is None or not Decimal(match[1]):
+        raise PlanError("maximum rise", repr(text), "give milliseconds, such as 30 or 0.5ms")
+    return int(Decimal(match[1]) * 1_000_000)
+
+
+def grade(text: str) -> Grade:
+    """Parse a grade of latency under load, in upper or lower case: `A+`, `b`."""
+    passing = GRADES[:-1]  # the last one is a pass for everything
+    for name in passing:
+        if text.strip().upper() == name:
+            return name
+    raise PlanError("grade", repr(text), f"give one of {', '.join(passing)}")
 
 
 def bytes_limit(text: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
+from ...engine.model.plan import Direction, Plan, Settings
 from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS
 from ...engine.results.responsiveness.result import (
     GRADES,
@@ -64,24 +64,20 @@ def load_name(direction: Direction | None) -> str:
 
 def phase_text(plan: Plan, direction: Direction) -> str:
     """Return the phase of a running test in a few words: `2/3 load in`; of a single one, only the load."""
-    name, directions = load_name(direction), _directions(plan)
-    if len(directions) == 1 or direction not in directions:
+    name, directions = load_name(direction), plan.load_directions
+    if len(directions) < 2 or direction not in directions:
         return name
     return f"{directions.index(direction) + 1}/{len(directions)} {name}"
 
 
 def has_phases(plan: Plan) -> bool:
     """Return whether a run changes its settings by itself and ends once rate and latency are steady."""
-    return plan.responsiveness is ResponsivenessTest.PHASES
-
-
-def _directions(plan: Plan) -> tuple[Direction, ...]:
-    return tuple(Direction) if plan.responsiveness is ResponsivenessTest.PHASES else (plan.settings.direction,)
+    return bool(plan.load_directions)
 
 
 def phases_text(plan: Plan) -> str:
     """Return a test that has phases, in one phrase: `responsiveness test, out, in and both, 8 sessions, …`."""
-    *names, last = (_DIRECTION_NAMES[direction] for direction in _directions(plan))
+    *names, last = (_DIRECTION_NAMES[direction] for direction in plan.load_directions)
     loads = f"{', '.join(names)} and {last}" if names else last
     sessions = f"{numbers.sessions(plan.settings.sessions)} each way"
     return f"responsiveness test, {loads}, {sessions}, at most {numbers.duration(plan.duration_ns)}"

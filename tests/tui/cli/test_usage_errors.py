@@ -40,6 +40,26 @@ LIBRARY_WORDS = (
             "--loss-goal '200' is invalid; give 0 to 100",
         ),
         (["run", "loopback", "--loss-goal", "1"], "--loss-goal is for datagrams; give --workload udp"),
+        (["respond"], "PEER is missing; give a host, or loopback"),
+        (
+            ["respond", "iperf3://db-02"],
+            "latency under load cannot be had of iperf3://db-02:5201",
+        ),
+        (
+            ["respond", "ssh://db-02", "--via-ssh"],
+            "latency under load with --via-ssh would measure ssh's own queue",
+        ),
+        (["check", "ssh://db-02", "--via-ssh", "--grade", "B"], "--grade with --via-ssh would measure ssh's own"),
+        (["respond", "loopback", "--max-rise", "soon"], "--max-rise 'soon' is invalid; give milliseconds"),
+        (["respond", "loopback", "--max-rise", "0"], "--max-rise '0' is invalid; give milliseconds"),
+        (["respond", "loopback", "--grade", "F"], "--grade 'F' is invalid; give one of A+, A, B, C, D"),
+        (["respond", "loopback", "--direction", "up"], "--direction 'up' is invalid; give out, in or duplex"),
+        (["respond", "loopback", "--sessions", "129"], "--sessions 129 is invalid; give 1 to 128"),
+        (
+            ["check", "loopback", "--max-rise", "30ms", "--workload", "udp"],
+            "--max-rise is for TCP streams; leave it out, or --workload udp",
+        ),
+        (["run", "loopback", "--grade", "B", "--workload", "rr"], "--grade is for TCP streams; leave it out"),
         (["check", "loopback", "--max-jitter", "1"], "--max-jitter is for steps of a rate; give --workload udp"),
         (
             ["check", "loopback", "--workload", "udp", "--max-jitter", "soon"],

@@ -252,3 +252,17 @@ def test_an_invalid_datagram_size_names_the_range(text: str) -> None:
     """From the header of a datagram to the largest of IPv4."""
     with pytest.raises(PlanError, match="give auto, or 24 to 65507 bytes"):
         parsing.datagram_bytes(text)
+
+
+@pytest.mark.parametrize(("text", "rise"), [("30", 30_000_000), ("0.5ms", 500_000), (" 30 ms ", 30_000_000)])
+def test_a_rise_of_latency_is_typed_in_milliseconds(text: str, rise: int) -> None:
+    """With the unit or without."""
+    assert parsing.rise_ns(text) == rise
+
+
+@pytest.mark.parametrize(("text", "grade"), [("A+", "A+"), ("b", "B"), (" d ", "D")])
+def test_a_grade_may_be_typed_small(text: str, grade: str) -> None:
+    """The last one, which everything passes, is none to ask for."""
+    assert parsing.grade(text) == grade
+    with pytest.raises(PlanError, match=r"give one of A\+, A, B, C, D"):
+        parsing.grade("F")

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.plan import Direction, PerDirection
-from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
+from linkgauge.engine.model.plan import Direction, PerDirection, Plan
+from linkgauge.engine.model.responsiveness_plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.results.responsiveness.result import GRADES, Responsiveness, SenderQueue
 from linkgauge.tui.text import responsiveness as text
 
@@ -119,3 +119,12 @@ def test_a_phase_is_counted_only_where_there_are_several() -> None:
     assert text.phase_text(responsiveness_plan(), Direction.IN) == "2/3 load in"
     assert text.phase_text(responsiveness_plan(Direction.IN), Direction.IN) == "load in"
     assert IDLE.count == 200
+
+
+def test_a_test_is_named_by_its_loads() -> None:
+    """With the sessions that it begins with, and its longest duration."""
+    assert plain(text.phases_text(responsiveness_plan(Direction.DUPLEX, 4))) == (
+        "responsiveness test, both ways, 4 sessions each way, at most 10 s"
+    )
+    assert text.has_phases(responsiveness_plan(Direction.IN))
+    assert not text.has_phases(with_responsiveness(Plan()))

@@ -1,5 +1,6 @@
 """`linkgauge check` and `linkgauge run`: one test of a link, with or without a preset."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ from ....engine.model.peer import LOOPBACK, Peer
 from ....engine.results.labels import validate_label
 from ...text import parsing
 from ..completion import complete_test_preset
+from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
 from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions, check_supported
 
@@ -39,6 +41,7 @@ def check(
         ),
     ] = None,
     test_options: TestOptions,
+    latency: LatencyOptions,
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
@@ -50,13 +53,14 @@ def check(
     90 and 100 % of the rate.
     """
     preset_id, peer_text = _preset_and_peer(preset, peer)
+    latency.check_workload(test_options.workload)
     if test_options.workload.is_datagram and test_options.sending_rate() not in {"search", "max"}:
         return _test_steps(
             test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, max_jitter
         )
     if max_jitter is not None:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
-    return _test(test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output)
+    return _test(test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, latency)
 
 
 def run(
@@ -73,13 +77,14 @@ def run(
         ),
     ] = None,
     test_options: TestOptions,
+    latency: LatencyOptions,
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
     output: OutputOptions,
 ) -> int:
     """Run a test without an expected rate, or with a preset."""
-    return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output)
+    return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output, latency)
 
 
 def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
@@ -100,7 +105,12 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
 
 
 def _test(
-    test_options: TestOptions, preset_id: str | None, link: LinkOptions, peer: Peer, output: OutputOptions
+    test_options: TestOptions,
+    preset_id: str | None,
+    link: LinkOptions,
+    peer: Peer,
+    output: OutputOptions,
+    latency: LatencyOptions,
 ) -> int:
     """Check every option before anything starts, then run the test; return the exit status.
 
@@ -110,10 +120,12 @@ def _test(
         link: the differences of the link from the preset's.
         peer: the far end, with its credentials.
         output: the pass mark, the label and the files of the results.
+        latency: the pass marks of latency under load.
     """
     from ..runners.run_test import run_test
 
-    return run_test(_job(test_options, preset_id, link, peer, output))
+    job = _job(test_options, preset_id, link, peer, output)
+    return run_test(replace(job, plan=latency.apply_to(job.plan, peer), latency_limit=latency.limit()))
 
 
 def _test_steps(

@@ -295,7 +295,8 @@ def _notes(summary: Summary) -> Padding:
         grid.add_row("counted", text)
     if unseen := unseen_text(summary.unseen_end):
         grid.add_row("not seen", unseen)
-    if transfer := transfer_text(summary):
+    transfer = transfer_text(summary)
+    if transfer and not has_phases(summary.plan):  # these are of one load
         grid.add_row("RFC 6349", transfer)
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))

@@ -18,6 +18,7 @@ from ....engine.results.json_stream import error_line, warning_line
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
+from ....presets.latency_limit import LatencyLimit
 from ....presets.preset import Preset
 from ....presets.sending_rate import SendingRate
 from ....presets.verdict import DEFAULT_PASS_PERCENT
@@ -44,7 +45,8 @@ class TestJob:
     """A test and its outputs, with checked options.
 
     With a catalog as preset, the one that fits the link is chosen once the far end is known. `why` asks for the
-    diagnosis of a run without an expected rate, too. `sending_rate` is the requested rate of datagrams.
+    diagnosis of a run without an expected rate, too. `sending_rate` is the requested rate of datagrams,
+    `latency_limit` what latency under load is judged by.
     """
 
     plan: Plan
@@ -59,6 +61,7 @@ class TestJob:
     target_ci_percent: float | None = None
     why: bool = False
     sending_rate: SendingRate | None = None
+    latency_limit: LatencyLimit | None = None
 
     def __post_init__(self) -> None:
         """Raise PlanError for link options that do not go with the preset, UsageError for two kinds of JSON."""
@@ -144,6 +147,7 @@ async def _run_session(
                         label=test.label,
                         target_ci_percent=test.target_ci_percent,
                         diagnose_without_target=test.why,
+                        latency_limit=test.latency_limit,
                     ),
                 ) as session:
                     stopper.run = session

@@ -1,0 +1,48 @@
+"""`linkgauge respond`: latency under load, its grade, and where the queue is."""
+
+from typing import Annotated
+
+import typer
+
+from ....engine.results.labels import validate_label
+from ..latency_options import LatencyOptions, LoadOptions, check_measurable
+from ..options import ResultOptions
+from ..peer_options import AccessOptions, SshOptions
+
+
+def respond(
+    peer: Annotated[
+        str,
+        typer.Argument(
+            metavar="PEER", show_default=False, help="HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback."
+        ),
+    ],
+    *,
+    load: LoadOptions,
+    latency: LatencyOptions,
+    access: AccessOptions,
+    ssh: SshOptions,
+    output: ResultOptions,
+) -> int:
+    """Measure latency under load, grade it, and find the queue that causes it.
+
+    Latency is measured without load, then with the link loaded out, in, and both ways, each until rate and latency
+    are steady: 25 s at most. Without --max-rise or --grade nothing is judged.
+    """
+    from ..runners.run_test import TestJob, run_test
+
+    plan, limit = load.to_plan(), latency.limit()
+    far_end = ssh.apply_to(access.parse_peer(peer))
+    check_measurable(far_end, "latency under load")
+    return run_test(
+        TestJob(
+            plan,
+            None,
+            far_end,
+            csv=output.csv,
+            as_json=output.as_json,
+            as_json_stream=output.as_json_stream,
+            label=validate_label(output.label),
+            latency_limit=limit,
+        )
+    )

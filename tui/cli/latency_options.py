@@ -1,0 +1,120 @@
+"""The options of latency under load: what is a pass, and how a responsiveness test loads the link."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.model.errors import UsageError
+from ...engine.model.peer import Peer
+from ...engine.model.plan import Direction, Plan, SocketOptions
+from ...engine.model.responsiveness_plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
+from ...engine.model.workload import Workload
+from ..text import parsing
+from .options import TEST
+from .typer_extension import option
+
+if TYPE_CHECKING:
+    from ...presets.latency_limit import LatencyLimit
+
+# A section of the help.
+_LATENCY: Final = "Latency under load"
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyOptions:
+    """The pass marks of latency under load."""
+
+    max_rise: str | None = option(
+        _LATENCY,
+        str | None,
+        "Largest rise of latency under load that is a pass, in milliseconds, in each direction.",
+        "--max-rise",
+        metavar="MS",
+    )
+    grade: str | None = option(
+        _LATENCY,
+        str | None,
+        "Lowest grade of latency under load that is a pass: A+, A, B, C or D.",
+        "--grade",
+        metavar="GRADE",
+    )
+
+    def limit(self) -> "LatencyLimit | None":
+        """Return the pass marks; None without any. Raise PlanError for a bad one."""
+        if self._given is None:
+            return None
+        from ...presets.latency_limit import LatencyLimit
+
+        return LatencyLimit(
+            None if self.max_rise is None else parsing.rise_ns(self.max_rise),
+            None if self.grade is None else parsing.grade(self.grade),
+        )
+
+    def apply_to(self, plan: Plan, peer: Peer) -> Plan:
+        """Return a plan that measures latency under load too, where it is to be judged; raise UsageError."""
+        given = self._given
+        if given is None:
+            return plan
+        self.check_workload(plan.workload)
+        check_measurable(peer, given)
+        return with_responsiveness(plan)
+
+    def check_workload(self, workload: Workload) -> None:
+        """Raise UsageError for a pass mark of latency beside a workload that loads no link with TCP."""
+        if self._given is not None and workload is not Workload.STREAM:
+            raise UsageError(f"{self._given} is for TCP streams; leave it out, or --workload {workload}")
+
+    @property
+    def _given(self) -> str | None:
+        """The option that was given."""
+        if self.max_rise is not None:
+            return "--max-rise"
+        return None if self.grade is None else "--grade"
+
+
+def check_measurable(peer: Peer, wanted: str) -> None:
+    """Raise UsageError where latency under load cannot be measured with a peer; `wanted` is what asks for it."""
+    reason = why_unavailable(peer, Feature.PROBE)
+    if reason is not None:
+        raise UsageError(f"{wanted} cannot be had of {peer}: {reason}")
+    if peer.ssh is not None and peer.ssh.is_data_tunneled:
+        raise UsageError(f"{wanted} with --via-ssh would measure ssh's own queue; leave out --via-ssh")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """The load of a responsiveness test."""
+
+    direction: Direction | None = option(
+        TEST,
+        Direction | None,
+        "Load only this direction: out this host sends, in the remote host, duplex both at once.",
+        "--direction",
+        default_text="out, then in, then both",
+    )
+    sessions: str = option(
+        TEST,
+        str,
+        "TCP connections in each direction, 1 to 128; up to twice as many where the rate is not steady.",
+        "--sessions",
+        "-P",
+        default=str(LOAD_SESSIONS),
+        metavar="N",
+        default_text=True,
+    )
+    congestion: str | None = option(
+        TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", default_text="the kernel's"
+    )
+    dscp: str | None = option(TEST, str | None, "Differentiated services code point, 0 to 63.", metavar="N")
+    source: str | None = option(TEST, str | None, "Local address to connect from.", metavar="ADDRESS")
+    device: str | None = option(TEST, str | None, "Local interface to connect from.", metavar="NAME")
+
+    def to_plan(self) -> Plan:
+        """Return the plan; raise PlanError for the first bad value."""
+        socket = SocketOptions(
+            congestion=self.congestion,
+            dscp=None if self.dscp is None else parsing.integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
+            source=self.source,
+            device=self.device,
+        )
+        return responsiveness_plan(self.direction, parsing.sessions(self.sessions), socket)
