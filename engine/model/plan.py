@@ -82,12 +82,18 @@ class Dialect(StrEnum):
 class ResponsivenessTest(StrEnum):
     """How a run measures latency under load.
 
-    `phases` loads the link out, then in, then both ways, each until rate and latency are steady: the near end
-    changes the settings by itself, and ends the run. `alongside` measures beside the load that the plan describes.
+    `phases` loads the link out, then in, then both ways, each until rate and latency are steady. `one-phase` loads
+    it in the plan's direction alone, until they are. `alongside` measures beside the load that the plan describes.
     """
 
     PHASES = "phases"
+    ONE_PHASE = "one-phase"
     ALONGSIDE = "alongside"
+
+    @property
+    def has_phases(self) -> bool:
+        """Whether the near end changes the settings by itself, and ends the run once all phases are over."""
+        return self is not ResponsivenessTest.ALONGSIDE
 
 
 class Direction(StrEnum):
@@ -338,12 +344,12 @@ class Plan:
             raise PlanError("responsiveness", "without a probe", "give --probe as well")
         if self.bytes_limit is not None:
             raise PlanError("bytes", self.bytes_limit, "a responsiveness test ends by itself; leave it out")
-        if self.responsiveness is not ResponsivenessTest.PHASES:
+        if not self.responsiveness.has_phases:
             return
         if self.interval_ns > MAX_PHASE_INTERVAL_NS:
             longest = MAX_PHASE_INTERVAL_NS / SECOND_NS
             raise PlanError("interval", f"{self.interval_ns / SECOND_NS:g}", f"give 0.05 to {longest:g} seconds")
-        if self.settings.direction is not Direction.OUT:
+        if self.responsiveness is ResponsivenessTest.PHASES and self.settings.direction is not Direction.OUT:
             raise PlanError("direction", self.settings.direction, "the first phase loads the link out")
 
     def _check_datagrams(self) -> None:
@@ -430,16 +436,24 @@ class Plan:
         return self.mode is None and not (self.workload.is_transactional or self.workload.is_datagram)
 
     @property
+    def load_directions(self) -> tuple[Direction, ...]:
+        """The directions in which a responsiveness test loads the link, in order; none of a run without phases."""
+        if self.responsiveness is None or not self.responsiveness.has_phases:
+            return ()
+        return tuple(Direction) if self.responsiveness is ResponsivenessTest.PHASES else (self.settings.direction,)
+
+    @property
     def widest_settings(self) -> Settings:
         """The settings with the most sessions that the run opens by itself.
 
         The phases of a responsiveness test add sessions, up to twice as many, where the first ones do not fill a
         link.
         """
-        if self.responsiveness is not ResponsivenessTest.PHASES:
+        directions = self.load_directions
+        if not directions:
             return self.settings
         sessions = min(MAX_SESSIONS, 2 * self.settings.sessions)
-        return replace(self.settings, direction=Direction.DUPLEX, sessions=sessions)
+        return replace(self.settings, direction=directions[-1], sessions=sessions)
 
     @property
     def has_documented_transactions(self) -> bool:

@@ -50,7 +50,7 @@ class LoadPhases:
     """The script of a responsiveness test that has phases: `follow` it with each sample of this end."""
 
     def __init__(self, plan: Plan, idle: ProbeSample | None) -> None:
-        """Begin the first phase, whose settings are the plan's.
+        """Begin the first phase, whose settings are those of the plan.
 
         Args:
             plan: the run's plan. Each phase begins with its number of sessions.
@@ -58,7 +58,7 @@ class LoadPhases:
         """
         self._plan = plan
         self._settings = plan.settings
-        self._later = [each for each in Direction if each is not plan.settings.direction]
+        self._later = list(plan.load_directions[1:])
         self._has_datagrams = _answers_datagrams(idle)
         self._is_over = False
         self._began_ns = 0

@@ -27,7 +27,7 @@ from ..model.errors import (
 )
 from ..model.events import EndText, Expectation, Reason, RunEnd, WarningText
 from ..model.peer import Peer
-from ..model.plan import Direction, Mode, Plan, ResponsivenessTest, Settings
+from ..model.plan import Direction, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
@@ -182,7 +182,7 @@ class EndpointRun(Run):
             raise PeerError(
                 f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
             ) from error
-        if self.plan.responsiveness is ResponsivenessTest.PHASES:
+        if self.plan.load_directions:
             self._load_phases = LoadPhases(self.plan, idle)
         return idle
 

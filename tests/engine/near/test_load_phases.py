@@ -196,6 +196,14 @@ def test_datagrams_tell_latency_where_they_are_answered_and_requests_elsewhere()
         assert sample.elapsed_ns == ended_ms * MS
 
 
+def test_one_phase_loads_the_plans_own_direction_alone() -> None:
+    """With a direction of its own, a test is over when that one is."""
+    for direction in Direction:
+        settings = Settings(direction, sessions=4)
+        plan = replace(PLAN, settings=settings, responsiveness=ResponsivenessTest.ONE_PHASE)
+        assert follow(itertools.repeat(Step()), plan) == [Phase(direction, 0, 3_600 * MS, 4)]
+
+
 def test_a_machine_that_stood_still_leaves_later_phases_out() -> None:
     """Rather than measure them for less than their least time, or the person for longer than promised."""
     steps = itertools.chain([Step(late_ns=16 * SECOND_NS)], itertools.repeat(Step()))
@@ -243,11 +251,13 @@ def test_a_script_that_is_over_changes_nothing_more(steps: list[Step]) -> None:
     assert script.is_over
 
 
-def test_a_plan_with_phases_begins_with_out_and_names_all_sessions_that_it_may_open() -> None:
-    """One without phases changes nothing by itself. Its samples come often enough to judge by."""
+def test_a_plan_names_the_directions_of_its_phases() -> None:
+    """A run without phases has none; one with all begins with out, and takes samples often enough."""
+    assert PLAN.load_directions == tuple(Direction)
     assert PLAN.widest_settings == Settings(Direction.DUPLEX, 16)
+    assert Plan().load_directions == ()
     alongside = replace(PLAN, responsiveness=ResponsivenessTest.ALONGSIDE)
-    assert alongside.widest_settings == PLAN.settings
+    assert (alongside.load_directions, alongside.widest_settings) == ((), PLAN.settings)
     with pytest.raises(PlanError, match="interval"):
         replace(PLAN, interval_ns=SECOND_NS // 2)
     with pytest.raises(PlanError, match="direction"):
