@@ -96,6 +96,16 @@ async def duplex(world: World) -> None:
         await driver.end()
 
 
+async def respond(world: World) -> None:
+    """Show what loads do to latency, in the middle of the test and at its end."""
+    async with world.app(PLAN) as driver:
+        await driver.press("u")
+        await driver.reach(8.0)
+        await _in_all_sizes(driver, "respond-running")
+        await driver.end()
+        await _in_all_sizes(driver, "respond")
+
+
 async def transactions(world: World) -> None:
     """Show ten pairs that ask and answer."""
     async with world.app(Plan(Settings(sessions=10), Workload.RR, duration_ns=5 * SECOND_NS)) as driver:
@@ -216,6 +226,8 @@ class Scene:
 
 _SMALL_WINDOW: Final = frozenset({"window-below-bdp"})
 _FAST: Final = frozenset({"at-expected"})
+# The link has a queue at each end's own interface.
+_QUEUES: Final = frozenset({"queue-local", "queue-remote"})
 # What a rate above the link's makes: a full queue, by the pattern of its losses.
 _TOO_FAST: Final = frozenset({"policer", "loss-bursts", "loss", "path-slow", "send-queue-full", "nic-drops"})
 
@@ -223,6 +235,7 @@ SCENES: Final[tuple[Scene, ...]] = (
     Scene(cockpit, _SMALL_WINDOW | _FAST),
     Scene(why, _SMALL_WINDOW),
     Scene(duplex, _FAST),
+    Scene(respond, _QUEUES),
     Scene(transactions, _FAST | {"round-trip"}),
     Scene(datagrams, _FAST | _TOO_FAST),
     Scene(monochrome, _FAST),

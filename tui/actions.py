@@ -66,6 +66,12 @@ ACTIONS: Final = (
         "Start or stop a test. Results are saved.", "Test",
     ),
     Action(
+        "respond", ("u",), "under load", "Responsiveness test: latency under load",
+        "Responsiveness test: latency without load, then with load out, in and both ways; a grade, and where the "
+        "queue is. At most 25 s. Space stops it.",
+        "Test", footer_hidden_on=(ScreenKind.COCKPIT,),
+    ),
+    Action(
         "pause", ("p",), "freeze", "Freeze or resume the display",
         "Freeze the display; the test keeps running. Press again to resume.", "Test",
     ),

@@ -13,6 +13,7 @@ from ..engine.model.events import Event, Reason
 from ..engine.model.host_info import HostInfo
 from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan, Settings
+from ..engine.results.responsiveness.result import ResponsivenessPoint
 from ..engine.results.run_log import RunEntry, RunNumbers, RunQuery, RunRecord
 from ..engine.results.summary import Summary
 from ..engine.results.sweep import Sweep, SweepPoint, SweepResult
@@ -26,6 +27,11 @@ class SummarySource(Protocol):
 
     def summary(self) -> Summary:
         """Return the measurements so far."""
+        ...
+
+    @property
+    def responsiveness_series(self) -> tuple[ResponsivenessPoint, ...]:
+        """The latency and the goodput of each interval of a responsiveness test; empty for another run."""
         ...
 
 

@@ -205,7 +205,11 @@ class ScriptedServices:
 
 
 def before_snapshot(
-    world: ScriptedServices, script: Callable[[ScriptedRun], object] | None, *keys: str, ends: bool = True
+    world: ScriptedServices,
+    script: Callable[[ScriptedRun], object] | None,
+    *keys: str,
+    start: str = "space",
+    ends: bool = True,
 ) -> Callable[[Pilot[None]], Awaitable[None]]:
     """Return the `run_before` of a snapshot: start a run with a script, press keys, and wait until all is drawn.
 
@@ -213,13 +217,14 @@ def before_snapshot(
         world: The services of the app.
         script: Emits the events of the run; None starts no run.
         keys: Pressed at the end.
+        start: The key that starts the run.
         ends: Whether the script ends the run.
     """
 
     async def run(pilot: Pilot[None]) -> None:
         await pilot.pause()
         if script is not None:
-            await pilot.press("space")
+            await pilot.press(start)
             await pilot.pause()
             script(world.script)
             if ends:

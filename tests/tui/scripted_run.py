@@ -46,6 +46,8 @@ from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.services.run_session import run_document
 
+from ..engine.results.responsiveness_runs import Link
+
 INTERVAL_NS = SECOND_NS // 4
 NEAR = HostInfo("web-07", "Linux 6.18", 8, "linkgauge 0.1.0", "uvloop")
 FAR = HostInfo("db-02", "Linux 6.12", 16, "linkgauge 0.1.0", "uvloop")
@@ -153,6 +155,8 @@ class ScriptedRun:
         far = iperf3_host(peer) if self.has_iperf3 else FAR
         idle = _counted((310_000, 340_000, 350_000, 620_000)) if self.plan.probe else None
         probed = ProbeSample(idle, SECOND_NS, 340) if idle else None
+        if self.plan.responsiveness is not None:
+            probed = Link().started().idle
         self.emit(Started("2026-11-21T01:46:29Z", str(peer), NEAR, far, self.plan, expected, probed))
         for end in [End.NEAR] if self.has_iperf3 else End:
             self.emit(

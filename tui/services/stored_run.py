@@ -71,6 +71,7 @@ class StoredRun:
             expectation=summary.expectation,
             peak=self._peak(catalog),
             findings=self.outcome.findings,
+            load_points=self.load_points,
         )
 
     def _peak(self, catalog: Catalog) -> Expectation:

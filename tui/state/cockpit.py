@@ -12,6 +12,7 @@ from ...engine.model.events import Event, Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
+from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
@@ -23,12 +24,15 @@ from ...presets.verdict import Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..interfaces import RunHandle
 from ..text.parsing import DEFAULT_REFRESH_HZ
+from ..text.responsiveness import has_phases
 from .instrument_values import Phase, RunProblem
 from .live_readings import CockpitSnapshot, LiveReadings
+from .responsiveness import why_settings_fixed
 from .setting_steps import next_rate, next_window
 
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
+_SERIES_NS: Final = SECOND_NS // 2
 
 
 class CockpitState:
@@ -55,6 +59,8 @@ class CockpitState:
         self.run: RunHandle | None = None
         self.run_id: str | None = None
         self.is_paused = False
+        self._series: tuple[ResponsivenessPoint, ...] = ()
+        self._series_ns = 0
         self._near: HostInfo | None = None
         self._far: HostInfo | None = None
         self._run_link = preset, DEFAULT_VARIANT
@@ -69,6 +75,16 @@ class CockpitState:
         return self.phase not in {Phase.IDLE, Phase.DONE}
 
     @property
+    def is_in_phases(self) -> bool:
+        """Whether a test is in progress that changes its settings by itself."""
+        return self.is_busy and self.readings is not None and has_phases(self.readings.plan)
+
+    @property
+    def why_fixed(self) -> str | None:
+        """Why the settings of the current run cannot be changed, for a person; None if they can, or none runs."""
+        return why_settings_fixed(self.peer, self.readings.plan) if self.is_busy and self.readings else None
+
+    @property
     def host_percent(self) -> float | None:
         """The mean load of this host's cores during a run; None if unknown."""
         if self.readings is None or not self.is_busy:
@@ -80,17 +96,18 @@ class CockpitState:
         preset, variant = self._run_link if self.readings is not None else (self.preset, self.variant)
         settings = (self.readings or self.plan).settings
         workload = self.readings.plan.workload if self.readings is not None else self.plan.workload
+        plan, in_force = self._in_force()
         return CockpitSnapshot(
             phase=self.phase,
             preset=self.preset,
-            plan=self.plan,
+            plan=plan,
             peer=self.peer,
             near=self._near,
             far=self._far,
             readings=self.readings,
             summary=self.summary,
             verdict=self.verdict,
-            expectation=self._find_expectation(self.plan.settings),
+            expectation=find_expectation(self.preset, in_force, plan.workload, variant=self.variant),
             interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
             peak=find_expectation(preset, settings.with_changes(sessions=MAX_SESSIONS), workload, variant=variant),
             problem=self.problem,
@@ -100,8 +117,23 @@ class CockpitState:
             is_paused=self.is_paused,
             pass_percent=self.pass_percent,
             is_preset_auto=self.is_preset_auto,
-            expected_sending_bit_s=self.expected_sending_bit_s if self.plan.workload.is_datagram else None,
+            expected_sending_bit_s=self.expected_sending_bit_s if plan.workload.is_datagram else None,
+            load_points=self._load_points(),
         )
+
+    def _in_force(self) -> tuple[Plan, Settings]:
+        """Return the plan and the settings of the header: those of a test that sets them itself, else the next."""
+        if self.readings is None or not self.is_in_phases:
+            return self.plan, self.plan.settings
+        return self.readings.plan, self.readings.settings
+
+    def _load_points(self) -> tuple[ResponsivenessPoint, ...]:
+        """Return latency over time of a responsiveness test: made anew twice a second, as its plot is drawn."""
+        if self.run is not None and self.readings is not None:
+            elapsed_ns = self.readings.elapsed_ns
+            if not self._series or elapsed_ns - self._series_ns >= _SERIES_NS:
+                self._series, self._series_ns = self.run.meter.responsiveness_series, elapsed_ns
+        return self._series
 
     def _findings(self) -> tuple[Finding, ...]:
         """Return the limits: those of the last seconds during a run, afterwards those of its last period."""
@@ -117,10 +149,14 @@ class CockpitState:
             return ()
         return self.diagnosis.current_windows if self.summary is None else self.diagnosis.final_windows
 
-    def begin_run(self) -> None:
-        """Clear the instruments for the next run. `run_opened` or `set_problem` must follow."""
+    def begin_run(self, plan: Plan | None = None) -> None:
+        """Clear the instruments for a run of this plan, by default of the next one.
+
+        `run_opened` or `set_problem` must follow.
+        """
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
-        self.readings, self.summary, self.verdict = LiveReadings(self.plan), None, None
+        self.readings, self.summary, self.verdict = LiveReadings(plan or self.plan), None, None
+        self._series, self._series_ns = (), 0
         self.diagnosis = None
         self._notices, self.run_id, self._run_link = (), None, (self.preset, self.variant)
 
@@ -164,6 +200,7 @@ class CockpitState:
         """Release the run, keep its notices and enter the phase."""
         if self.run is not None:
             self._notices = tuple(self.run.notices)
+            self._series = self.run.meter.responsiveness_series
         self.run, self.phase, self.is_paused = None, phase, False
 
     def set_far_info(self, info: HostInfo) -> None:
@@ -241,7 +278,7 @@ class CockpitState:
         if settings == self.plan.settings:
             return False
         self.plan = replace(self.plan, settings=settings)
-        if self.run is not None and self.phase is Phase.RUNNING:
+        if self.run is not None and self.phase is Phase.RUNNING and self.why_fixed is None:
             self.run.change_settings(self._settings_of_run(settings))
         return True
 

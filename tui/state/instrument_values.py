@@ -10,8 +10,7 @@ from enum import Enum, auto
 
 from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import Direction, End, Settings
-from ...engine.model.workload import Workload
+from ...engine.model.plan import Direction, End, Plan, Settings
 from ...engine.results.summary import DatagramSummary, Summary
 from ..text import numbers
 from ..text.numbers import RateScale, RateUnit
@@ -31,7 +30,9 @@ class Phase(Enum):
 class PlotContent(Enum):
     """The quantity that the plot of a run shows."""
 
+    LOAD = auto()  # throughput, and below it latency
     THROUGHPUT = auto()
+    LATENCY = auto()
     RTT = auto()
     RETRANSMITS = auto()
     CWND = auto()
@@ -41,18 +42,15 @@ class PlotContent(Enum):
     DELAY_VARIATION = auto()
 
 
-def plot_contents(workload: Workload) -> tuple[PlotContent, ...]:
-    """Return the contents that a plot of this workload goes through, in order."""
-    if workload.is_datagram:
+def plot_contents(plan: Plan) -> tuple[PlotContent, ...]:
+    """Return the contents that the plot of a run goes through, in order."""
+    if plan.workload.is_datagram:
         first = (PlotContent.THROUGHPUT, PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION)
         return (*first, PlotContent.RTT)
-    return (
-        PlotContent.THROUGHPUT,
-        PlotContent.RTT,
-        PlotContent.RETRANSMITS,
-        PlotContent.CWND,
-        PlotContent.WINDOWS,
-    )
+    of_tcp = (PlotContent.RTT, PlotContent.RETRANSMITS, PlotContent.CWND, PlotContent.WINDOWS)
+    if plan.responsiveness is not None:
+        return (PlotContent.LOAD, PlotContent.THROUGHPUT, PlotContent.LATENCY, *of_tcp)
+    return (PlotContent.THROUGHPUT, *of_tcp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, sender_of
 from ...engine.model.samples import ProbeSample, Sample, SessionSample
 from ...engine.results.counter_sums import core_percents, host_percent
+from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
 from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second, sum_bytes
 from ...engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
@@ -380,6 +381,7 @@ class CockpitSnapshot:
     pass_percent: float = DEFAULT_PASS_PERCENT
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None
+    load_points: tuple[ResponsivenessPoint, ...] = ()
 
     @property
     def latest_summary(self) -> Summary | None:

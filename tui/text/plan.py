@@ -5,6 +5,7 @@ from typing import Final
 from ...engine.model.plan import MIB, SECOND_NS, Plan, SocketOptions
 from ...engine.model.workload import Workload
 from .numbers import NBSP, sanitize, window
+from .responsiveness import has_phases
 
 _INTERVAL_NS: Final = Plan().interval_ns
 
@@ -23,7 +24,10 @@ def socket_words(options: SocketOptions) -> list[str]:
 
 
 def non_default_options_text(plan: Plan) -> str:
-    """Return the options that differ from the default and have no other place on the screen; empty for none."""
+    """Return the options that differ from the default and have no other place on the screen; empty for none.
+
+    Interval and warm-up of a responsiveness test are those of every such test.
+    """
     workers = f"{plan.workers}{NBSP}worker{'' if plan.workers == 1 else 's'}" if plan.workers else ""
     is_block_used = plan.workload is Workload.STREAM and plan.block_bytes != MIB
     parts = [
@@ -32,10 +36,13 @@ def non_default_options_text(plan: Plan) -> str:
         *socket_words(plan.socket),
         workers,
         core_affinity_text(plan),
-        f"interval {plan.interval_ns / SECOND_NS:g}{NBSP}s" if plan.interval_ns != _INTERVAL_NS else "",
-        _warm_up(plan),
+        *([] if has_phases(plan) else [_interval(plan), _warm_up(plan)]),
     ]
     return ", ".join(filter(None, parts))
+
+
+def _interval(plan: Plan) -> str:
+    return f"interval {plan.interval_ns / SECOND_NS:g}{NBSP}s" if plan.interval_ns != _INTERVAL_NS else ""
 
 
 def _warm_up(plan: Plan) -> str:

@@ -9,11 +9,14 @@ from typing import Any, Final, cast
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
-from ...engine.model.plan import Direction, Settings
+from ...engine.model.plan import Direction, ResponsivenessTest, Settings
+from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, RunEntry, RunQuery
-from . import numbers
+from . import numbers, responsiveness
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
+_UNDER_LOAD: Final = "under load"
+_MILLISECOND_NS: Final = 1_000_000
 _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 
 
@@ -21,7 +24,8 @@ _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 class RunLine:
     """The cells of a run in a list. `transactions_s` is None for streams.
 
-    With `has_changes` the settings were changed during the run, and `test` says how.
+    With `has_changes` the settings were changed during the run, and `test` says how. `grade` and `latency` are of a
+    run that measured latency under load: its grade, and all its figures in one phrase.
     """
 
     run_id: str
@@ -39,6 +43,15 @@ class RunLine:
     group: str
     is_running: bool
     has_changes: bool = False
+    grade: str = ""
+    latency: str = ""
+
+    @property
+    def short_test(self) -> str:
+        """The test in five cells."""
+        if self.test.startswith(_UNDER_LOAD):
+            return "load"
+        return "mixed" if self.has_changes else self.test
 
     @property
     def when(self) -> str:
@@ -65,7 +78,8 @@ class RunLine:
 def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
     document: Any = row.figures
-    mbit_s = number_in(document, "measured", "total", "mbit_s")
+    # A mean over loads of different directions would be the rate of nothing.
+    mbit_s = None if _is_in_phases(document) else number_in(document, "measured", "total", "mbit_s")
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
@@ -82,6 +96,8 @@ def run_line(row: RunEntry) -> RunLine:
         group=numbers.sanitize(row.group or ""),
         is_running=row.is_running,
         has_changes=settings_count(document) > 1,
+        grade=_grade(document),
+        latency=_latency(document),
     )
 
 
@@ -127,11 +143,45 @@ def _test(document: Any) -> str:
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
         return numbers.UNKNOWN
+    if _is_in_phases(document):
+        return _UNDER_LOAD
+    if _value_in(document, "plan", "responsiveness") == ResponsivenessTest.ONE_PHASE.value:
+        return f"{_UNDER_LOAD} {direction}"
     workload = numbers.sanitize(str(_value_in(document, "plan", "workload")))
     workload = "" if workload == "stream" else workload
     if changed := numbers.changed_settings(_settings_in_turn(document)):
         return f"{workload} {changed}".strip()
     return f"{workload}{direction}{sessions:.0f}"
+
+
+def _is_in_phases(document: Any) -> bool:
+    return _value_in(document, "plan", "responsiveness") == ResponsivenessTest.PHASES.value
+
+
+def _grade(document: Any) -> str:
+    """Return the grade of latency under load; empty without one."""
+    grade = _value_in(document, "responsiveness", "grade")
+    return grade if grade in GRADES else ""
+
+
+def _latency(document: Any) -> str:
+    """Return the latency under load in one phrase: `idle 412 µs, out +45.2 ms, …`; empty if none was measured."""
+    loads = _value_in(document, "responsiveness", "loads")
+    if not isinstance(loads, list):
+        return ""
+    idle_ms = number_in(document, "responsiveness", "idle_ms", "p50")
+    words = [] if idle_ms is None else [f"idle {responsiveness.time(idle_ms * _MILLISECOND_NS)}"]
+    for load in cast("list[Any]", loads):
+        direction, rise_ms = _value_in(load, "direction"), number_in(load, "rise_ms")
+        if direction in _ARROWS and rise_ms is not None:
+            name = "both" if direction == Direction.DUPLEX.value else direction
+            words.append(f"{name} {responsiveness.rise(rise_ms * _MILLISECOND_NS)}")
+    if grade := _grade(document):
+        words.append(f"grade {grade}")
+    per_minute = number_in(document, "responsiveness", "round_trips", "per_minute")
+    if per_minute is not None:
+        words.append(f"{numbers.number(per_minute)} round trips a minute")
+    return ", ".join(words)
 
 
 def settings_count(document: Any) -> int:

@@ -236,7 +236,12 @@ def progress_text(percent: float | None) -> str:
 
 
 def findings_period(summary: Summary) -> str:
-    """Return which part of a run its findings are about: `last period` after a change of settings, else nothing."""
+    """Return which part of a run its findings are about: `last period` after a change of settings, else nothing.
+
+    Those of a responsiveness test are about its whole run.
+    """
+    if summary.plan.responsiveness is not None:
+        return ""
     return "last period" if len(summary.periods) > 1 else ""
 
 

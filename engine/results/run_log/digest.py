@@ -1,5 +1,7 @@
 """What a list of runs shows of a run's document, in a few words: its plan, its settings in turn, and its rates.
 
+A responsiveness test has the figures of latency under load as well.
+
 It has columns of its own, because a document takes some kilobytes and a tenth of a millisecond. Runs of an older
 linkgauge get theirs in pieces (`add_digests`).
 """
@@ -15,8 +17,9 @@ from .schema import has_list_index, open_connection, prepare_database
 
 DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
 _RATES: Final = ("mbit_s", "transactions_s", "percent_of_expected")
-_PLAN: Final = ("workload", "direction", "sessions")
+_PLAN: Final = ("workload", "direction", "sessions", "responsiveness")
 _SETTINGS: Final = ("direction", "sessions", "window_bytes")
+_LOADS: Final = 3  # of a responsiveness test
 _PIECE: Final = 100  # documents, some milliseconds
 _MAX_TEXT: Final = 100  # of a value that a damaged document may have
 
@@ -33,6 +36,8 @@ def digest_row(document: object) -> DigestRow:
         if not turns or turns[-1] != settings:
             turns.append(settings)
     brief = {"plan": _part(_member(document, "plan"), _PLAN), "stretches": turns}
+    if (responsiveness := _responsiveness(_member(document, "responsiveness"))) is not None:
+        brief["responsiveness"] = responsiveness
     mbit_s, transactions_s, percent = (_number(_member(total, name)) for name in _RATES)
     return json.dumps(brief, separators=(",", ":")), mbit_s, transactions_s, percent
 
@@ -86,6 +91,21 @@ def _add_piece(connection: sqlite3.Connection) -> bool:
     if rows:
         pause_after(began)
     return bool(rows)
+
+
+def _responsiveness(value: object) -> dict[str, Any] | None:
+    """Return the grade, the rises of latency and the round trips a minute of a test that has them."""
+    found = _part(value, ("grade", "rise_ms"))
+    if found is None:
+        return None
+    loads = _member(value, "loads")
+    listed = cast("list[Any]", loads)[:_LOADS] if isinstance(loads, list) else []
+    return {
+        **found,
+        "idle_ms": _part(_member(value, "idle_ms"), ("p50",)),
+        "loads": [_part(load, ("direction", "rise_ms")) for load in listed],
+        "round_trips": _part(_member(value, "round_trips"), ("per_minute", "class")),
+    }
 
 
 def _member(value: object, name: str) -> Any:

@@ -17,9 +17,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import Worker, WorkerState
 
+from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
+from ....engine.model.responsiveness_plan import responsiveness_plan
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
@@ -263,6 +265,8 @@ class CockpitScreen(SettingActions):
         snapshot = replace(self.state.snapshot(), language=self._language, units=self._units)
         self.query_one(TitleBar).show(snapshot)
         self.query_one(SettingsBar).show(snapshot)
+        is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
+        self.query_one(KeyFooter).set_unavailable(frozenset({"respond"} if is_unavailable else ()))
         if not snapshot.is_paused:
             self.query_one(Instruments).show(snapshot)
 
@@ -271,10 +275,17 @@ class CockpitScreen(SettingActions):
     def action_toggle_run(self) -> None:
         """Start a run, or stop the current one."""
         if not self.state.is_busy:
-            self._start_run()
+            self._start_run(self.state.plan)
         elif self.phase is not Phase.STOPPING:
             self.state.stop_run()
             self.paint()
+
+    def action_respond(self) -> None:
+        """Start a responsiveness test: the settings of the next test stay as they are."""
+        reason = "A test is running: press space to stop it first."
+        if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.PROBE):
+            return
+        self._start_run(responsiveness_plan(socket=self.state.plan.socket))
 
     def action_pause(self) -> None:
         """Freeze the instruments or release them; the run and its log continue either way."""
@@ -384,11 +395,11 @@ class CockpitScreen(SettingActions):
             self.action_toggle_run()
         self.set_timer(_QUIT_TIMEOUT_S, app_of(self).exit)
 
-    def _start_run(self) -> None:
+    def _start_run(self, plan: Plan) -> None:
         state = self.state
-        state.begin_run()
+        state.begin_run(plan)
         self.paint()
-        run = follow_run(self._services, state.plan, state.preset, state.peer, self.post_message)
+        run = follow_run(self._services, plan, state.preset, state.peer, self.post_message)
         self.run_worker(run, group="run", exclusive=True, exit_on_error=False)
 
     def _refuse_if_busy(self, reason: str) -> bool:

@@ -18,6 +18,7 @@ from ...state.setting_steps import (
     next_workload,
     plan_with_workload,
 )
+from ...text import numbers
 from ..base_screen import InstrumentScreen
 
 
@@ -96,17 +97,23 @@ class SettingActions(InstrumentScreen):
     def action_duration(self) -> None:
         """Go to the next duration, for the next run."""
         self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
+        if self.state.is_in_phases:  # the header shows the plan of the test
+            duration = numbers.duration(self.state.plan.duration_ns)
+            self.notify("It applies to the next test.", title=duration, markup=False)
         self.paint()
 
     def _refuse_unavailable(self, feature: Feature) -> bool:
         """Return whether the far end does not have a feature, and say why."""
-        reason = why_unavailable(self.state.peer, feature)
+        return self._refuse_for(why_unavailable(self.state.peer, feature))
+
+    def _refuse_live_change(self) -> bool:
+        """Return whether the settings of the current run are fixed, and say why."""
+        return self._refuse_for(self.state.why_fixed)
+
+    def _refuse_for(self, reason: str | None) -> bool:
         if reason is not None:
             self.notify(reason, severity="warning", markup=False)
         return reason is not None
-
-    def _refuse_live_change(self) -> bool:
-        return self.state.is_busy and self._refuse_unavailable(Feature.LIVE_CHANGES)
 
     def _step_sessions(self, by: int) -> None:
         if self._refuse_live_change():

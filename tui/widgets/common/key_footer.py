@@ -11,7 +11,7 @@ from textual.events import Click
 
 from ...actions import Action, ScreenKind, actions_of
 from ...rendering.styled_lines import LineWidget
-from ...rendering.styles import KEY
+from ...rendering.styles import KEY, MUTED
 
 # Actions that a person needs at every width.
 _FIRST: Final = frozenset({"toggle_run", "go_on", "copy", "help", "back", "leave", "finish"})
@@ -36,12 +36,13 @@ _GAP: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A label with its keys; `rank` 0 is the most important."""
+    """A label with its keys, and the first action of these; `rank` 0 is the most important."""
 
     keys: str
     label: str
     press: str
     rank: int
+    action: str = ""
 
     @property
     def width(self) -> int:
@@ -71,13 +72,21 @@ class KeyFooter(LineWidget):
     def __init__(self, screen: ScreenKind) -> None:
         super().__init__()
         self._entries = [*_entries(screen), _PALETTE]
+        self._unavailable: frozenset[str] = frozenset()
+
+    def set_unavailable(self, actions: frozenset[str]) -> None:
+        """Show the keys of these actions as ones that do nothing but say why."""
+        if actions != self._unavailable:
+            self._unavailable = actions
+            self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
         """Return the line; an entry without room is left out."""
         del height
         parts: list[Content | str] = []
         for entry in _fitting(self._entries, width):
-            parts += [" " * _GAP if parts else "", Content.assemble((entry.keys, KEY), f" {entry.label}")]
+            key, label = (MUTED, MUTED) if entry.action in self._unavailable else (KEY, "")
+            parts += [" " * _GAP if parts else "", Content.assemble((entry.keys, key), (f" {entry.label}", label))]
         return [Content.assemble(*parts)]
 
     def on_click(self, event: Click) -> None:
@@ -95,7 +104,7 @@ def _entries(screen: ScreenKind) -> Iterator[_Entry]:
     for label, neighbours in groupby(actions_of(screen), key=lambda action: action.label):
         actions = list(neighbours)
         keys = "".join((action.key_labels or action.keys)[0] for action in actions)
-        yield _Entry(keys, label, actions[0].keys[0], _rank(actions[0], screen))
+        yield _Entry(keys, label, actions[0].keys[0], _rank(actions[0], screen), actions[0].id)
 
 
 def _rank(action: Action, screen: ScreenKind) -> int:

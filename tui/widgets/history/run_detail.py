@@ -123,4 +123,5 @@ def _run_text(line: RunLine, *, brief: bool) -> Content:
         return label
     where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}, {line.end_words}"
     group = f", group {line.group}" if line.group else ""
-    return Content("\n").join([Content.styled(f"{where}{group}", MUTED), label])
+    latency = [Content.assemble(("latency ", MUTED), line.latency)] if line.latency else []
+    return Content("\n").join([Content.styled(f"{where}{group}", MUTED), *latency, label])

@@ -132,11 +132,11 @@ def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
         case "when":
             return line.when if width >= 16 + _GAP else line.when[5:] or numbers.UNKNOWN
         case "test" if width - _GAP < cell_len(line.test):
-            return "mixed" if line.has_changes else line.test
+            return line.short_test
         case "%":
             return numbers.number(line.percent, 1)
         case "verdict":
-            return _verdict(line)
+            return _verdict(line, width - _GAP)
         case _:
             return getattr(line, name) or ("" if name == "label" else numbers.UNKNOWN)
 
@@ -155,10 +155,12 @@ def _style(line: RunLine, name: str) -> str:
             return ""
 
 
-def _verdict(line: RunLine) -> str:
-    """Return the verdict in a few words; for a run without one, how it ended."""
+def _verdict(line: RunLine, room: int) -> str:
+    """Return the verdict in a few words; for a run without one, its grade, or how it ended."""
     if line.verdict != "none":
         return line.verdict_words
+    if line.grade and line.end_words in {"completed", "stopped"}:
+        return f"grade {line.grade}" if len(f"grade {line.grade}") <= room else line.grade
     return "• none" if line.end_words in {"completed", "stopped"} else line.end_words
 
 

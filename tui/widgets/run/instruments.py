@@ -1,5 +1,6 @@
 """All instruments of the run screen: their layout, and the values of each from one snapshot."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -8,6 +9,7 @@ from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.plan import Direction, End
 from ....engine.results.summary import CpuSummary
 from ...rendering.styles import KEY, MUTED
@@ -18,12 +20,14 @@ from ...state.live_readings import (
     delay_variation_reading,
     latency_reading,
 )
+from ...state.responsiveness import loaded_flow, responsiveness_reading
 from ...text import numbers
 from ...text.summary import response_bits_of
 from .cpu_panel import CpuPanel
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
+from .responsiveness_panel import ResponsivenessPanel
 from .run_plot import RunPlot
 from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
@@ -33,12 +37,14 @@ if TYPE_CHECKING:
 
 _FIRST_STEPS: Final = (
     ("space", "start a test"),
+    ("u", "latency under load: grade and queue"),
     ("n", "choose the kind of network, which sets the expected rate"),
     ("+ - [ ] d", "sessions, window, direction: also during a test"),
     ("c", "connect to a host with `linkgauge endpoint`, or ssh://host"),
     ("?", "all keys"),
 )
 _FIRST_KEYS: Final = (("space", "start"), ("n", "network"), ("c", "connect"), ("?", "help"), ("q", "quit"))
+_NO_REASONS: Final[Mapping[str, str | None]] = {}
 _REMEDIES: Final = (
     ("r", "try again"),
     ("c", "connect to another host; `loopback` tests this machine alone"),
@@ -198,6 +204,8 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     now = replace(view.readings.flow(direction), peak=peak)
     if view.summary is None:
         return now
+    if (alone := loaded_flow(view, now)) is not None:
+        return alone
     measured = view.summary.measured[direction]
     return FlowReading(
         direction,
@@ -254,6 +262,7 @@ class PlotArea(Container):
     def compose(self) -> ComposeResult:
         """Lay out the plots and the notice, which takes their place."""
         yield LatencyBars()
+        yield ResponsivenessPanel()
         yield RunPlot()
         yield DatagramPanel()
         with VerticalScroll(id="notice"):
@@ -284,13 +293,18 @@ class PlotArea(Container):
         """Show latency, or datagrams, with the distribution of their delays where there is room for both."""
         panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
         readings = view.readings
+        loads = self.query_one(ResponsivenessPanel)
+        steps = responsiveness_reading(view) if has_plot else None
+        loads.display = steps is not None
+        if steps is not None:
+            loads.show(steps)
         panel.display = has_plot and readings is not None and readings.plan.workload.is_datagram
         if panel.display and readings is not None:
             flows = readings.settings.direction.flows
             known = (datagram_reading(view, flow) for flow in flows)
             panel.show([reading for reading in known if reading is not None])
         if not panel.display:
-            reading = latency_reading(view) if has_plot else None
+            reading = latency_reading(view) if has_plot and steps is None else None
         else:
             reading = delay_variation_reading(view) if self.screen.has_class("-huge") else None
         bars.display = reading is not None
@@ -315,7 +329,7 @@ def _welcome(view: CockpitSnapshot) -> Content:
         ("Remote end: ", MUTED),
         (numbers.sanitize(remote), ""),
         "\n\n",
-        _keys(_FIRST_STEPS),
+        _keys(_FIRST_STEPS, {"u": why_unavailable(view.peer, Feature.PROBE)}),
     )
 
 
@@ -325,7 +339,14 @@ def _first_keys() -> Content:
     return Content("   ").join(parts)
 
 
-def _keys(rows: tuple[tuple[str, str], ...]) -> Content:
+def _keys(rows: tuple[tuple[str, str], ...], unavailable: Mapping[str, str | None] = _NO_REASONS) -> Content:
+    """Return a line for each key; one that is not available has the reason beside its name."""
     width = max(len(key) for key, _ in rows)
-    lines = [Content.assemble((f"{key:>{width}}", KEY), f"  {text}") for key, text in rows]
+    lines: list[Content] = []
+    for key, text in rows:
+        reason = unavailable.get(key)
+        style, words = (
+            (KEY, text) if reason is None else (MUTED, f"{text.partition(':')[0]}: {reason.partition(';')[0]}")
+        )
+        lines.append(Content.assemble((f"{key:>{width}}", style), (f"  {words}", "" if reason is None else MUTED)))
     return Content("\n").join(lines)

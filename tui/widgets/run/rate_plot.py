@@ -151,20 +151,24 @@ def draw_periods(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float, v
     """
     if len(periods) < 2:
         return
+    draw_changes(canvas, periods, span_s)
     step_s = span_s / canvas.width
     for number, period in enumerate(periods):
-        x = int(period.from_s / step_s)
+        x = int(period.from_s / step_s) + (number > 0)
         until = int((period.until_s if period.until_s is not None else span_s) / step_s)
-        if number:
-            for y in range(canvas.height):
-                canvas.overlay(x, y, "│", "bold $foreground")
-            x += 1
         label, text = _period_label(periods, number), value(number)
         for words in (f"{label} {text}".strip(), text or label, ""):
             if len(words) < until - x:
                 for column, character in enumerate(words, x):
                     canvas.put(column, canvas.height - 1, character, _LABEL)
                 break
+
+
+def draw_changes(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float) -> None:
+    """Draw a line for each change of settings."""
+    for period in periods[1:]:
+        for y in range(canvas.height):
+            canvas.overlay(int(period.from_s / span_s * canvas.width), y, "│", "bold $foreground")
 
 
 def _period_label(periods: Sequence[PlotPeriod], number: int) -> str:

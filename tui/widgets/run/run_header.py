@@ -16,8 +16,11 @@ from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
 from ...state.instrument_values import Phase
 from ...state.live_readings import CockpitSnapshot
+from ...state.responsiveness import is_in_phases, responsiveness_reading
 from ...state.setting_steps import SESSION_STEPS, next_step, next_window
 from ...text import numbers
+from ...text.responsiveness import has_phases
+from .load_steps import steps_line
 
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25
@@ -135,7 +138,12 @@ def _state(view: CockpitSnapshot) -> Content:
         word, style = "‖ FROZEN", "$text-warning"
     if readings is None:
         return Content.styled(word, f"bold {style}")
+    is_bound = has_phases(readings.plan)  # it ends as soon as each load is steady
     limit = "" if readings.plan.duration_ns is None else f" / {numbers.clock(readings.plan.duration_ns)}"
+    if is_bound:
+        limit = (
+            "" if view.phase is Phase.DONE else f" of{numbers.NBSP}at{numbers.NBSP}most{limit.removeprefix(' /')}"
+        )
     return Content.assemble((word, f"bold {style}"), (f" {numbers.clock(readings.elapsed_ns)}", "bold"), limit)
 
 
@@ -160,7 +168,7 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     if view.is_preset_auto and not view.preset.id and view.far is None:
         unknown = ("auto: not known before the first connection", "auto: not known yet")
         return head + first_fit(width - head.cell_length, *map(Content, unknown))
-    expected = view.expectation[view.plan.settings.direction]
+    expected = view.expectation[_settings_in_force(view).direction]
     if expected is None:
         expected_text = Content.styled("no expected rate", MUTED)
     elif width >= _ROOMY:
@@ -176,8 +184,16 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     return head + first_fit(room, name + preset_id, name) + auto + gap + expected_text
 
 
+def _settings_in_force(view: CockpitSnapshot) -> Settings:
+    """Return the settings of a test that sets them itself, else those of the next run."""
+    return view.readings.settings if view.readings is not None and is_in_phases(view) else view.plan.settings
+
+
 def _settings_line(view: CockpitSnapshot, width: int) -> Content:
-    """Return the settings with as many words as there is room for."""
+    """Return the settings with as many words as there is room for; the steps of a test that sets them itself."""
+    reading = responsiveness_reading(view) if is_in_phases(view) else None
+    if reading is not None:
+        return steps_line(reading, _settings_in_force(view), width)
     details = (_Detail.ALL, _Detail.NAMES, _Detail.SHORT, _Detail.VALUES)
     for detail in details if width >= _ROOMY else details[1:]:
         gap = "    " if detail is _Detail.ALL else "   " if detail is _Detail.NAMES else "  "

@@ -6,12 +6,13 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.plan import SECOND_NS
-from ....engine.model.workload import Workload
+from ....engine.model.plan import SECOND_NS, Plan
 from ...rendering.canvas import GUTTER, base_axis, time_labels
 from ...rendering.styled_lines import LineWidget, first_fit, join_fit
 from ...state.instrument_values import PlotContent, PlotPeriod, plot_contents
 from ...state.live_readings import CockpitSnapshot
+from ...text.responsiveness import has_phases
+from .load_plot import LoadPlot
 from .loss_strip import loss_strip
 from .rate_plot import RatePlot
 from .trace_plot import TracePlot
@@ -32,7 +33,7 @@ class RunPlot(LineWidget):
 
     def __init__(self) -> None:
         super().__init__(widget_id="plot")
-        self._content = PlotContent.THROUGHPUT
+        self._content: PlotContent | None = None  # the first one of the run
         self._periods: list[PlotPeriod] = []
         self._view: CockpitSnapshot | None = None
         self._moment: object = None
@@ -55,7 +56,7 @@ class RunPlot(LineWidget):
         """Show the next content; after the last, the first."""
         contents = self._contents()
         at = contents.index(self._content) if self._content in contents else 0
-        self._content = contents[(at + 1) % len(contents)]
+        self._content = contents[at + 1] if at + 1 < len(contents) else None
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Content]:
@@ -64,6 +65,8 @@ class RunPlot(LineWidget):
             return []
         contents = self._contents()
         content = self._content if self._content in contents else contents[0]
+        if content is PlotContent.LOAD:
+            return self._draw_load(LoadPlot(self._view), width, height)
         if content is PlotContent.WINDOWS:
             self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
             return window_lines(self._view.windows, width, height)
@@ -81,12 +84,24 @@ class RunPlot(LineWidget):
         lines = [axis + line for axis, line in zip(left, canvas.lines(), strict=True)]
         return [*lines, *strip, base_axis(room, self._axis_labels(plot, span_s, room))]
 
-    def _contents(self) -> tuple[PlotContent, ...]:
-        """Return the contents of the run's workload."""
-        readings = self._view.readings if self._view else None
-        return plot_contents(Workload.STREAM if readings is None else readings.plan.workload)
+    def _draw_load(self, plot: LoadPlot, width: int, height: int) -> list[Content]:
+        """Return throughput above latency, on one time axis."""
+        self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
+        if width < 20 or height < 6:
+            return []
+        span_s, room = self._span_s(), width - GUTTER
+        has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
+        lines = plot.lines(room, height - 1, self._tops, span_s, has_colours=has_colours)
+        return [*lines, base_axis(room, self._axis_labels(plot, span_s, room))]
 
-    def _axis_labels(self, plot: RatePlot | TracePlot, span_s: float, room: int) -> list[tuple[int, str]]:
+    def _contents(self) -> tuple[PlotContent, ...]:
+        """Return the contents of the run."""
+        readings = self._view.readings if self._view else None
+        return plot_contents(Plan() if readings is None else readings.plan)
+
+    def _axis_labels(
+        self, plot: RatePlot | TracePlot | LoadPlot, span_s: float, room: int
+    ) -> list[tuple[int, str]]:
         """Return the labels of the time axis, and before them the plot's name where no border shows its title."""
         labels = time_labels(span_s, room)
         if self.styles.border_top[0]:
@@ -98,6 +113,9 @@ class RunPlot(LineWidget):
     def _span_s(self) -> float:
         """Return the length of the time axis: the duration of the run, or a step above the elapsed time."""
         readings = self._view.readings if self._view else None
+        has_ended = self._view is not None and self._view.summary is not None
+        if readings is not None and has_ended and readings.elapsed_ns and has_phases(readings.plan):
+            return readings.elapsed_ns / SECOND_NS  # its duration was only a bound
         if readings is not None and readings.plan.duration_ns is not None:
             return readings.plan.duration_ns / SECOND_NS
         elapsed_s = (readings.elapsed_ns if readings else 0) / SECOND_NS

@@ -1,4 +1,7 @@
-"""Values over time beside the rate: RTT, retransmits and cwnd of TCP; loss, jitter and delay variation of UDP."""
+"""Values over time beside the rate: RTT, retransmits and cwnd of TCP; loss, jitter and delay variation of UDP.
+
+A responsiveness test has a line of latency, too.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,16 +11,18 @@ from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.plan import Direction
+from ....engine.model.plan import SECOND_NS, Direction
+from ....engine.results.responsiveness.result import ResponsivenessPoint
 from ...rendering.canvas import Canvas, nice_above, ticks, value_axis
-from ...rendering.styles import DIRECTION_STYLES, MUTED
+from ...rendering.styles import DIRECTION_STYLES, LOAD, MUTED
 from ...state.instrument_values import PlotContent
 from ...state.live_readings import CockpitSnapshot
 from ...state.traces import DatagramPoint, TcpPoint
 from ...text import numbers
-from .rate_plot import draw_periods
+from .rate_plot import draw_changes, draw_periods
 
 _TITLES: Final = {
+    PlotContent.LATENCY: ("latency, ms, median and p99 of each interval", "latency, ms"),
     PlotContent.RTT: ("RTT, ms, median of all sessions", "RTT, ms"),
     PlotContent.RETRANSMITS: ("retransmits per second, all sessions", "retransmits per second", "retransmits/s"),
     PlotContent.CWND: ("congestion window, KiB, sum of all sessions", "cwnd, KiB"),
@@ -30,6 +35,7 @@ _TITLES: Final = {
     ),
 }
 _OF_DATAGRAMS: Final = frozenset({PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION})
+_FAINT: Final = "$foreground 40%"
 _ARROW_EVERY: Final = 22  # cells
 _NOTHING: Final = "no values from the kernel yet"
 _NO_DATAGRAMS: Final = "no datagrams yet"
@@ -44,10 +50,15 @@ class _Value:
 
 
 class TracePlot:
-    """Draws one content of a snapshot as a line for each direction."""
+    """Draws one content of a snapshot as a line for each direction; latency as its median, and fainter its p99.
 
-    def __init__(self, view: CockpitSnapshot, content: PlotContent) -> None:
+    Without `has_labels`, the periods have no texts, because another plot above has them.
+    """
+
+    def __init__(self, view: CockpitSnapshot, content: PlotContent, *, has_labels: bool = True) -> None:
         self._content = content
+        self._has_labels = has_labels
+        self._slowest = _slowest(view) if content is PlotContent.LATENCY else []
         self._periods = view.readings.periods if view.readings else []
         self._lines = _lines(view, content)
 
@@ -57,13 +68,16 @@ class TracePlot:
 
     def legend(self) -> list[str]:
         """Return an explanation of each mark that is drawn."""
+        if self._slowest:
+            return ["━ median", "╌ p99"]
         return [f"{numbers.arrow(flow)} {flow}" for flow in self._lines if len(self._lines) > 1]
 
     def top(self, before: float, rows: int) -> float:
         """Return the top of the axis, not below the one before. The labels of periods have the first row alone."""
-        known = [each.value for line in self._lines.values() for each in line if each.value is not None]
+        lines = (*self._lines.values(), self._slowest)
+        known = [each.value for line in lines for each in line if each.value is not None]
         highest = max(known, default=0.0)
-        if len(self._periods) > 1 and rows > 1:
+        if len(self._periods) > 1 and rows > 1 and self._has_labels:
             highest *= (4 * rows - 1) / (4 * rows - 5)
         return max(before, nice_above(highest * 1.05) if highest > 0 else 1.0)
 
@@ -85,11 +99,9 @@ class TracePlot:
         """
         del has_colours
         canvas = Canvas(width, rows)
+        self._draw(canvas, self._slowest, top, span_s, _FAINT)
         for number, (flow, line) in enumerate(self._lines.items()):
-            path: dict[int, int] = {}
-            for run in _known_runs(_column_means(line, span_s / width)):
-                points = [(min(each.at_s / span_s, 1.0), (each.value or 0.0) / top) for each in run]
-                path |= canvas.draw_line(points, DIRECTION_STYLES[flow])
+            path = self._draw(canvas, line, top, span_s, LOAD if self._slowest else DIRECTION_STYLES[flow])
             if len(self._lines) > 1:
                 first = _ARROW_EVERY * (1 + number) // 3
                 for x in range(first, width, _ARROW_EVERY):
@@ -98,11 +110,26 @@ class TracePlot:
         if not any(each.value is not None for line in self._lines.values() for each in line):
             text = _NO_DATAGRAMS if self._content in _OF_DATAGRAMS else _NOTHING
             canvas.write(max((width - len(text)) // 2, 0), rows // 2, text, MUTED)
-        draw_periods(canvas, self._periods, span_s, self._mean_text)
+        if self._has_labels:
+            draw_periods(canvas, self._periods, span_s, self._mean_text)
+        else:
+            draw_changes(canvas, self._periods, span_s)
         return canvas
 
+    @staticmethod
+    def _draw(canvas: Canvas, line: Sequence[_Value], top: float, span_s: float, style: str) -> dict[int, int]:
+        """Draw a line with gaps where it is unknown; return its row in each column."""
+        path: dict[int, int] = {}
+        for run in _known_runs(_column_means(line, span_s / canvas.width)):
+            points = [(min(each.at_s / span_s, 1.0), (each.value or 0.0) / top) for each in run]
+            path |= canvas.draw_line(points, style)
+        return path
+
     def _mean_text(self, number: int) -> str:
-        """Return the mean of a period in each of its directions, or an empty text."""
+        """Return the mean of a period in each of its directions, or an empty text.
+
+        Latency has none: it rises until the queue is full, and its results are those of after that.
+        """
         period = self._periods[number]
         until_s = float("inf") if period.until_s is None else period.until_s
         texts: list[str] = []
@@ -122,11 +149,22 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
     if view.readings is None:
         return {}
     traces = view.readings.traces
+    if content is PlotContent.LATENCY:
+        return {Direction.DUPLEX: [_latency(point, point.p50_ns) for point in view.load_points]}
     if content in _OF_DATAGRAMS:
         return {
             flow: _datagram_values(points, content) for flow, points in sorted(traces.datagrams.items()) if points
         }
     return {flow: _values(points, content) for flow, points in sorted(traces.tcp.items()) if points}
+
+
+def _slowest(view: CockpitSnapshot) -> list[_Value]:
+    """Return the 99th percentile of each interval's latency."""
+    return [_latency(point, point.p99_ns) for point in view.load_points]
+
+
+def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
+    return _Value(point.elapsed_ns / SECOND_NS, None if value_ns is None else value_ns / 1e6)
 
 
 def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> list[_Value]:

@@ -1,5 +1,7 @@
 """The verdict in words, the findings that explain it, the averages by period, and all warnings."""
 
+from typing import Final
+
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -14,7 +16,10 @@ from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.iperf3 import source_texts, unseen_text
 from ...text.plan import non_default_options_text
+from ...text.responsiveness import is_queue_finding, phase_text, share_text
 from ...text.summary import findings_period, headline, period_rows, progress_text, run_facts
+
+_GOOD_CODES: Final = frozenset({"at-expected", "no-queue"})
 
 
 class FindingsPanel(Static):
@@ -86,7 +91,8 @@ def _lines(view: CockpitSnapshot) -> list[Content]:
     elif view.readings is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
         lines = _progress_lines(view)
     elif view.phase is Phase.STARTING:
-        lines = [Content("Connecting …")]
+        is_idle = view.readings is not None and view.readings.plan.responsiveness is not None
+        lines = [Content("Connecting, then measuring latency without load …" if is_idle else "Connecting …")]
     else:
         lines = [Content.styled("No run yet.", MUTED)]
     if options := non_default_options_text(view.plan):
@@ -132,17 +138,22 @@ def _progress_lines(view: CockpitSnapshot) -> list[Content]:
     else:
         percent = readings.flow(readings.settings.direction).percent
         lines = [Content.assemble(("● ", "$text-success"), progress_text(percent))]
+    if readings is not None and readings.plan.responsiveness is not None:
+        lines.insert(0, Content.styled(phase_text(readings.plan, readings.settings.direction), "bold"))
     averages = _period_lines(view, summary) if summary else []
     return [*lines, *([Content.styled("average so far", MUTED)] if averages else []), *averages]
 
 
 def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
-    """Return the first finding with its remedy and evidence, and the headlines of the others."""
+    """Return the first finding with its remedy and evidence, and the headlines of the others.
+
+    Findings of queues have theirs too: each is about another direction.
+    """
     lines: list[Content] = []
     for number, finding in enumerate(findings):
         lines.append(_headline(finding))
-        if number == 0:
-            if finding.code != "at-expected":
+        if number == 0 or is_queue_finding(finding):
+            if finding.code not in _GOOD_CODES and finding.remedy:
                 lines.append(Content.assemble(("→ ", "bold"), numbers.sanitize(finding.remedy)))
             lines.append(Content.styled(numbers.sanitize(finding.evidence), MUTED))
     return lines
@@ -150,7 +161,7 @@ def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
 
 def _headline(finding: Finding) -> Content:
     text = numbers.sanitize(finding.text)
-    if finding.code == "at-expected":
+    if finding.code in _GOOD_CODES:
         return Content.assemble(("● ", GOOD), text)
-    share = numbers.share_of_gap(finding.share)
+    share = share_text(finding)
     return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))

@@ -9,6 +9,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
 from ...app_driver import BOTH_SIZES, before_snapshot
+from ...scripted_loads import emit_loads
 from ...scripted_run import five_sessions_half_way
 
 FAR = Peer("db-02")
@@ -183,3 +184,34 @@ def test_finished_iperf3(snap_compare: Any, world: Any, size: tuple[int, int], w
 
     app = world.app("gbe-fd-1500", IPERF3, Plan(Settings(), workload, duration_ns=30 * SECOND_NS))
     assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, emit))
+
+
+def _emit_half_of_the_loads(script: Any) -> None:
+    emit_loads(script, most=34)
+
+
+ALL_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+
+
+@ALL_SIZES
+def test_running_responsiveness(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """The load in is measured, that of both is to come; rate above latency on one time axis."""
+    app = world.app("100mb-fd", FAR)
+    before = before_snapshot(world, _emit_half_of_the_loads, start="u", ends=False)
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@ALL_SIZES
+def test_finished_responsiveness(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
+    """The grade, every load with its rise, the round trips a minute, and where the queue is."""
+    app = world.app("100mb-fd", FAR)
+    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, emit_loads, start="u"))
+
+
+def test_finished_responsiveness_without_colour(
+    snap_compare: Any, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grade is a letter, steps have marks, and both lines of the plot can be told apart."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = world.app("100mb-fd", FAR)
+    assert snap_compare(app, terminal_size=(120, 40), run_before=before_snapshot(world, emit_loads, start="u"))

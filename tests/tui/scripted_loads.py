@@ -1,0 +1,45 @@
+"""Responsiveness tests of the app: scripted runs with the made-up loads of the engine's tests."""
+
+from dataclasses import replace
+
+from linkgauge.engine.model.events import Changed, Ended, Sampled, Started
+from linkgauge.engine.model.plan import Direction, End
+from linkgauge.presets.expectation import find_expectation
+
+from ..engine.results.responsiveness_runs import Link
+from .scripted_run import FAR, NEAR, ScriptedRun, core_times, variation
+
+QUEUE_MS = {Direction.OUT: 45.0, Direction.IN: 0.7}
+
+
+def filling(flow: Direction, at_s: float) -> float:
+    """Return the delay of a queue on the way out that fills within two seconds, and then saws."""
+    full = min(1.0, at_s / 2)
+    saw = 1 - 0.12 * (at_s % 1.3) if full == 1.0 else 1.0
+    return QUEUE_MS[flow] * full * saw
+
+
+QUEUE_OUT = Link(filling)
+
+
+def emit_loads(script: ScriptedRun, link: Link = QUEUE_OUT, most: int | None = None) -> None:
+    """Emit the loads of a test over a link: all of them, or only the first intervals."""
+    for event in link.events():
+        match event:
+            case Started():
+                continue
+            case Changed():
+                script.settings = event.settings
+                expected = find_expectation(script.preset, event.settings, script.plan.workload)
+                script.emit(replace(event, expectation=expected))
+            case Sampled(sample=sample):
+                if most is not None and sample.index >= most:
+                    return
+                script.index = sample.index + 1
+                host, busy = (NEAR, 0.31) if sample.end is End.NEAR else (FAR, 0.22)
+                cores = core_times(host.cores, 3, busy * variation(sample.index))
+                script.emit(replace(event, sample=replace(sample, cores=cores)))
+            case Ended():
+                script.end()
+            case _:
+                script.emit(event)
