@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.metering.shared_counters import CounterField
+from linkgauge.engine.metering.shared_counters import WORDS_PER_SLOT, CounterField
 from linkgauge.engine.model.events import Opened, Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, SocketOptions
@@ -60,7 +60,7 @@ async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is
         assert sockets_open() <= before + 2  # the transaction under way has two ends
         pair.requester.close()
         words = pair.counters.words
-        received, sent = words[CounterField.BYTES], words[16 + CounterField.BYTES]
+        received, sent = words[CounterField.BYTES], words[WORDS_PER_SLOT + CounterField.BYTES]
         assert received == pair.transactions * 8_192
         assert received <= sent <= received + 8_192
     finally:
