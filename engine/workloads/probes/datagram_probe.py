@@ -32,6 +32,7 @@ DATAGRAM_PACE_NS: Final = SECOND_NS // 100
 SILENCE_NS: Final = 3 * SECOND_NS  # without any echo: a warning
 _MAX_AWAITED: Final = 1_000  # 10 s: what comes later counts as lost
 _MAX_REFUSALS: Final = 10  # one after the other
+_TURN_DATAGRAMS: Final = 32
 _CLOCK_PROBES: Final = 10
 _HELD_TOLERANCE_NS: Final = 1_000_000
 _ANCILLARY_BYTES: Final = 128
@@ -98,8 +99,9 @@ class DatagramProbe:
                 self._send()
                 self._check_silence(now_ns)
             poll.poll(max(0, due_ns - monotonic_ns()) / _MILLISECOND_NS)
-            while not self._is_stopping and self._receive():
-                pass
+            for _ in range(_TURN_DATAGRAMS):  # a flood must not keep it from sending
+                if self._is_stopping or not self._receive():
+                    break
 
     def _send(self) -> None:
         self._serial += 1

@@ -13,7 +13,7 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import Direction, SocketOptions
+from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, PROBE_SESSION, Direction, SocketOptions
 from linkgauge.engine.protocol.auth import RunSecret, TicketCheck
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
@@ -264,6 +264,15 @@ async def test_a_stranger_gets_no_answer(data: bytes) -> None:
             await cookie_for(place, sock, spec_of())
             with pytest.raises(BlockingIOError):
                 stranger.recv(100)
+
+
+async def test_a_run_without_datagrams_of_a_session_is_an_unknown_one() -> None:
+    """As a run over TCP is, whose only datagrams may be those of a probe."""
+    async with scene() as place:
+        with udp_socket() as sock:
+            sock.sendto(hello_of(spec_of(PROBE_SESSION, Direction.OUT)).pack(), ("127.0.0.1", place.port))
+            assert await settled(place, 1) == ["a UDP session of an unknown test"]
+            await cookie_for(place, sock, spec_of(DATAGRAM_PROBE_SESSION, Direction.OUT))
 
 
 async def test_an_excluded_address_gets_no_challenge() -> None:

@@ -5,17 +5,20 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.errors import PeerError
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled, Started, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.samples import ProbeSample
+from linkgauge.engine.near import run as run_module
 from linkgauge.engine.near.run import Run
 
 from ..conftest import RATE_BIT_S
@@ -126,6 +129,21 @@ async def test_where_udp_does_not_pass_the_run_goes_on_over_tcp_and_says_what_to
     (warning,) = warnings_of(recorded.events)
     assert "latency is measured over TCP alone" in warning
     assert f"allow UDP port {port} there" in warning
+
+
+async def test_no_latency_is_measured_through_ssh(record: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue would be that of ssh's own connection; the error says what to leave out."""
+    connect = run_module.connect
+
+    @asynccontextmanager
+    async def connect_through_ssh(*arguments: Any) -> AsyncGenerator[Any]:
+        async with connect(*arguments) as (control, ends):
+            yield control, replace(ends, is_data_tunneled=True)
+
+    monkeypatch.setattr(run_module, "connect", connect_through_ssh)
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        with pytest.raises(PeerError, match="--via-ssh would measure the latency of ssh's own queue"):
+            await record(plan_of(), Peer(*endpoint.address))
 
 
 async def test_settings_that_change_leave_the_probes_open(record: Recorder, far_end: Peer) -> None:

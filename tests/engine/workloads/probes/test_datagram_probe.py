@@ -171,6 +171,13 @@ def test_forged_repeated_and_impossible_echoes_do_not_count() -> None:
         assert made.total() <= made.sent // 2
 
 
+def test_a_flood_of_answers_does_not_keep_it_from_sending() -> None:
+    """From a far end that answers each probe a thousand times."""
+    with scene(lambda probe: [echo(probe)] * 1_000) as made:
+        made.until(lambda: made.sent >= 30)
+        assert made.total() <= made.sent
+
+
 def test_times_that_run_backwards_do_not_count() -> None:
     """A clock of the far end that was set, or a lie."""
     with scene(lambda probe: [probe.echo(10**12, 10**12 - 1).pack(SECRET)]) as made:
