@@ -149,7 +149,9 @@ def latency(run: StoredRun) -> str:
 
 def latency_under_load(run: StoredRun) -> str:
     """Return the rates of a responsiveness test above its latency, on one time axis, with each load marked."""
-    points, result = run.load_points, run.outcome.summary.responsiveness
+    result = run.outcome.summary.responsiveness
+    least_ns = run.outcome.summary.plan.interval_ns // 2  # the last interval may be too short for a rate
+    points = [point for point in run.load_points if point.interval_ns >= least_ns]
     idle_ns = None if result is None or result.idle is None else result.idle.p50_ns
     labels = place_labels(_load_marks(points), run.readings.elapsed_ns / 1e9)
     at_s = [point.elapsed_ns / 1e9 for point in points]
@@ -403,7 +405,7 @@ def _svg(name: str, height_in: float, draw: Callable[[Any], None], *, time_axis_
             axes = figure.add_axes(_time_plot_box(height_in, time_axis_rows))
         draw(axes)
         if axes.get_legend_handles_labels()[0]:
-            figure.legend(loc="upper right" if is_fixed else "outside upper right", ncols=6)
+            figure.legend(loc="upper right" if is_fixed else "outside upper right", ncols=7)
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()

@@ -33,7 +33,7 @@ from ..text.datagram_results import (
 )
 from ..text.iperf3 import host_text, source_sentences
 from ..text.plan import core_affinity_text
-from ..text.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
+from ..text.responsiveness import LOAD_COLUMNS, has_phases, load_rows, result_facts, share_text, split_findings
 from ..text.run_list import run_line
 from ..text.summary import (
     LATENCY_COLUMNS,
@@ -184,14 +184,15 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
     sessions = _datagram_session_rows(traces) if is_datagram else _session_rows(traces)
     queue_findings, findings = split_findings(run.outcome.findings)
     load = summary.responsiveness
+    is_mixed = has_phases(summary.plan)  # the sums of several loads are no figures of any
     return _RunView(
         title=f"{letter}  {name}".strip(),
         subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
         verdict=first.mark,
         verdict_word=first.word,
         verdict_text=first.text[:1].upper() + first.text[1:],
-        rates=_rate_cells(summary),
-        periods=_period_cells(summary) if len(summary.periods) > 1 else (),
+        rates=() if is_mixed else _rate_cells(summary),
+        periods=_period_cells(summary) if len(summary.periods) > 1 and not is_mixed else (),
         findings=[_finding_view(finding) for finding in findings],
         findings_title=_findings_title(first, summary),
         load_title=_load_title(load),
@@ -199,12 +200,12 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         load_facts=[] if load is None else result_facts(load),
         load_plot=plots.latency_under_load(run) if run.load_points else "",
         queue_findings=[_finding_view(finding) for finding in queue_findings],
-        throughput_plot=plots.throughput(run) if is_drawn else "",
+        throughput_plot=plots.throughput(run) if is_drawn and not is_mixed else "",
         losses=_loss_cells(summary),
         loss_places=[*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
         delays=[(_row_name(row.direction), row.jitter, row.jitter_max, *row.delays) for row in delay_rows(summary)],
         loss_plot=plots.losses(run) if is_drawn and traces.datagrams else "",
-        latencies=list(_latency_cells(summary)),
+        latencies=[] if is_mixed else list(_latency_cells(summary)),
         latency_plot=plots.latency(run) if is_drawn and traces.latency else "",
         cpu=[(row.end, row.host, row.hottest_core, row.process, row.cost) for row in cpu_rows(summary)],
         cpu_plot=plots.cpu(run) if any(traces.cpu.values()) else "",
@@ -213,7 +214,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
         tcp="" if is_datagram else tcp_text(summary),
         udp=udp_text(summary),
-        transfer=transfer_text(summary),
+        transfer="" if is_mixed else transfer_text(summary),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
         method=[*_method(summary), *source_sentences(summary)],
@@ -341,11 +342,16 @@ def _details(run: StoredRun) -> list[tuple[str, str]]:
         ("preset", line.preset or "none: no expected rate"),
         ("local host", "" if started is None else _host_text(started.near)),
         ("remote host", far),
-        ("requested", f"{plan_text(summary)}, warm-up {warmup_text(summary)}"),
+        ("requested", _requested(summary)),
         ("sockets", ", ".join(_socket_options(summary))),
         ("group", line.group),
         ("note", line.note),
     ]
+
+
+def _requested(summary: Summary) -> str:
+    warmup = "" if has_phases(summary.plan) else f", warm-up {warmup_text(summary)}"
+    return plan_text(summary) + warmup
 
 
 def _socket_options(summary: Summary) -> Iterator[str]:
