@@ -88,7 +88,7 @@ class LoadOptions:
     direction: Direction | None = option(
         TEST,
         Direction | None,
-        "Load only this direction: out this host sends, in the remote host, duplex both at once.",
+        "Load only this direction, for 10 s: out this host sends, in the remote host, duplex both.",
         "--direction",
         default_text="out, then in, then both",
     )

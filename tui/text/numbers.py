@@ -271,6 +271,8 @@ def factor(percent_: float) -> str:
 def workload(plan: Plan) -> str:
     """Return a plan's workload in words: `rr 200/1 000 bytes, 4 in flight`."""
     if not plan.workload.is_transactional:
+        if plan.responsiveness is not None:
+            return f"{plan.workload} with latency under load"
         return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
     request, response = plan.transaction_sizes
     in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ""
