@@ -9,7 +9,7 @@ LOAD_SESSIONS: Final = 8
 """The sessions in each direction at first; a test in phases adds some where the rate is not steady."""
 LONGEST_TEST_NS: Final = 23 * SECOND_NS
 ONE_LOAD_NS: Final = 10 * SECOND_NS
-"""The duration of a test with load in one direction only: 400 ms of queue at 100 Mb/s take 8 s to fill."""
+"""The longest test with load in one direction only: 400 ms of queue at 100 Mb/s take 8 s to fill."""
 _INTERVAL_NS: Final = SECOND_NS // 5
 _WARMUP_NS: Final = SECOND_NS
 
@@ -22,8 +22,8 @@ def responsiveness_plan(
     """Return the plan of a responsiveness test; raise PlanError for a value out of range.
 
     Args:
-        direction: the one direction to load, for 10 s; None loads out, then in, then both, each until rate and
-            latency are steady.
+        direction: the one direction to load; None loads out, then in, then both, each until rate and latency are
+            steady.
         sessions: the TCP connections in each direction, at first.
         socket: the options of their sockets.
     """
@@ -35,7 +35,7 @@ def responsiveness_plan(
         interval_ns=_INTERVAL_NS,
         socket=socket,
         probe=True,
-        responsiveness=ResponsivenessTest.PHASES if is_whole else ResponsivenessTest.ALONGSIDE,
+        responsiveness=ResponsivenessTest.PHASES if is_whole else ResponsivenessTest.ONE_PHASE,
     )
 
 

@@ -32,11 +32,11 @@ def test_one_command_loads_a_link_in_every_direction_and_a_saved_run_says_the_sa
 
 
 def test_one_direction_alone_is_one_load(linkgauge: Any, far_end: str) -> None:
-    """For 10 s, with its rate."""
+    """It ends by itself, once rate and latency are steady."""
     answer = linkgauge("respond", far_end, "--direction", "in", "--sessions", "2")
     assert answer.status == 0, answer
     text = plain(answer.out)
-    assert "stream with latency under load, in, 2 sessions" in text
+    assert "responsiveness test, in, 2 sessions each way" in text
     assert "load in" in text
     assert "load out" not in text
     assert "completed" in text

@@ -88,7 +88,7 @@ class LoadOptions:
     direction: Direction | None = option(
         TEST,
         Direction | None,
-        "Load only this direction, for 10 s: out this host sends, in the remote host, duplex both.",
+        "Load only this direction: out this host sends, in the remote host, duplex both at once.",
         "--direction",
         default_text="out, then in, then both",
     )

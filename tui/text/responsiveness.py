@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
+from ...engine.model.plan import Direction, Plan, Settings
 from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS
 from ...engine.results.responsiveness.result import (
     GRADES,
@@ -25,6 +25,7 @@ LOAD_COLUMNS: Final = ("p50", "p99", "mean rise", "peak rise", "one way out", "o
 QUEUE_CODES: Final[frozenset[FindingCode]] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
 IDLE_NAME: Final = "idle"
 _LOAD_NAMES: Final = {Direction.OUT: "load out", Direction.IN: "load in", Direction.DUPLEX: "both"}
+_DIRECTION_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 _LOST_PROBES_PERCENT: Final = 0.05
 _LEAST_DELAY_NS: Final = 1_000_000
 _LEAST_RISE_NS: Final = 5_000  # 0.01 ms, rounded
@@ -63,19 +64,23 @@ def load_name(direction: Direction | None) -> str:
 
 def phase_text(plan: Plan, direction: Direction) -> str:
     """Return the phase of a running test in a few words: `2/3 load in`; of a single one, only the load."""
-    name, directions = load_name(direction), list(Direction)
-    return f"{directions.index(direction) + 1}/{len(directions)} {name}" if has_phases(plan) else name
+    name, directions = load_name(direction), plan.load_directions
+    if len(directions) < 2 or direction not in directions:
+        return name
+    return f"{directions.index(direction) + 1}/{len(directions)} {name}"
 
 
 def has_phases(plan: Plan) -> bool:
     """Return whether a run changes its settings by itself and ends once rate and latency are steady."""
-    return plan.responsiveness is ResponsivenessTest.PHASES
+    return bool(plan.load_directions)
 
 
 def phases_text(plan: Plan) -> str:
     """Return a test that has phases, in one phrase: `responsiveness test, out, in and both, 8 sessions, …`."""
+    *names, last = (_DIRECTION_NAMES[direction] for direction in plan.load_directions)
+    loads = f"{', '.join(names)} and {last}" if names else last
     sessions = f"{numbers.sessions(plan.settings.sessions)} each way"
-    return f"responsiveness test, out, in and both ways, {sessions}, at most {numbers.duration(plan.duration_ns)}"
+    return f"responsiveness test, {loads}, {sessions}, at most {numbers.duration(plan.duration_ns)}"
 
 
 def phase_change_text(plan: Plan, before: Settings, after: Settings) -> str:

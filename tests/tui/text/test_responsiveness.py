@@ -121,11 +121,10 @@ def test_a_phase_is_counted_only_where_there_are_several() -> None:
     assert IDLE.count == 200
 
 
-def test_a_test_in_phases_is_told_from_one_beside_a_load() -> None:
+def test_a_test_is_named_by_its_loads() -> None:
     """With the sessions that it begins with, and its longest duration."""
-    assert plain(text.phases_text(responsiveness_plan(sessions=4))) == (
-        "responsiveness test, out, in and both ways, 4 sessions each way, at most 23 s"
+    assert plain(text.phases_text(responsiveness_plan(Direction.DUPLEX, 4))) == (
+        "responsiveness test, both ways, 4 sessions each way, at most 10 s"
     )
-    assert text.has_phases(responsiveness_plan())
-    assert not text.has_phases(responsiveness_plan(Direction.IN))
+    assert text.has_phases(responsiveness_plan(Direction.IN))
     assert not text.has_phases(with_responsiveness(Plan()))
