@@ -16,12 +16,26 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import Final, Literal
 
-from ..model.plan import Direction, Plan
+from ..model.plan import Direction, Plan, ResponsivenessTest
 from .confidence import CONFIDENCE, Estimate, student_t
 from .json_document import DIRECTION_KEYS
+from .responsiveness.result import GRADES, Responsiveness
 from .summary import CpuSummary, Measurement, Summary
 
-FigureUnit = Literal["bit_s", "transactions_s", "ns", "us", "percent", "msec", "count", "loss_percent", "delay_ns"]
+FigureUnit = Literal[
+    "bit_s",
+    "transactions_s",
+    "ns",
+    "us",
+    "percent",
+    "msec",
+    "count",
+    "loss_percent",
+    "delay_ns",
+    "per_minute",
+    "rise_ns",
+    "grade",
+]
 _MAX_EXPONENT: Final = 50.0  # a wider interval has no meaning
 # The fields of Plan and Settings that distinguish two runs of the same link.
 _PLAN_FIELDS: Final = (
@@ -35,7 +49,9 @@ _PLAN_FIELDS: Final = (
     "burst",
     "rate_bit_s",
     "bytes_limit",
+    "responsiveness",
 )
+_LOADS: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}
 _SETTINGS_FIELDS: Final = ("direction", "sessions", "window_bytes", "datagram_bytes")
 
 
@@ -62,7 +78,8 @@ class Difference:
 class Figure:
     """A measured quantity of both runs; the value is None for a run that did not measure it.
 
-    `key` is its path in a run's document, such as `measured.out.mbit_s`; `unit` is the unit of the values here.
+    `key` is its path in a run's document, such as `measured.out.mbit_s`; `unit` is the unit of the values here. A
+    grade is its place in GRADES.
     `first_estimate` and `second_estimate` are the values with their errors.
     """
 
@@ -130,10 +147,13 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     either = [flow for flow in Direction.DUPLEX.flows if any(pairs[flow])]
     # The total adds information if both directions ran, or if the runs have no direction in common.
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
+    # The mean over phases of several directions is no rate of the link: each load has its own, below.
+    has_phases = ResponsivenessTest.PHASES in {first.plan.responsiveness, second.plan.responsiveness}
     for name, direction in DIRECTION_KEYS.items():
-        if direction in rows:
+        if direction in rows and not has_phases:
             yield from _rates(f"measured.{name}", *pairs[direction])
             yield from _datagrams(f"measured.{name}", *pairs[direction])
+    yield from _responsiveness(first.responsiveness, second.responsiveness)
     yield from _cpu("cpu.near", first.near_cpu, second.near_cpu)
     yield from _cpu("cpu.far", first.far_cpu, second.far_cpu)
     yield _plain("tcp.retransmits", "count", first.tcp.retransmits, second.tcp.retransmits)
@@ -164,6 +184,27 @@ def _datagrams(key: str, first: Measurement | None, second: Measurement | None) 
     yield _plain(f"{key}.udp.jitter_ms.mean", "delay_ns", *(part and part.jitter_mean_ns for part in parts))
     delays = [part and part.delay_variation for part in parts]
     yield _plain(f"{key}.udp.delay_variation_ms.p99", "delay_ns", *(delay and delay.p99_ns for delay in delays))
+
+
+def _responsiveness(first: Responsiveness | None, second: Responsiveness | None) -> Iterator[Figure]:
+    """Yield latency under load. None of it has an interval: a queue that varies tells nothing of the next run's."""
+    results = first, second
+    if results == (None, None):
+        return
+    for direction, name in _LOADS.items():
+        loads = [result and result.load_of(direction) for result in results]
+        if any(loads):
+            key = f"responsiveness.{name}"
+            yield _plain(f"{key}.mbit_s", "bit_s", *(load and load.bit_s[direction] for load in loads))
+            yield _plain(f"{key}.rise_ms", "rise_ns", *(load and load.rise_ns for load in loads))
+    idle = [result and result.idle for result in results]
+    yield _plain("responsiveness.idle_ms.mean", "delay_ns", *(latency and latency.mean_ns for latency in idle))
+    yield _plain("responsiveness.rise_ms", "rise_ns", *(result and result.rise_ns for result in results))
+    grades = [None if not result or not result.grade else GRADES.index(result.grade) for result in results]
+    yield Figure("responsiveness.grade", "grade", grades[0], grades[1])
+    trips = [result and result.round_trips for result in results]
+    key = "responsiveness.round_trips.per_minute"
+    yield _plain(key, "per_minute", *(each and each.per_minute for each in trips))
 
 
 def _cpu(key: str, first: CpuSummary, second: CpuSummary) -> Iterator[Figure]:

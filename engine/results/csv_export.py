@@ -31,6 +31,8 @@ from ..model.workload import Workload
 from .counter_sums import host_percent, hottest_core_percent
 from .json_document import percent_of_expected, round_figure
 from .meter import Interval, Meter
+from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
+from .responsiveness.interval_figures import interval_figures
 from .summary import Measurement
 from .sums.receiver_sum import latency_counts
 from .udp.interval_figures import FIGURES, Figures, flow_figures, session_figures
@@ -67,6 +69,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     "cwnd_bytes",
     *FIGURES,
     "counted_by",
+    *RESPONSIVENESS_FIGURES,
 )
 _FIRST_COLUMNS: Final = 28  # those of files from before datagrams
 ALL_SESSIONS: Final = "all"
@@ -277,6 +280,7 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
             **_rate_cells(whole, receiver, expected),
             **_all_transactions(receiver, flow),
             **_probe_cells(interval.near),
+            **_round_cells(interval_figures(interval.near, interval.far)),
             **cost,
             **_tcp_cells(list(sent.values())),
             **_round_cells(flow_figures(receiver, sender, flow)),

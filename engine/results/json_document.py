@@ -5,7 +5,6 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import floor, log10
 from typing import Any, Final
 
 from ..model.events import Expectation, ExpectedRate
@@ -13,6 +12,8 @@ from ..model.latency_histogram import LatencySummary
 from ..model.plan import MIB, SECOND_NS, Dialect, Direction, PerDirection, Plan, Settings
 from ..model.workload import Workload
 from .confidence import Estimate
+from .responsiveness.document import responsiveness_document
+from .rounding import round_figure, round_known, round_ms
 from .summary import (
     CapacitySummary,
     CpuSummary,
@@ -52,6 +53,9 @@ def build_document(
         "expected": expected_document(expected),
         "measured": _measurements(summary.measured, expected, summary.overhead),
         "latency": _probe(summary.probe),
+        "responsiveness": (
+            None if summary.responsiveness is None else responsiveness_document(summary.responsiveness)
+        ),
         "stretches": [
             _period(period, plan.workload, summary.overhead) | ({"verdict": word} if word else {})
             for period, word in zip_longest(summary.periods, period_verdicts)
@@ -74,6 +78,7 @@ def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:
         "warmup": "auto" if plan.warmup_auto else "fixed",
         "warmup_s": warmup_s,
         "probe": plan.probe,
+        "responsiveness": None if plan.responsiveness is None else plan.responsiveness.value,
         **rate_document(plan.settings, plan.workload),
         "rate_mbit_s": _mbit_s(plan.settings.rate_bit_s if plan.workload.is_datagram else plan.rate_bit_s),
         "bytes": plan.bytes_limit,
@@ -102,12 +107,6 @@ def _warmup_s(summary: Summary) -> float | None:
         return summary.plan.effective_warmup_ns / SECOND_NS
     warmup_ns = summary.periods[0].warmup_ns if summary.periods else None
     return None if warmup_ns is None else warmup_ns / SECOND_NS
-
-
-def round_figure(value: float) -> float:
-    """Round to 3 decimals, or to 3 significant digits if the value is small, so that it does not become 0."""
-    decimals = 3 if value == 0 else max(3, 2 - floor(log10(abs(value))))
-    return round(value, decimals)
 
 
 def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
@@ -180,19 +179,21 @@ def _packets(measured: Measurement, overhead: PacketOverhead | None) -> dict[str
         ip_bit_s = overhead.ip_bit_s(measured.bit_s, packets_s)
         wire_bit_s = overhead.wire_bit_s(measured.bit_s, packets_s)
     return {
-        "packets_s": _figure(packets_s),
-        "ip_mbit_s": _figure(_mbit_s(ip_bit_s)),
-        "wire_mbit_s": _figure(_mbit_s(wire_bit_s)),
+        "packets_s": round_known(packets_s),
+        "ip_mbit_s": round_known(_mbit_s(ip_bit_s)),
+        "wire_mbit_s": round_known(_mbit_s(wire_bit_s)),
     }
 
 
 def _capacity(capacity: CapacitySummary) -> dict[str, Any]:
     return {
-        "mbit_s": _figure(capacity.bit_s / 1e6),
-        "lost_percent": _figure(capacity.lost_percent),
-        "delay_variation_ms": _ms(capacity.delay_variation_ns),
-        "rtt_ms": _ms(capacity.rtt_ns),
-        "loss_free_mbit_s": None if capacity.loss_free_bit_s is None else _figure(capacity.loss_free_bit_s / 1e6),
+        "mbit_s": round_known(capacity.bit_s / 1e6),
+        "lost_percent": round_known(capacity.lost_percent),
+        "delay_variation_ms": round_ms(capacity.delay_variation_ns),
+        "rtt_ms": round_ms(capacity.rtt_ns),
+        "loss_free_mbit_s": None
+        if capacity.loss_free_bit_s is None
+        else round_known(capacity.loss_free_bit_s / 1e6),
         "is_complete": capacity.is_complete,
     }
 
@@ -203,11 +204,11 @@ def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
     percentiles = ("p50", "p90", "p99", "p99_9", "max")
     return {
         "sent": counts.sent,
-        "sent_mbit_s": _figure(_mbit_s(counts.sent_bit_s)),
+        "sent_mbit_s": round_known(_mbit_s(counts.sent_bit_s)),
         "skipped": counts.skipped,
         "received": counts.received,
         "lost": counts.lost,
-        "lost_percent": _figure(counts.lost_percent),
+        "lost_percent": round_known(counts.lost_percent),
         "lost_at": {
             "near": places and places.near,
             "far": places and places.far,
@@ -216,15 +217,16 @@ def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
         "duplicates": counts.duplicates,
         "late": counts.late,
         "reordered": counts.reordered,
-        "reordered_percent": _figure(counts.reordered_percent),
-        "reordered_3_percent": _figure(counts.reordered_3_percent),
+        "reordered_percent": round_known(counts.reordered_percent),
+        "reordered_3_percent": round_known(counts.reordered_3_percent),
         "max_extent": counts.max_extent,
         "bursts": counts.bursts,
-        "burst_mean": _figure(counts.mean_burst),
+        "burst_mean": round_known(counts.mean_burst),
         "burst_max": counts.longest_burst,
-        "jitter_ms": {"mean": _ms(counts.jitter_mean_ns), "max": _ms(counts.jitter_max_ns)},
-        "delay_variation_ms": variation and {name: _ms(getattr(variation, f"{name}_ns")) for name in percentiles},
-        "delay_rise_ms": {"forward": _ms(counts.delay_rise_ns), "return": _ms(counts.return_rise_ns)},
+        "jitter_ms": {"mean": round_ms(counts.jitter_mean_ns), "max": round_ms(counts.jitter_max_ns)},
+        "delay_variation_ms": variation
+        and {name: round_ms(getattr(variation, f"{name}_ns")) for name in percentiles},
+        "delay_rise_ms": {"forward": round_ms(counts.delay_rise_ns), "return": round_ms(counts.return_rise_ns)},
         "rtt_us": counts.rtt_us,
         "datagram_bytes": counts.datagram_bytes,
         "capacity": None if counts.capacity is None else _capacity(counts.capacity),
@@ -232,10 +234,6 @@ def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
         "dscp": {"sent": _dscp(counts.sent_tos), "received": _dscp(counts.received_tos)},
         "ce_marks": counts.ce_marks,
     }
-
-
-def _ms(ns: float | None) -> float | None:
-    return None if ns is None else round_figure(ns / 1e6)
 
 
 def _dscp(tos: int | None) -> int | None:
@@ -314,15 +312,11 @@ def _tcp(summary: Summary) -> dict[str, Any]:
             "near": tcp.window_granted_near_bytes,
             "far": tcp.window_granted_far_bytes,
         },
-        "transfer_time_ratio": _figure(summary.transfer_time_ratio),
-        "efficiency_percent": _figure(summary.efficiency_percent),
-        "buffer_delay_percent": _figure(summary.buffer_delay_percent),
+        "transfer_time_ratio": round_known(summary.transfer_time_ratio),
+        "efficiency_percent": round_known(summary.efficiency_percent),
+        "buffer_delay_percent": round_known(summary.buffer_delay_percent),
         "buffer_delay_ms": None if delay_us is None else round_figure(delay_us / 1_000),
     }
-
-
-def _figure(value: float | None) -> float | None:
-    return None if value is None else round_figure(value)
 
 
 def _latency(latency: LatencySummary | None) -> dict[str, float] | None:

@@ -23,6 +23,7 @@ from .json_document import (
     round_figure,
 )
 from .meter import Interval, Meter
+from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .udp.interval_figures import FIGURES
 
 _RATE_COLUMNS: Final = (
@@ -169,10 +170,20 @@ def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:
         "warmup": bool(first["warmup"]),
         "sessions": first["sessions"],
         "window_bytes": first["window_bytes"],
+        "responsiveness": _responsiveness(interval, first, meter),
         **{name: flows.get(flow) for name, flow in DIRECTION_KEYS.items() if flow is not Direction.DUPLEX},
         "total_mbit_s": None if None in rates else round_figure(sum(rates)),
         **{end.value: {name: first.get(f"{end.value}_{name}") for name in _CPU_COLUMNS} for end in End},
     }
+
+
+def _responsiveness(interval: Interval, row: dict[str, Any], meter: Meter) -> dict[str, Any] | None:
+    """Return what is loaded, and the latency of an interval; None where the run is no responsiveness test."""
+    sampled = interval.near or interval.far
+    if sampled is None or meter.started is None or meter.started.plan.responsiveness is None:
+        return None
+    load = sampled.settings.direction.value
+    return {"load": load, **{name: row.get(name) for name in RESPONSIVENESS_FIGURES}}
 
 
 def _datagrams(row: dict[str, Any]) -> dict[str, Any] | None:

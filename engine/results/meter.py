@@ -27,7 +27,7 @@ from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
 from .confidence import Estimate
 from .responsiveness.recorder import ResponsivenessRecorder
-from .responsiveness.result import ResponsivenessPoint
+from .responsiveness.result import Responsiveness, ResponsivenessPoint
 from .run_totals import (
     OpenSockets,
     PeriodSum,
@@ -166,6 +166,11 @@ class Meter:
         return newest.total.estimate if flow is None else flow.estimate
 
     @property
+    def responsiveness(self) -> Responsiveness | None:
+        """Latency under load so far; None without a responsiveness test."""
+        return None if self._responsiveness is None else self._responsiveness.result
+
+    @property
     def responsiveness_series(self) -> tuple[ResponsivenessPoint, ...]:
         """The latency and the goodput of each interval under load; empty without a responsiveness test."""
         return () if self._responsiveness is None else self._responsiveness.series
@@ -190,7 +195,7 @@ class Meter:
             probe=self._probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
-            responsiveness=None if self._responsiveness is None else self._responsiveness.result,
+            responsiveness=self.responsiveness,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

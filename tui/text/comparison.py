@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, cast
 from ...engine.model.plan import Plan
 from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
 from ...engine.results.json_document import round_figure
+from ...engine.results.responsiveness.result import GRADES
 from . import numbers
 from .datagram_results import loss_percent
 from .plan import socket_words
@@ -14,8 +15,15 @@ from .plan import socket_words
 Significance = Literal["real", "alike", "plain"]
 SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
 NO_DIFFERENCE: Final = "no significant difference"
-_NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": ""}
-_MIDDLE_WORDS: Final = {"latency_us": "", "udp": "", "jitter_ms": "jitter", "delay_variation_ms": "delay variation"}
+_NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": "", "responsiveness": ""}
+_MIDDLE_WORDS: Final = {
+    "latency_us": "",
+    "udp": "",
+    "jitter_ms": "jitter",
+    "delay_variation_ms": "delay variation",
+    "idle_ms": "idle latency",
+    "round_trips": "",
+}
 _ENDS: Final = {"near": "local", "far": "remote"}
 _LAST_WORDS: Final = {
     "mbit_s": "Mb/s",
@@ -30,6 +38,9 @@ _LAST_WORDS: Final = {
     "packets_s": "packets/s",
     "lost_percent": "loss",
     "mean": "mean",
+    "rise_ms": "latency rise",
+    "grade": "grade",
+    "per_minute": "round trips/min",
 }
 _MORE_AND_LESS: Final[dict[FigureUnit, tuple[str, str]]] = {
     "bit_s": ("faster", "slower"),
@@ -45,13 +56,16 @@ _COMPARED: Final[dict[FigureUnit, str]] = {
     "us": "as long",
     "delay_ns": "as long",
     "count": "as many",
+    "per_minute": "as many",
 }
+_WITHOUT_PERCENT: Final[set[FigureUnit]] = {"percent", "loss_percent", "rise_ns", "grade"}
 _UNLIMITED: Final = "unlimited"
 _NOT_TESTED: Final = f"(not{numbers.NBSP}tested)"
 _SCALES: Final[dict[FigureUnit, float]] = {
     "bit_s": 1e-6,
     "ns": 1e-3,
     "delay_ns": 1e-6,
+    "rise_ns": 1e-6,
 }  # to the units of a run's document
 
 
@@ -104,8 +118,8 @@ def difference_words(figure: Figure) -> str:
     A difference that is not significant is named as such; one that could not be tested is marked.
     """
     difference = figure.difference
-    if figure.unit in {"percent", "loss_percent"}:
-        return _points_words(figure)
+    if figure.unit in _WITHOUT_PERCENT:
+        return _plain_words(figure)
     if difference is None:
         return numbers.UNKNOWN
     more, less = _MORE_AND_LESS.get(figure.unit, ("more", "less"))
@@ -119,12 +133,24 @@ def difference_words(figure: Figure) -> str:
     return f"{amount} ({_bounds(difference.low, difference.high, is_factor=is_factor)})"
 
 
-def _points_words(figure: Figure) -> str:
-    """Return the difference of two percentages in points."""
+def _plain_words(figure: Figure) -> str:
+    """Return the difference of two figures of which a share says nothing: percentages, rises and grades.
+
+    That of percentages is in points. That of rises is a time: a share of a rise of nearly nothing would be huge.
+    """
     if figure.first is None or figure.second is None:
         return numbers.UNKNOWN
-    points = figure.second - figure.first
-    return f"{_number(points)} points {'more' if points > 0 else 'less'} {_NOT_TESTED}" if points else "the same"
+    more = figure.second - figure.first
+    if not more:
+        return "the same"
+    match figure.unit:
+        case "rise_ns":
+            words = f"{numbers.latency(round(abs(more)))} {'longer' if more > 0 else 'shorter'}"
+        case "grade":
+            words = "worse" if more > 0 else "better"
+        case _:
+            words = f"{_number(more)} points {'more' if more > 0 else 'less'}"
+    return f"{words} {_NOT_TESTED}"
 
 
 def figure_name(figure: Figure) -> str:
@@ -153,13 +179,15 @@ def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for eac
             return numbers.percent(value)
         case "us":
             return numbers.round_trip(value)
-        case "ns" | "delay_ns":
+        case "ns" | "delay_ns" | "rise_ns":
             return numbers.latency(round(value))
+        case "grade":
+            return GRADES[round(value)]
         case "loss_percent":
             return loss_percent(value)
         case "msec":
             return numbers.number(value, 3)
-        case "count":
+        case "count" | "per_minute":
             return numbers.number(value)
 
 
@@ -185,16 +213,22 @@ def comparison_json(comparison: Comparison, run_id: str, against: str) -> dict[s
 
 
 def _figure_json(figure: Figure) -> dict[str, Any]:
-    scale = _SCALES.get(figure.unit, 1.0)
     difference = figure.difference
     return {
         "key": figure.key,
-        "first": None if figure.first is None else round_figure(figure.first * scale),
-        "second": None if figure.second is None else round_figure(figure.second * scale),
+        "first": _value_json(figure.first, figure.unit),
+        "second": _value_json(figure.second, figure.unit),
         "difference_percent": None if difference is None else round_figure(difference.percent),
         "ci95_percent": _interval_json(difference),
         "is_shown": None if difference is None else difference.is_significant,
     }
+
+
+def _value_json(value: float | None, unit: FigureUnit) -> float | str | None:
+    """Return a value in the unit of a run's document; a grade by its name."""
+    if value is None:
+        return None
+    return GRADES[round(value)] if unit == "grade" else round_figure(value * _SCALES.get(unit, 1.0))
 
 
 def _interval_json(difference: Difference | None) -> list[float] | None:
@@ -212,6 +246,7 @@ def _field_name(name: str) -> str:
         "sending_rate": "rate",
         "datagram_bytes": "datagram size",
         "bytes_limit": "bytes",
+        "responsiveness": "latency under load",
     }.get(name, name.replace("_", " "))
 
 
@@ -224,6 +259,7 @@ def _field(plan: Plan, name: str) -> str:
             numbers.sending_rate(plan.settings) if plan.workload.is_datagram else numbers.UNKNOWN
         ),
         "datagram_bytes": lambda: numbers.datagram_size(plan.settings.datagram_bytes),
+        "responsiveness": lambda: "not measured" if plan.responsiveness is None else plan.responsiveness.value,
         "bytes_limit": lambda: _UNLIMITED if plan.bytes_limit is None else numbers.payload(plan.bytes_limit),
         "socket": lambda: ", ".join(socket_words(plan.socket)) or "default",
         "sizes": lambda: (

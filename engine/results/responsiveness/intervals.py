@@ -182,9 +182,10 @@ def short_means(first: LoadInterval, second: LoadInterval) -> Iterator[tuple[Pro
 
 
 class LoadIntervals:
-    """The intervals of one load, in order of their numbers."""
+    """The intervals of one load, in order of their numbers. Those that began before `settled_ns` do not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, settled_ns: int) -> None:
+        self._settled_ns = settled_ns
         self._intervals: list[LoadInterval] = []
 
     def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
@@ -195,6 +196,11 @@ class LoadIntervals:
 
     def __iter__(self) -> Iterator[LoadInterval]:
         return iter(self._intervals)
+
+    @property
+    def settled(self) -> list[LoadInterval]:
+        """The intervals that count."""
+        return [interval for interval in self._intervals if interval.start_ns >= self._settled_ns]
 
     def _find(self, sample: Sample, sessions: int) -> LoadInterval:
         """Return the interval with the sample's number; a new one where there is none yet."""
@@ -207,10 +213,18 @@ class LoadIntervals:
         return interval
 
     def _join_pairs(self) -> None:
-        firsts, seconds = self._intervals[:-1:2], self._intervals[1::2]
-        for first, second in zip(firsts, seconds, strict=True):
-            first.extend(second)
-        self._intervals = firsts + self._intervals[2 * len(firsts) :]
+        """Join neighbours, but none before the load has settled with one after that."""
+        joined: list[LoadInterval] = []
+        can_extend = False
+        for interval in self._intervals:
+            is_settled = interval.start_ns >= self._settled_ns
+            if can_extend and is_settled is (joined[-1].start_ns >= self._settled_ns):
+                joined[-1].extend(interval)
+                can_extend = False
+            else:
+                joined.append(interval)
+                can_extend = True
+        self._intervals = joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ Pure. A load is a part of the run with one direction, whatever else of its setti
 or be missing; they belong to the newest load of their direction that had begun. Memory is bounded.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from ...model.events import Sampled, Started
@@ -27,7 +26,7 @@ _MIN_SENT: Final = 100
 class _Phase:
     direction: Direction
     start_ns: int
-    intervals: LoadIntervals = field(default_factory=LoadIntervals)
+    intervals: LoadIntervals
 
 
 class ResponsivenessRecorder:
@@ -36,7 +35,7 @@ class ResponsivenessRecorder:
     def __init__(self, started: Started) -> None:
         self._started = started
         self._unsettled_ns = max(_UNSETTLED_NS, started.plan.warmup_ns or 0)
-        self._phases = [_Phase(started.plan.settings.direction, 0)]
+        self._phases = [self._begin(started.plan.settings.direction, 0)]
         self._result: Responsiveness | None = None
 
     @classmethod
@@ -48,7 +47,7 @@ class ResponsivenessRecorder:
         """Begin another load if the direction changes with these settings."""
         self._result = None
         if settings.direction is not self._phases[-1].direction:
-            self._phases.append(_Phase(settings.direction, elapsed_ns))
+            self._phases.append(self._begin(settings.direction, elapsed_ns))
 
     def add(self, event: Sampled) -> None:
         """Add an end's sample."""
@@ -57,10 +56,13 @@ class ResponsivenessRecorder:
         phase = self._phase_of(direction, event.sample.elapsed_ns)
         phase.intervals.add(event.sample, direction.flows, event.settings.sessions)
 
+    def _begin(self, direction: Direction, start_ns: int) -> _Phase:
+        return _Phase(direction, start_ns, LoadIntervals(start_ns + self._unsettled_ns))
+
     def _phase_of(self, direction: Direction, elapsed_ns: int) -> _Phase:
         same = [phase for phase in reversed(self._phases) if phase.direction is direction]
         if not same:
-            self._phases.append(_Phase(direction, elapsed_ns))
+            self._phases.append(self._begin(direction, elapsed_ns))
             return self._phases[-1]
         return next((phase for phase in same if phase.start_ns < elapsed_ns), same[-1])
 
@@ -84,39 +86,32 @@ class ResponsivenessRecorder:
         probe = self._main_probe()
         idle = Idle.of_sample(self._started.idle, probe)
         found = (
-            Load(phase.direction, phase.start_ns, self._settled(phase)).results(self._started, probe, idle)
+            Load(phase.direction, phase.start_ns, phase.intervals.settled).results(self._started, probe, idle)
             for phase in self._phases
         )
         loads = tuple(load for load in found if load is not None)
-        rise_ns = _mean_rise(loads)
-        return Responsiveness(
-            probe=probe,
-            idle=idle.latency,
-            loads=loads,
-            rise_ns=rise_ns,
-            grade=None if rise_ns is None else grade_of(rise_ns),
-            round_trips=_round_trips_of(loads),
-        )
-
-    def _settled(self, phase: _Phase) -> list[LoadInterval]:
-        """Return the intervals of a load after its first second."""
-        since_ns = phase.start_ns + self._unsettled_ns
-        return [interval for interval in phase.intervals if interval.start_ns >= since_ns]
+        result = Responsiveness(probe, idle.latency, loads, None, None, _round_trips_of(loads))
+        rises = [load.rise_ns for load in result.graded_loads if load.rise_ns is not None]
+        if not rises:
+            return result
+        rise_ns = sum(rises) / len(rises)
+        return replace(result, rise_ns=rise_ns, grade=grade_of(rise_ns))
 
     def _main_probe(self) -> ProbeKind:
         """Return datagrams where nearly all were answered before the load, and some under each load."""
         idle = self._started.idle
         if idle is None or idle.datagrams is None or not _are_answered(idle.datagrams, idle.span_ns):
             return "request"
-        return "request" if any(self._has_lost_datagrams(phase) for phase in self._phases) else "datagram"
+        return "request" if any(_has_lost_datagrams(phase) for phase in self._phases) else "datagram"
 
-    def _has_lost_datagrams(self, phase: _Phase) -> bool:
-        settled = self._settled(phase)
-        sent = sum(interval.sent for interval in settled)
-        if not sent:  # the probe was lost before this load, or nothing of it has been measured yet
-            return any(interval.requests for interval in settled)
-        answered = sum(interval.answered for interval in settled)
-        return sent >= _MIN_SENT and answered < _MIN_ANSWERED_LOADED * sent
+
+def _has_lost_datagrams(phase: _Phase) -> bool:
+    settled = phase.intervals.settled
+    sent = sum(interval.sent for interval in settled)
+    if not sent:  # the probe was lost before this load, or nothing of it has been measured yet
+        return any(interval.requests for interval in settled)
+    answered = sum(interval.answered for interval in settled)
+    return sent >= _MIN_SENT and answered < _MIN_ANSWERED_LOADED * sent
 
 
 def _are_answered(datagrams: DatagramProbeSample, span_ns: int) -> bool:
@@ -127,25 +122,11 @@ def _are_answered(datagrams: DatagramProbeSample, span_ns: int) -> bool:
     return 0 < datagrams.answered >= _MIN_ANSWERED * arrived
 
 
-def _mean_rise(loads: tuple[LoadedLatency, ...]) -> float | None:
-    """Return the mean of the rises of out and in; of both at once where there is nothing else."""
-    rises = [load.rise_ns for load in _first_of_each(loads, Direction.DUPLEX.flows) if load.rise_ns is not None]
-    rises = rises or [load.rise_ns for load in loads if load.rise_ns is not None]
-    return sum(rises) / len(rises) if rises else None
-
-
-def _first_of_each(loads: tuple[LoadedLatency, ...], flows: tuple[Direction, ...]) -> Iterator[LoadedLatency]:
-    for flow in flows:
-        yield from [load for load in loads if load.direction is flow][:1]
-
-
 def _round_trips_of(loads: tuple[LoadedLatency, ...]) -> RoundTrips | None:
     """Return those with load in both directions; else the fewest that were found."""
-    both = next(_first_of_each(loads, (Direction.DUPLEX,)), None)
-    if both is not None and both.round_trips is not None:
-        return both.round_trips
-    known = [load.round_trips for load in loads if load.round_trips is not None]
-    return min(known, key=lambda each: each.per_minute, default=None)
+    known = [(load.direction, load.round_trips) for load in loads if load.round_trips is not None]
+    both = next((found for direction, found in known if direction is Direction.DUPLEX), None)
+    return both or min((found for _, found in known), key=lambda found: found.per_minute, default=None)
 
 
 def _point(direction: Direction, interval: LoadInterval, probe: ProbeKind) -> ResponsivenessPoint:

@@ -127,8 +127,8 @@ class LoadedLatency:
 class Responsiveness:
     """The results of a responsiveness test.
 
-    `rise_ns` is the mean of the rises of out and in, or of the one direction that was loaded alone; `grade` is its
-    grade. `round_trips` are those with load in both directions, or in the only one.
+    `rise_ns` is the mean of the rises of out and in, or of what was loaded if that was only one of them or both at
+    once; `grade` is its grade. `round_trips` are those with load in both directions, or in the only one.
     """
 
     probe: ProbeKind
@@ -137,6 +137,12 @@ class Responsiveness:
     rise_ns: float | None
     grade: Grade | None
     round_trips: RoundTrips | None
+
+    @property
+    def graded_loads(self) -> tuple[LoadedLatency, ...]:
+        """The loads that rise and grade are of: out and in, or both at once where neither was loaded alone."""
+        alone = [self.load_of(flow) for flow in Direction.DUPLEX.flows]
+        return tuple(load for load in alone if load is not None) or self.loads[:1]
 
     def load_of(self, direction: Direction) -> LoadedLatency | None:
         """Return the results under load in a direction; None where it was not loaded so."""

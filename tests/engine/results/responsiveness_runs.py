@@ -154,3 +154,21 @@ class Link:
 def times(time_ns: int, count: int) -> LatencyCounts:
     """Return so many equal times."""
     return LatencyCounts(Direction.OUT, (bucket_of(time_ns),) if count else (), (count,) if count else ())
+
+
+def with_probes(events: list[Event], change: Callable[[Sampled, ProbeSample], ProbeSample]) -> list[Event]:
+    """Return a run whose samples have other probes: `change` makes them of each sample and its own."""
+    changed: list[Event] = []
+    for event in events:
+        probe = event.sample.probe if isinstance(event, Sampled) else None
+        if isinstance(event, Sampled) and probe is not None:
+            changed.append(replace(event, sample=replace(event.sample, probe=change(event, probe))))
+        else:
+            changed.append(event)
+    return changed
+
+
+def with_datagrams(probe: ProbeSample, **values: object) -> ProbeSample:
+    """Return a probe's sample with other values of its datagrams."""
+    assert probe.datagrams is not None
+    return replace(probe, datagrams=replace(probe.datagrams, **values))

@@ -90,12 +90,14 @@ def test_the_document_has_every_promised_key() -> None:
             "warmup": "fixed",
             "warmup_s": 1.0,
             "probe": False,
+            "responsiveness": None,
             **dict.fromkeys(("rate", "rate_mbit_s", "datagram_bytes")),
             "bytes": None,
         },
         "expected": {"out": rate, "in": None, "total": rate},
         "measured": {"out": measured, "in": None, "total": measured},
         "latency": None,
+        "responsiveness": None,
         "stretches": [stretch],
         "cpu": {
             "near": {

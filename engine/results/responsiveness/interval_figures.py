@@ -1,0 +1,47 @@
+"""What one interval of a responsiveness test adds to its row of CSV and its JSON line. Pure.
+
+The requests of the probe have columns of their own, which every run with a probe has.
+"""
+
+from typing import Final
+
+from ...model.events import Sampled
+from ...model.plan import End
+from ...model.samples import LatencyCounts
+from .distribution import add_counts, mean_ns, percentile_ns
+
+FIGURES: Final = (
+    "datagram_p50_us",
+    "datagram_p99_us",
+    "rise_out_us",
+    "rise_in_us",
+    "near_backlog_bytes",
+    "far_backlog_bytes",
+)
+"""The columns: latency of datagrams, mean one-way rises, and what waited in the interfaces of both ends."""
+
+
+def interval_figures(near: Sampled | None, far: Sampled | None) -> dict[str, float | int | None]:
+    """Return the figures of both ends' samples; empty where the run is no responsiveness test."""
+    figures: dict[str, float | int | None] = {}
+    for end, sampled in ((End.NEAR, near), (End.FAR, far)):
+        if sampled is not None and sampled.sample.queue is not None:
+            figures[f"{end.value}_backlog_bytes"] = sampled.sample.queue.backlog_bytes
+    probe = None if near is None else near.sample.probe
+    if probe is not None and probe.datagrams is not None:
+        latency = _counts(probe.datagrams.latency)
+        figures["datagram_p50_us"] = _us(percentile_ns(latency, 50))
+        figures["datagram_p99_us"] = _us(percentile_ns(latency, 99))
+        figures["rise_out_us"] = _us(mean_ns(_counts(probe.datagrams.rise_out)))
+        figures["rise_in_us"] = _us(mean_ns(_counts(probe.datagrams.rise_in)))
+    return figures
+
+
+def _counts(counts: LatencyCounts) -> dict[int, float]:
+    whole: dict[int, float] = {}
+    add_counts(whole, counts)
+    return whole
+
+
+def _us(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1_000
