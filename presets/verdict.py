@@ -1,17 +1,22 @@
 """The verdict: the measured rates compared with the expected ones, as a word and a text.
 
-Pure. An incomplete run is not judged; its text only states the measured rates.
+Pure. An incomplete run is not judged; its text only states the measured rates. Latency under load is judged only
+where the person has set a limit for it, and then both decide.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import Expectation, ExpectedRate
-from ..engine.model.plan import Direction, PerDirection
+from ..engine.model.events import Expectation, ExpectedRate, Reason
+from ..engine.model.plan import Direction, PerDirection, ResponsivenessTest
+from ..engine.results.responsiveness.grade import is_worse
+from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
-from .number_text import format_rate, format_transaction_rate
+from .latency_limit import LatencyLimit
+from .number_text import format_rate, format_time, format_transaction_rate
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
 
@@ -22,6 +27,7 @@ _LARGEST_SHOWN: Final = 10**300  # a larger integer is not a float
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
+_NAMES_OF_LOADS: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 
@@ -58,12 +64,14 @@ def check_pass_percent(percent: float) -> float:
     return percent
 
 
-def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
-    """Return the verdict of a run. The worst of its directions decides.
+def judge(
+    summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT, limit: LatencyLimit | None = None
+) -> Verdict:
+    """Return the verdict of a run. The worst of its directions decides, of its rates and of its latency under load.
 
-    `fail` is under half of the expected rate, or no payload at all; `short` is under the pass mark. `none` is a run
-    without an expected or a measured rate, an incomplete run, or a rate beyond the capacity of the preset's link,
-    which is then not the link of this run.
+    `fail` is under half of the expected rate, no payload at all, or latency beyond `limit`; `short` is a rate under
+    the pass mark. `none` is a run without an expected or a measured rate and without a limit of latency, an
+    incomplete run, or a rate beyond the capacity of the preset's link, which is then not the link of this run.
     """
     check_pass_percent(pass_percent)
     if not summary.end.reason.is_regular:
@@ -71,6 +79,16 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
         return Verdict("none", text)
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived.")
+    latency = None if limit is None else _judge_latency(summary, limit)
+    if summary.plan.responsiveness is ResponsivenessTest.PHASES:
+        if latency is not None:
+            return latency
+        return Verdict("none", f"NO VERDICT: no limit for the latency under load. {_measured_text(summary)}")
+    return _judge_run(summary, pass_percent, latency)
+
+
+def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -> Verdict:
+    """Return the verdict on a run's rates, and on its latency where that has one."""
     periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
     measured = [period for period in summary.periods if period.measured.total is not None]
     if len({period.settings for period in measured}) > 1:
@@ -78,8 +96,50 @@ def judge(summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> Ve
         return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
     verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)
     if verdict is None:
-        verdict = Verdict("none", f"NO VERDICT: no expected rate. {_measured_text(summary)}")
+        verdict = latency or Verdict("none", f"NO VERDICT: no expected rate. {_measured_text(summary)}")
+    elif latency is not None:
+        verdict = _both(verdict, latency)
     return replace(verdict, periods=periods) if len(periods) > 1 else verdict
+
+
+def _both(rate: Verdict, latency: Verdict) -> Verdict:
+    """Return the worse of two verdicts, with the texts of both."""
+    worst = min(rate, latency, key=lambda verdict: _BADNESS.index(verdict.word))
+    return Verdict(worst.word, f"{worst.label}: {rate.explanation} {latency.explanation}", rate.percent)
+
+
+def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
+    """Return the verdict on latency under load, of which each direction must have been measured to pass."""
+    result = summary.responsiveness
+    loads = () if result is None else result.graded_loads
+    if result is None or not loads or any(load.rise_ns is None for load in loads):
+        return Verdict("none", "NO VERDICT: latency under load was not measured.")
+    has_failed = _exceeds(result, loads, limit)
+    was_stopped = summary.end.reason is Reason.STOPPED and summary.plan.responsiveness is ResponsivenessTest.PHASES
+    word: VerdictCode = "fail" if has_failed else "none" if was_stopped else "pass"
+    rises = " and ".join(f"{_rise_text(load)} with load {_NAMES_OF_LOADS[load.direction]}" for load in loads)
+    text = f"latency rose by {rises}; {' and '.join(_limit_texts(result, limit))}."
+    if word == "none":
+        text += " The test was stopped before its end."
+    verdict = Verdict(word, "")
+    return replace(verdict, text=f"{verdict.label}: {text}")
+
+
+def _exceeds(result: Responsiveness, loads: Sequence[LoadedLatency], limit: LatencyLimit) -> bool:
+    if limit.max_rise_ns is not None and any((load.rise_ns or 0.0) > limit.max_rise_ns for load in loads):
+        return True
+    return limit.worst_grade is not None and result.grade is not None and is_worse(result.grade, limit.worst_grade)
+
+
+def _limit_texts(result: Responsiveness, limit: LatencyLimit) -> Iterator[str]:
+    if limit.max_rise_ns is not None:
+        yield f"the limit is {format_time(limit.max_rise_ns / 1_000)}"
+    if limit.worst_grade is not None:
+        yield f"its grade is {result.grade}, {limit.worst_grade} or better passes"
+
+
+def _rise_text(load: LoadedLatency) -> str:
+    return "an unknown time" if load.rise_ns is None else format_time(load.rise_ns / 1_000)
 
 
 def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
@@ -156,12 +216,24 @@ def _nothing_arrived(summary: Summary) -> bool:
 
 
 def _measured_text(summary: Summary) -> str:
+    if summary.plan.responsiveness is ResponsivenessTest.PHASES and summary.responsiveness is not None:
+        return _loads_text(summary.responsiveness)
     rates = [
         f"{name} {_words(measured)}"
         for name, measured in (("out", summary.measured.out), ("in", summary.measured.in_))
         if measured is not None and measured.span_ns > 0
     ]
     return f"Measured: {', '.join(rates)}." if rates else "Nothing was measured."
+
+
+def _loads_text(result: Responsiveness) -> str:
+    """Return the rates and rises of a test whose directions ran one after the other."""
+    parts = [
+        f"{_NAMES_OF_LOADS[load.direction]} {format_rate(load.bit_s.total)}, latency +{_rise_text(load)}"
+        for load in result.loads
+        if load.bit_s.total is not None and load.rise_ns is not None
+    ]
+    return f"Measured: {'; '.join(parts)}." if parts else "Nothing was measured."
 
 
 def _percent(percent: float, pass_percent: float) -> str:

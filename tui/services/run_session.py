@@ -35,7 +35,7 @@ from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.finding import Finding, findings_json
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation
-from ...presets.latency_limit import LatencyLimit
+from ...presets.latency_limit import LatencyLimit, limit_document
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -214,6 +214,7 @@ class RunSession:
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
         self._label, self._group = options.label, options.group
+        self._latency_limit = options.latency_limit
         target = options.target_ci_percent
         self._precision = None if target is None else PrecisionTarget(target)
         self._is_precise = False
@@ -331,12 +332,14 @@ class RunSession:
         self.intervals = self.meter.flush()
         self._write_rows()
         summary = self.meter.summary()
-        verdict = judge(summary, pass_percent=self.diagnosis.pass_percent)
+        verdict = judge(summary, pass_percent=self.diagnosis.pass_percent, limit=self._latency_limit)
         findings = self.diagnosis.final_findings if summary.end.reason in DIAGNOSABLE_REASONS else ()
         document = run_document(
             summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
         )
         document |= self._precision_document(summary)
+        if self._latency_limit is not None:
+            document["latency_limit"] = limit_document(self._latency_limit)
         if self._run_log is not None:
             self._run_log.finish(self.run_id, verdict.word, document)
         started = self.meter.started

@@ -28,6 +28,7 @@ from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import findings_json, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
+from ...presets.latency_limit import read_limit
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge
 from ..interfaces import ExportFormat, History
@@ -102,7 +103,8 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
             consumer.feed(event)
     meter.flush()
     summary = meter.summary()
-    verdict = judge(summary)
+    limit = read_limit((row.document or {}).get("latency_limit"))
+    verdict = judge(summary, limit=limit)
     stored_word = VERDICT_WORDS.get(row.verdict or "", verdict.word)
     if stored_word != verdict.word:
         verdict = Verdict(stored_word, "by the pass mark of that run.")
