@@ -98,9 +98,9 @@ def decode_tagged(kinds: tuple[type[T], ...], value: object) -> T:
 @cache
 def _reader(kind: Any) -> _Reader:
     """Return the function to read a kind of value, cached for each kind."""
-    if is_dataclass(kind):
-        return _object_reader(cast("type[Any]", kind))
     origin, arguments = get_origin(kind), get_args(kind)
+    if is_dataclass(origin or kind):  # such as PerDirection[int]
+        return _object_reader(cast("type[Any]", origin or kind), arguments)
     if origin in {Union, types.UnionType}:
         return _optional_reader(arguments)
     if origin is tuple:
@@ -114,8 +114,10 @@ def _reader(kind: Any) -> _Reader:
     return plain[kind]
 
 
-def _object_reader(kind: type[Any]) -> _Reader:
-    hints = get_type_hints(kind)
+def _object_reader(kind: type[Any], arguments: tuple[Any, ...] = ()) -> _Reader:
+    """Return the reader of a dataclass; with `arguments`, of a generic one whose parameters these are."""
+    actual: dict[Any, Any] = dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=False))
+    hints = {name: actual.get(hint, hint) for name, hint in get_type_hints(kind).items()}
     known = {f.name.rstrip("_"): (f.name, _reader(hints[f.name])) for f in fields(kind) if f.init}
 
     def read(value: Any, where: str) -> Any:

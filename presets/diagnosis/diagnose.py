@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction
+from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction, ResponsivenessTest
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
@@ -21,6 +21,7 @@ from .rules.processor import (
     find_ssh_limit,
     has_full_core,
 )
+from .rules.queue import find_queues
 from .rules.window import find_remaining_window_limits, find_window_limits
 
 # A rate this close to the one over loopback measures the tester.
@@ -53,8 +54,16 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings of a run, the one that explains most of the gap first.
 
     A run that reaches the pass mark has the one finding `at-expected`, and one that is faster than its link can be,
-    `another-link`. If nothing is expected, findings name the limits and their share is None.
+    `another-link`. If nothing is expected, findings name the limits and their share is None. Those about queues
+    follow in a run that measures latency under load; one that loads each direction in turn has no others.
     """
+    if evidence.test is ResponsivenessTest.PHASES:
+        return find_queues(evidence) if evidence.bit_s > 0 else (_no_payload(evidence),)
+    return (*_diagnose_rate(evidence), *find_queues(evidence))
+
+
+def _diagnose_rate(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return why the rate is as it is."""
     if evidence.beyond_bit_s is not None:
         return (_another_link(evidence, evidence.beyond_bit_s),)
     if evidence.workload.is_datagram and evidence.bit_s > 0:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...engine.model.host_info import NicInfo, TcpSysctls
-from ...engine.model.plan import Direction, End, Mode, sender_of
+from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest, sender_of
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
+from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.udp.loss_location import LossCauses
 from ...engine.results.udp.loss_pattern import LossPattern
 from ..preset import Framing, Preset
@@ -176,7 +177,8 @@ class Evidence:
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
     them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
-    `unseen_end` is the end that is an iperf3, of whose host nothing is known.
+    `unseen_end` is the end that is an iperf3, of whose host nothing is known. `test` is how the run measures
+    latency under load, `responsiveness` what it has found so far, over all of its loads.
     """
 
     workload: Workload
@@ -203,6 +205,8 @@ class Evidence:
     far_cores: tuple[int, ...] | None = None
     has_ended: bool = False
     unseen_end: End | None = None
+    test: ResponsivenessTest | None = None
+    responsiveness: Responsiveness | None = None
 
     def tense(self, present: str, past: str) -> str:
         """Return the words for a run that is active, or those for one that has ended."""

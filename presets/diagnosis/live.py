@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.events import Changed, Event, Sampled, Started, Warned
-from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
+from ...engine.model.plan import SECOND_NS, Direction, End, Mode, ResponsivenessTest, Settings, sender_of
 from ...engine.model.samples import CoreTimes
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
@@ -24,6 +24,7 @@ from .diagnose import diagnose
 from .evidence import CoreLoad, DatagramEvidence, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
+from .rules.queue import find_queues
 
 RECENT_NS: Final = 3 * SECOND_NS
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
@@ -33,6 +34,7 @@ _THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 _MIN_RIVAL_NS: Final = 2 * SECOND_NS
 
 
+_Key = tuple[str, str, str]
 CeilingLookup = Callable[[Settings], int | None]
 """Returns the rate that this machine reaches on loopback under some settings; None if unknown."""
 
@@ -139,6 +141,8 @@ class EvidenceCollector:
             near_cores=plan.near_cores,
             far_cores=plan.far_cores,
             unseen_end=started.unseen_end,
+            test=plan.responsiveness,
+            responsiveness=self.meter.responsiveness,
         )
 
     def _flow(
@@ -252,7 +256,7 @@ class StableFindings:
 
     def __init__(self) -> None:
         self.findings: tuple[Finding, ...] = ()
-        self._rival: tuple[str, str] | None = None
+        self._rival: _Key | None = None
         self._since_ns = 0
 
     def update(self, at_ns: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -271,9 +275,9 @@ class StableFindings:
 
     def _refresh(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """Return the displayed findings, the first with its newest numbers if it is still among the new ones."""
-        newest = {(finding.code, finding.end): finding for finding in findings}
+        newest = {_key_of(finding): finding for finding in findings}
         first = self.findings[0]
-        return (newest.get((first.code, first.end), first), *self.findings[1:])
+        return (newest.get(_key_of(first), first), *self.findings[1:])
 
 
 class LiveDiagnosis:
@@ -366,8 +370,14 @@ class LiveDiagnosis:
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
-        return diagnose(evidence) if has_target or self._without_target else ()
+        if has_target or self._without_target or evidence.test is ResponsivenessTest.PHASES:
+            return diagnose(evidence)
+        return find_queues(evidence)
 
 
-def _key(findings: tuple[Finding, ...]) -> tuple[str, str] | None:
-    return (findings[0].code, findings[0].end or "") if findings else None
+def _key(findings: tuple[Finding, ...]) -> _Key | None:
+    return _key_of(findings[0]) if findings else None
+
+
+def _key_of(finding: Finding) -> _Key:
+    return finding.code, finding.end or "", finding.direction or ""

@@ -20,6 +20,9 @@ from .evidence import EndEvidence, Evidence, FlowEvidence
 
 _MIN_WINDOW_BYTES: Final = 65_536
 _KIB: Final = 1_024
+_SHAPERS: Final = {"tbf", "htb", "hfsc", "cbq"}
+_BELOW: Final = 0.95  # of a link's rate, so that its own queue stays empty
+_SHORT_RING: Final = 128
 _TOKEN: Final = re.compile(r"[\w.-]{1,32}", re.ASCII)
 
 
@@ -119,6 +122,43 @@ def shape_below(end: EndEvidence, flow: FlowEvidence) -> str:
     queue = ("rate", rate, "burst", "32kb", "latency", "50ms")
     command = shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "tbf", *queue)
     return f"{text}, or keep below it, {_at(end, command)}"
+
+
+def manage_queue(end: EndEvidence, qdisc: str | None, drain_bit_s: float | None) -> str:
+    """Return the command that keeps the queue of an end's interface short.
+
+    A shaper is replaced by one that has such a queue itself: without it, the queue would only move on.
+    """
+    if not is_linux(end):
+        return _at(end, "send less than the link carries, or let the next router manage its queue (fq_codel, CAKE)")
+    if qdisc in _SHAPERS and drain_bit_s:
+        return _at(end, _cake_command(end, drain_bit_s))
+    return _at(end, shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "fq_codel"))
+
+
+def shape_before_path(end: EndEvidence, rate_bit_s: float | None, *, is_far: bool) -> str:
+    """Return the command that has an end send a little less than a slow link carries, so that its queue is empty.
+
+    `rate_bit_s` is that of the slow link, with all headers; None where it is unknown.
+    """
+    place = (
+        "; or the same at the router before the slow link" if is_far else "; or at the router before the slow link"
+    )
+    if not is_linux(end) or not rate_bit_s:
+        return f"at the router before the slow link, for what the {end.end.label} end sends: fq_codel or CAKE"
+    return f"{_at(end, _cake_command(end, rate_bit_s))}{place}"
+
+
+def shorten_send_ring(end: EndEvidence) -> str:
+    """Return the command that lets fewer packets wait in the interface itself."""
+    if not is_linux(end):
+        return show_nic(end)
+    return _at(end, shell_command("ethtool", "-G", _nic_name(end), "tx", _SHORT_RING))
+
+
+def _cake_command(end: EndEvidence, bit_s: float) -> str:
+    rate = f"{max(1, int(_BELOW * bit_s / 1_000))}kbit"
+    return shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "cake", "bandwidth", rate)
 
 
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:
