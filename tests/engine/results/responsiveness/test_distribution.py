@@ -13,7 +13,7 @@ from linkgauge.engine.results.responsiveness.distribution import (
     weighted_by_time,
     without_slowest,
 )
-from linkgauge.engine.workloads.latency_probe import PROBE_PACE_NS
+from linkgauge.engine.workloads.probes.request_probe import PROBE_PACE_NS
 
 MS = 1_000_000
 COUNTS = st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 500).map(float), min_size=1, max_size=30)
