@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate, Reason
-from ..engine.model.plan import Direction, PerDirection, ResponsivenessTest
+from ..engine.model.plan import Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
@@ -80,11 +80,16 @@ def judge(
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived.")
     latency = None if limit is None else _judge_latency(summary, limit)
-    if summary.plan.responsiveness is ResponsivenessTest.PHASES:
+    if _has_phases(summary):
         if latency is not None:
             return latency
         return Verdict("none", f"NO VERDICT: no limit for the latency under load. {_measured_text(summary)}")
     return _judge_run(summary, pass_percent, latency)
+
+
+def _has_phases(summary: Summary) -> bool:
+    """Return whether the run loaded the link as a test of latency does, and not as the plan's settings say."""
+    return summary.plan.responsiveness is not None and summary.plan.responsiveness.has_phases
 
 
 def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -> Verdict:
@@ -115,7 +120,7 @@ def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
     if result is None or not loads or any(load.rise_ns is None for load in loads):
         return Verdict("none", "NO VERDICT: latency under load was not measured.")
     has_failed = _exceeds(result, loads, limit)
-    was_stopped = summary.end.reason is Reason.STOPPED and summary.plan.responsiveness is ResponsivenessTest.PHASES
+    was_stopped = summary.end.reason is Reason.STOPPED and _has_phases(summary)
     word: VerdictCode = "fail" if has_failed else "none" if was_stopped else "pass"
     rises = " and ".join(f"{_rise_text(load)} with load {_NAMES_OF_LOADS[load.direction]}" for load in loads)
     text = f"latency rose by {rises}; {' and '.join(_limit_texts(result, limit))}."
@@ -216,7 +221,7 @@ def _nothing_arrived(summary: Summary) -> bool:
 
 
 def _measured_text(summary: Summary) -> str:
-    if summary.plan.responsiveness is ResponsivenessTest.PHASES and summary.responsiveness is not None:
+    if _has_phases(summary) and summary.responsiveness is not None:
         return _loads_text(summary.responsiveness)
     rates = [
         f"{name} {_words(measured)}"

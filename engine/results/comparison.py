@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import Final, Literal
 
-from ..model.plan import Direction, Plan, ResponsivenessTest
+from ..model.plan import Direction, Plan
 from .confidence import CONFIDENCE, Estimate, student_t
 from .json_document import DIRECTION_KEYS
 from .responsiveness.result import GRADES, Responsiveness
@@ -148,7 +148,7 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     # The total adds information if both directions ran, or if the runs have no direction in common.
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
     # The mean over phases of several directions is no rate of the link: each load has its own, below.
-    has_phases = ResponsivenessTest.PHASES in {first.plan.responsiveness, second.plan.responsiveness}
+    has_phases = any(test.has_phases for test in (first.plan.responsiveness, second.plan.responsiveness) if test)
     for name, direction in DIRECTION_KEYS.items():
         if direction in rows and not has_phases:
             yield from _rates(f"measured.{name}", *pairs[direction])

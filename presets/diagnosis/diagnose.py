@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction, ResponsivenessTest
+from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
@@ -55,9 +55,9 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
 
     A run that reaches the pass mark has the one finding `at-expected`, and one that is faster than its link can be,
     `another-link`. If nothing is expected, findings name the limits and their share is None. Those about queues
-    follow in a run that measures latency under load; one that loads each direction in turn has no others.
+    follow in a run that measures latency under load; one that does nothing else has no others.
     """
-    if evidence.test is ResponsivenessTest.PHASES:
+    if evidence.is_latency_test:
         return find_queues(evidence) if evidence.bit_s > 0 else (_no_payload(evidence),)
     return (*_diagnose_rate(evidence), *find_queues(evidence))
 

@@ -208,6 +208,11 @@ class Evidence:
     test: ResponsivenessTest | None = None
     responsiveness: Responsiveness | None = None
 
+    @property
+    def is_latency_test(self) -> bool:
+        """Whether the run loads the link to measure latency: its rate has no target."""
+        return self.test is not None and self.test.has_phases
+
     def tense(self, present: str, past: str) -> str:
         """Return the words for a run that is active, or those for one that has ended."""
         return past if self.has_ended else present

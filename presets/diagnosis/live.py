@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.events import Changed, Event, Sampled, Started, Warned
-from ...engine.model.plan import SECOND_NS, Direction, End, Mode, ResponsivenessTest, Settings, sender_of
+from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from ...engine.model.samples import CoreTimes
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
@@ -370,7 +370,7 @@ class LiveDiagnosis:
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
-        if has_target or self._without_target or evidence.test is ResponsivenessTest.PHASES:
+        if has_target or self._without_target or evidence.is_latency_test:
             return diagnose(evidence)
         return find_queues(evidence)
 

@@ -50,10 +50,7 @@ def steady(out_ms: float = 0.0, in_ms: float = 0.0) -> Queue:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link to load. `local` is the part of a queue that the sender's own interface holds.
-
-    Phases begin with out; what begins otherwise is a load of the plan's own.
-    """
+    """A link to load. `local` is the part of a queue that the sender's own interface holds."""
 
     queue: Queue = no_queue
     mbit_s: float = 94.1
@@ -98,9 +95,7 @@ class Link:
             warmup_ns=SECOND_NS,
             interval_ns=INTERVAL_NS,
             probe=True,
-            responsiveness=(
-                ResponsivenessTest.PHASES if self.phases[0] is Direction.OUT else ResponsivenessTest.ALONGSIDE
-            ),
+            responsiveness=(ResponsivenessTest.ONE_PHASE if len(self.phases) == 1 else ResponsivenessTest.PHASES),
         )
         host = HostInfo("near", "Linux 6.12", 2, "linkgauge 1", "uvloop", replace(self.nic, qdisc=self.qdisc))
         idle = self._probes(0.0, 0.0, 2 * SECOND_NS)

@@ -114,7 +114,9 @@ def test_the_list_of_runs_has_grade_and_rise() -> None:
     """A run of another kind has neither."""
     digest = read_digest(digest_row(document_of(RUN)))
     assert digest is not None
-    assert digest["responsiveness"] == {"test": "phases", "grade": "A", "rise_ms": pytest.approx(24, rel=0.02)}
+    assert digest["plan"]["responsiveness"] == "phases"
+    assert digest["responsiveness"]["grade"] == "A"
+    assert digest["responsiveness"]["rise_ms"] == pytest.approx(24, rel=0.02)
     other = read_digest(digest_row(build_document(Meter().summary(), run_id="r1", preset=None, verdict="none")))
     assert other is not None
     assert "responsiveness" not in other
