@@ -44,7 +44,7 @@ def mean(part):
 
 async def main():
     plan = Plan(
-        Settings(sessions=1), duration_ns=4 * SECOND_NS, interval_ns=SECOND_NS // 5, rate_bit_s=100_000, probe=True,
+        Settings(sessions=1), duration_ns=3 * SECOND_NS, interval_ns=SECOND_NS // 5, rate_bit_s=100_000, probe=True,
         responsiveness=ResponsivenessTest.ALONGSIDE,
     )
     async with open_run(plan, Peer("{ADDRESSES[1]}", {PORT})) as run:
@@ -140,9 +140,9 @@ def test_the_rise_is_the_content_of_the_queue_in_its_direction_and_the_other_one
         for process in processes:
             process.kill()
             process.communicate(timeout=DEADLINE_S)
-    filled = samples[8:-1]  # what the flood does from 1.6 s on
+    filled = samples[6:-1]  # what the flood does from 1.2 s on
     assert len(filled) >= 6
-    held_ns = fmean(waiting[8:-1]) * 8 * SECOND_NS / RATE_BIT_S
+    held_ns = fmean(waiting[6:-1]) * 8 * SECOND_NS / RATE_BIT_S
     assert held_ns > 0.8 * QUEUE_BYTES * 8 * SECOND_NS / RATE_BIT_S
     round_trip_ns, out_ns, in_ns = (fmean(part) for part in list(zip(*filled, strict=True))[:3])
     rise_ns, other_ns = (out_ns, in_ns) if direction is Direction.OUT else (in_ns, out_ns)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.far.memory import estimate_memory, windows_of
+from linkgauge.engine.far.memory import count_connections, estimate_memory, windows_of
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
@@ -26,6 +26,7 @@ from linkgauge.engine.model.plan import (
     Direction,
     Mode,
     Plan,
+    ResponsivenessTest,
     Settings,
 )
 from linkgauge.engine.model.workload import Workload
@@ -52,6 +53,17 @@ def private_bytes(pids: list[int]) -> int:
     """Return the memory of processes, a shared page counted in shares (PSS)."""
     texts = [Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in pids]
     return sum(int(text.partition("\nPss:")[2].split()[0]) * 1_024 for text in texts)
+
+
+def test_probes_are_connections_and_only_the_first_has_a_worker() -> None:
+    """The endpoint's own process answers the further ones of a responsiveness test."""
+    plain = Plan(Settings(Direction.DUPLEX, 4))
+    probed = replace(plain, probe=True)
+    tested = replace(probed, responsiveness=ResponsivenessTest.ALONGSIDE)
+    windows = windows_of(plain.settings)
+    assert [count_connections(plan, windows) for plan in (plain, probed, tested)] == [8, 9, 11]
+    assert estimate_memory(plain, windows, 8) < estimate_memory(probed, windows, 8)
+    assert estimate_memory(tested, windows, 8) == estimate_memory(probed, windows, 8)
 
 
 @pytest.mark.parametrize(

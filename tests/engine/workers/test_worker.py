@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.host.event_loop import read_exactly
-from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import Dialect, Direction, End, Mode, Settings, SocketOptions
+from linkgauge.engine.metering.shared_counters import ProbeHistogram, SharedCounters
+from linkgauge.engine.model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
+    Dialect,
+    Direction,
+    End,
+    Mode,
+    Settings,
+    SocketOptions,
+)
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
 from linkgauge.engine.workers.ipc import (
@@ -21,15 +30,18 @@ from linkgauge.engine.workers.ipc import (
     ConnectionFailed,
     ConnectionLost,
     ConnectionOpened,
+    OpenSession,
     PayloadStopped,
+    ProbesStopped,
     StartPayload,
     StopPayload,
+    StopProbes,
     WorkerChannel,
     WorkerEvent,
     WorkerReady,
 )
 from linkgauge.engine.workers.worker import Worker
-from linkgauge.engine.workloads.session_handshake import SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 
 from ..tcp_pair import pair
 
@@ -109,6 +121,29 @@ async def test_a_connection_without_its_descriptor_fails_with_the_remedy(host: W
     assert isinstance(event, ConnectionFailed)
     assert event.generation == 7
     assert "ulimit -n" in event.why
+
+
+async def test_further_probes_begin_by_their_numbers_and_end_by_command(host: WorkerHost) -> None:
+    """Whatever the settings. That of datagrams tells where nothing takes its hello."""
+    await host.until(lambda: host.events)
+    secret = "ab" * 32
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # nothing takes UDP on its port
+        target = ConnectTarget.from_address("00" * 16, listener.getsockname())
+        for session in (HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION):
+            host.send(OpenSession(SessionSpec(Direction.OUT, session, 0, None, secret), target))
+        await host.until(lambda: len(host.events) == 2)
+        failure = host.events[-1]
+        assert isinstance(failure, ConnectionFailed)
+        assert failure.session == DATAGRAM_PROBE_SESSION
+        assert "nothing takes UDP on its port" in failure.why
+        host.send(ApplyChange(Settings(Direction.IN, 1), 1, 1))
+        await host.until(lambda: any(host.counters.read_probe_histogram(ProbeHistogram.CONNECT)))
+        host.send(StopProbes())
+        await host.until(lambda: host.events[-1] == ProbesStopped())
+        before = host.counters.read_probe_histogram(ProbeHistogram.CONNECT)
+        host.send(StopProbes())
+        await host.until(lambda: host.events[-2:] == [ProbesStopped(), ProbesStopped()])
+        assert host.counters.read_probe_histogram(ProbeHistogram.CONNECT) == before
 
 
 async def test_a_change_closes_older_sessions_that_it_does_not_have(host: WorkerHost) -> None:
