@@ -8,6 +8,7 @@ from ...engine.model.capabilities import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan
+from ...engine.model.responsiveness_plan import responsiveness_plan
 from ...engine.results.responsiveness.result import Responsiveness
 from ..text.responsiveness import has_phases
 from .instrument_values import FlowReading, Phase
@@ -40,6 +41,20 @@ class ResponsivenessReading:
     steps: tuple[LoadStep, ...]
     result: Responsiveness | None
     is_over: bool
+
+
+def load_plan(plan: Plan) -> Plan:
+    """Return the plan of a responsiveness test for a person who has set this one.
+
+    Its settings are those of every such test. The options of sockets, the cores and a limit of the rate are kept.
+    """
+    return replace(
+        responsiveness_plan(socket=plan.socket),
+        rate_bit_s=plan.rate_bit_s,
+        workers=plan.workers,
+        near_cores=plan.near_cores,
+        far_cores=plan.far_cores,
+    )
 
 
 def is_in_phases(view: CockpitSnapshot) -> bool:

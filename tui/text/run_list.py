@@ -16,6 +16,7 @@ from . import numbers, responsiveness
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
 _UNDER_LOAD: Final = "under load"
+_OF_ONE_LOAD: Final = {each.value for each in ResponsivenessTest} - {"phases", "alongside"}
 _MILLISECOND_NS: Final = 1_000_000
 _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 
@@ -145,7 +146,7 @@ def _test(document: Any) -> str:
         return numbers.UNKNOWN
     if _is_in_phases(document):
         return _UNDER_LOAD
-    if _value_in(document, "plan", "responsiveness") == ResponsivenessTest.ONE_PHASE.value:
+    if _value_in(document, "plan", "responsiveness") in _OF_ONE_LOAD:
         return f"{_UNDER_LOAD} {direction}"
     workload = numbers.sanitize(str(_value_in(document, "plan", "workload")))
     workload = "" if workload == "stream" else workload

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
+from ....engine.model.plan import SECOND_NS
 from ...actions import ScreenKind, bindings
 from ...interfaces import ExportRuns, History
 from ...rendering.styles import KEY, MUTED, SERIES_STYLES
@@ -27,6 +28,7 @@ from ...services.stored_run import (
 from ...state.run_selection import LETTERS
 from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
+from ...text.responsiveness import has_phases
 from ...text.run_list import RunLine, run_line
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
@@ -122,12 +124,10 @@ class CompareScreen(ActionScreen):
 
     @on(Loaded)
     def _show_runs(self, message: Loaded) -> None:
-        plot = self.query_one(OverlayPlot)
-        lines: list[OverlayLine] = []
-        for letter, run in zip(LETTERS, message.runs, strict=False):
-            points = rate_points(run)
-            lines.append(OverlayLine(letter, [p.at_s for p in points], [p.bit_s for p in points]))
-        plot.show(lines)
+        has_latency = all(has_phases(run.outcome.summary.plan) for run in message.runs)
+        draw = _latency_line if has_latency else _rate_line
+        lines = [draw(letter, run) for letter, run in zip(LETTERS, message.runs, strict=False)]
+        self.query_one(OverlayPlot).show(lines, unit="ms" if has_latency else "Mb/s")
         legend = [_legend(letter, run_line(run.row)) for letter, run in zip(LETTERS, message.runs, strict=False)]
         self.query_one("#legend", Static).update(Content("\n").join(legend))
         self.query_one("VerticalScroll Static", Static).update(
@@ -150,13 +150,27 @@ class CompareScreen(ActionScreen):
         app_of(self).pop_screen()
 
 
+def _rate_line(letter: str, run: StoredRun) -> OverlayLine:
+    points = rate_points(run)
+    return OverlayLine(letter, [point.at_s for point in points], [point.bit_s for point in points])
+
+
+def _latency_line(letter: str, run: StoredRun) -> OverlayLine:
+    """Return the median latency of each interval: what tests with loads in turn are compared by."""
+    known = [(point.elapsed_ns / SECOND_NS, point.p50_ns) for point in run.load_points if point.p50_ns is not None]
+    return OverlayLine(letter, [at_s for at_s, _ in known], [p50_ns for _, p50_ns in known])
+
+
 def _legend(letter: str, line: RunLine) -> Content:
     unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     when = f"{line.when}  " if line.label else ""  # a run's id begins with it
+    result = f"{line.rate}{unit}  {line.verdict_words}"
+    if line.bit_s is None and line.grade:
+        result = f"grade {line.grade}"
     return Content.assemble(
         (f"{letter} ", f"bold {SERIES_STYLES[letter]}"),
         (f"{line.label or line.run_id}  ", "bold"),
-        f"{line.rate}{unit}  {line.verdict_words}  ",
+        f"{result}  ",
         (f"{when}{line.preset or 'no preset'} to {line.peer}, {line.test}", MUTED),
     )
 

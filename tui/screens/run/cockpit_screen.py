@@ -21,7 +21,6 @@ from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
-from ....engine.model.responsiveness_plan import responsiveness_plan
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.preset import Preset
@@ -34,6 +33,7 @@ from ...services.preset_choice import find_initial_preset
 from ...state.cockpit import CockpitState, RefreshPacer
 from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
+from ...state.responsiveness import load_plan
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
@@ -285,7 +285,7 @@ class CockpitScreen(SettingActions):
         reason = "A test is running: press space to stop it first."
         if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.PROBE):
             return
-        self._start_run(responsiveness_plan(socket=self.state.plan.socket))
+        self._start_run(load_plan(self.state.plan))
 
     def action_pause(self) -> None:
         """Freeze the instruments or release them; the run and its log continue either way."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Final, Literal
 
 from textual.content import Content
 
@@ -12,6 +12,8 @@ from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import SERIES_STYLES, TRACK
 from ...text import numbers
 
+OverlayUnit = Literal["Mb/s", "ms"]
+_MILLION: Final = 1e6
 _HEADROOM: Final = 1.08
 _LETTER_EVERY: Final = 22  # cells
 _GRID_EVERY: Final = 4  # cells
@@ -20,15 +22,18 @@ _NARROWEST, _LOWEST = 20, 4
 
 @dataclass(frozen=True, slots=True)
 class OverlayLine:
-    """One run: its letter, and its rate at each time, warm-up included."""
+    """One run: its letter, and its rate at each time, warm-up included; or its latency in nanoseconds."""
 
     letter: str
     at_s: Sequence[float]
-    bit_s: Sequence[float]
+    values: Sequence[float]
 
 
 class OverlayPlot(LineWidget):
-    """Shows OverlayLines; both axes begin at 0. With `names`, the x axis counts steps and has these labels."""
+    """Shows OverlayLines; both axes begin at 0. With `names`, the x axis counts steps and has these labels.
+
+    `unit` is that of the values over a million: Mb/s of rates, ms of nanoseconds.
+    """
 
     DEFAULT_CSS = """
     OverlayPlot { height: 1fr; padding: 0 1; }
@@ -38,9 +43,11 @@ class OverlayPlot(LineWidget):
         super().__init__(widget_id="overlay")
         self._series: Sequence[OverlayLine] = ()
         self._names: Sequence[str] = ()
+        self._unit: OverlayUnit = "Mb/s"
 
-    def show(self, lines: Sequence[OverlayLine], names: Sequence[str] = ()) -> None:
+    def show(self, lines: Sequence[OverlayLine], names: Sequence[str] = (), unit: OverlayUnit = "Mb/s") -> None:
         """Show these lines."""
+        self._unit = unit
         self._series = [line for line in lines if line.at_s]
         self._names = names
         self.redraw()
@@ -49,13 +56,15 @@ class OverlayPlot(LineWidget):
         """Return the plot, or nothing if there is no room or no line."""
         if width < _NARROWEST or height < _LOWEST or not self._series:
             return []
-        return overlay_plot(self._series, self._names, width, height)
+        return overlay_plot(self._series, self._names, width, height, self._unit)
 
 
-def overlay_plot(series: Sequence[OverlayLine], names: Sequence[str], width: int, height: int) -> list[Content]:
+def overlay_plot(
+    series: Sequence[OverlayLine], names: Sequence[str], width: int, height: int, unit: OverlayUnit = "Mb/s"
+) -> list[Content]:
     """Return a plot of lines that have points; with `names`, x is the number of a name, else seconds."""
     room, rows = width - GUTTER, height - 1
-    top = max(max(line.bit_s) for line in series) / 1e6 * _HEADROOM or 1.0
+    top = max(max(line.values) for line in series) / _MILLION * _HEADROOM or 1.0
     span = float(max(len(names) - 1, 1)) if names else max(line.at_s[-1] for line in series) or 1.0
     labels = _rate_labels(top, rows)
     canvas = Canvas(room, rows)
@@ -64,12 +73,12 @@ def overlay_plot(series: Sequence[OverlayLine], names: Sequence[str], width: int
             canvas.put(x, y, "·", TRACK)
     paths: list[dict[int, int]] = []
     for line in series:
-        points = [(x / span, bit_s / 1e6 / top) for x, bit_s in zip(line.at_s, line.bit_s, strict=True)]
+        points = [(x / span, value / _MILLION / top) for x, value in zip(line.at_s, line.values, strict=True)]
         paths.append(canvas.draw_line(points, SERIES_STYLES[line.letter]))
     _draw_letters(canvas, series, paths)
     lines = [axis + line for axis, line in zip(value_axis(rows, labels), canvas.lines(), strict=True)]
     columns = _name_labels(names, span, room) if names else time_labels(span, room)
-    return [*lines, base_axis(room, columns, "Mb/s 0")]
+    return [*lines, base_axis(room, columns, f"{unit} 0")]
 
 
 def _rate_labels(top: float, rows: int) -> dict[int, str]:

@@ -107,8 +107,10 @@ def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Conten
         return [first_fit(width, Content.styled(f"grade {result.grade}", f"bold {style}"))][:rows]
     notes += [Content("")] * (len(letter) - len(notes))
     lines = [row + " " * _GAP + note for row, note in zip(letter, notes, strict=False)]
-    above = [Content("")] if rows > len(lines) else []
-    return [*above, *lines, *_parts(result.round_trips, width)]
+    parts = _parts(result.round_trips, width)
+    spare = rows - len(lines) - len(parts)
+    gap = [Content("")]
+    return [*(gap if spare > 0 else []), *lines, *(gap if spare > 1 else []), *parts]
 
 
 def _parts(trips: RoundTrips | None, width: int) -> list[Content]:
@@ -138,7 +140,7 @@ def _notes(result: Responsiveness, grade: Grade, room: int, *, is_roomy: bool) -
     yield first_fit(room, *(Content.styled(text, "bold") for text in head))
     if is_roomy:
         limits = responsiveness.grade_range(grade)
-        texts = (f"{limits}, limits of DSLReports", f"{limits} (DSLReports)", limits)
+        texts = (f"of out and in; {limits} (DSLReports)", f"{limits} (DSLReports)", limits)
         yield first_fit(room, *(Content.styled(text, MUTED) for text in texts))
         yield Content("")
     yield from _round_trips(result.round_trips, room)

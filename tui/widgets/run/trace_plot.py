@@ -14,7 +14,7 @@ from textual.content import Content
 from ....engine.model.plan import SECOND_NS, Direction
 from ....engine.results.responsiveness.result import ResponsivenessPoint
 from ...rendering.canvas import Canvas, nice_above, ticks, value_axis
-from ...rendering.styles import DIRECTION_STYLES, LOAD, MUTED
+from ...rendering.styles import DIRECTION_STYLES, MUTED
 from ...state.instrument_values import PlotContent
 from ...state.live_readings import CockpitSnapshot
 from ...state.traces import DatagramPoint, TcpPoint
@@ -35,7 +35,8 @@ _TITLES: Final = {
     ),
 }
 _OF_DATAGRAMS: Final = frozenset({PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION})
-_FAINT: Final = "$foreground 40%"
+_MEDIAN: Final = "bold $foreground"
+_FAINT: Final = "$foreground 45%"
 _ARROW_EVERY: Final = 22  # cells
 _NOTHING: Final = "no values from the kernel yet"
 _NO_DATAGRAMS: Final = "no datagrams yet"
@@ -69,7 +70,7 @@ class TracePlot:
     def legend(self) -> list[str]:
         """Return an explanation of each mark that is drawn."""
         if self._slowest:
-            return ["━ median", "╌ p99"]
+            return ["lower line median, upper p99"]
         return [f"{numbers.arrow(flow)} {flow}" for flow in self._lines if len(self._lines) > 1]
 
     def top(self, before: float, rows: int) -> float:
@@ -101,7 +102,7 @@ class TracePlot:
         canvas = Canvas(width, rows)
         self._draw(canvas, self._slowest, top, span_s, _FAINT)
         for number, (flow, line) in enumerate(self._lines.items()):
-            path = self._draw(canvas, line, top, span_s, LOAD if self._slowest else DIRECTION_STYLES[flow])
+            path = self._draw(canvas, line, top, span_s, _MEDIAN if self._slowest else DIRECTION_STYLES[flow])
             if len(self._lines) > 1:
                 first = _ARROW_EVERY * (1 + number) // 3
                 for x in range(first, width, _ARROW_EVERY):
