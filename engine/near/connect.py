@@ -40,6 +40,9 @@ FarEnd = Peer | SshFarEnd
 """A far end to connect to: the address of a peer, or a far end that ssh has started."""
 
 CHECK_RUNS: Final = "check that its endpoint still runs, and try again"
+CHECK_HAS_RESPONSIVENESS: Final = (
+    "its linkgauge may be older than tests of latency under load: install the same version on both hosts"
+)
 CHECK_HAS_UDP: Final = "its linkgauge may be older than UDP tests: install the same version on both hosts"
 _UNBOUND: Final = SocketOptions()
 _OWN_SERVER: Final = ("linkgauge endpoint", "HOST:PORT")

@@ -36,7 +36,14 @@ from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, Run, conduct, no_expectation
 from .binding import check_binding, check_options
-from .connect import CHECK_HAS_UDP, CHECK_RUNS, FarEnd, HandshakeResult, connect
+from .connect import (
+    CHECK_HAS_RESPONSIVENESS,
+    CHECK_HAS_UDP,
+    CHECK_RUNS,
+    FarEnd,
+    HandshakeResult,
+    connect,
+)
 from .link_checks import WindowCheck
 from .load_phases import LoadPhases
 from .session_set import NearSessions
@@ -174,8 +181,8 @@ class EndpointRun(Run):
             self._control.send(Start())
             await self._await_message(Begun)
         except ConnectionClosed as error:
-            remedy = CHECK_HAS_UDP if self.plan.workload.is_datagram else CHECK_RUNS
-            raise PeerError(f"{self._peer} was lost before the test began: {error}; {remedy}") from error
+            text = f"{self._peer} was lost before the test began: {error}; {_remedy_for_loss(self.plan)}"
+            raise PeerError(text) from error
         except ConnectionTampered as error:
             raise ConnectionTampered(f"{self._peer} cannot be used: {error}") from error
         except RemoteProtocolError as error:
@@ -318,3 +325,10 @@ class EndpointRun(Run):
             await self._opener.change(settings)
         except LinkgaugeError as error:
             self.stop(Reason.WORKER_LOST, str(error))
+
+
+def _remedy_for_loss(plan: Plan) -> str:
+    """Return what to check where the far end closed the connection: it may not know what the plan asks for."""
+    if plan.responsiveness is not None:
+        return CHECK_HAS_RESPONSIVENESS
+    return CHECK_HAS_UDP if plan.workload.is_datagram else CHECK_RUNS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.endpoint import Endpoint
-from linkgauge.engine.model.errors import PeerRefused, PlanError
+from linkgauge.engine.model.errors import PeerError, PeerRefused, PlanError
 from linkgauge.engine.model.events import Changed, EndText, Event, Reason, Sampled
 from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.limits import Limits
@@ -33,6 +33,8 @@ from linkgauge.engine.model.samples import (
 )
 from linkgauge.engine.near.load_phases import MAX_PHASE_NS, MAX_PHASES_NS, MIN_PHASE_NS, LoadPhases
 from linkgauge.engine.near.run import Run
+
+from .older_end import older_end
 
 Recorder = Callable[..., Any]
 MS: Final = 1_000_000
@@ -322,3 +324,10 @@ async def test_an_endpoint_that_allows_too_few_sessions_says_so_before_the_test(
     endpoint.admission.limits = Limits(sessions=3)
     with pytest.raises(PeerRefused, match="4 sessions are too many"):
         await record(QUICK, Peer(*endpoint.address))
+
+
+async def test_an_end_without_such_tests_is_told_by_its_version(record: Recorder) -> None:
+    """It closes the connection when it reads the plan."""
+    async with older_end() as peer:
+        with pytest.raises(PeerError, match="may be older than tests of latency under load: install the same"):
+            await record(QUICK, peer)

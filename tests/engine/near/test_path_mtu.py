@@ -1,24 +1,23 @@
 """The search for a path's MTU: exact on every path, ended by no answer, and over real sockets of both families."""
 
 import asyncio
-import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.control.connection import ControlConnection
-from linkgauge.engine.control.handshake import handshake_as_far
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, End, Plan
+from linkgauge.engine.model.plan import Direction, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.path_mtu import MtuSearch, measure_path_mtu
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.path_probe import MtuBound, PathMtu
 from linkgauge.engine.workloads.udp.df_socket import SizeError
+
+from .older_end import older_end
 
 LEAST, MOST = 576, 65_535
 
@@ -103,32 +102,14 @@ async def test_loopback_carries_its_own_mtu_in_both_directions(host: str) -> Non
     assert not [line for line in lines if "rejected" in line]
 
 
-async def serve_as_older_end(listener: socket.socket) -> None:
-    """Serve as a version without UDP: it cannot read such a plan, and closes."""
-    loop = asyncio.get_running_loop()
-    while True:
-        sock, _address = await loop.sock_accept(listener)
-        link = ControlConnection(End.FAR)
-        await loop.connect_accepted_socket(lambda link=link: link, sock)
-        await handshake_as_far(link, lambda: None, lambda: None)
-        await link.receive()
-        await link.aclose()
-
-
 async def test_an_end_without_udp_is_told_by_its_version() -> None:
     """Of the same protocol: it closes the connection when it reads the plan."""
-    with listen("127.0.0.1", 0) as listener:
-        listener.setblocking(False)
-        serving = asyncio.create_task(serve_as_older_end(listener))
-        peer = Peer(*listener.getsockname())
-        async with asyncio.timeout(20):
-            with pytest.raises(PeerError, match="may be older than UDP tests: install the same version"):
-                await measure_path_mtu(peer)
-            with pytest.raises(PeerError, match="may be older than UDP tests: install the same version"):
-                async with open_run(Plan(workload=Workload.UDP), peer):
-                    pass
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
+    async with asyncio.timeout(20), older_end() as peer:
+        with pytest.raises(PeerError, match="may be older than UDP tests: install the same version"):
+            await measure_path_mtu(peer)
+        with pytest.raises(PeerError, match="may be older than UDP tests: install the same version"):
+            async with open_run(Plan(workload=Workload.UDP), peer):
+                pass
 
 
 async def test_an_endpoint_that_declines_says_why(endpoint: Endpoint) -> None:
