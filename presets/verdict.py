@@ -110,7 +110,8 @@ def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -
 def _both(rate: Verdict, latency: Verdict) -> Verdict:
     """Return the worse of two verdicts, with the texts of both."""
     worst = min(rate, latency, key=lambda verdict: _BADNESS.index(verdict.word))
-    return Verdict(worst.word, f"{worst.label}: {rate.explanation} {latency.explanation}", rate.percent)
+    second = latency.explanation[:1].upper() + latency.explanation[1:]
+    return Verdict(worst.word, f"{worst.label}: {rate.explanation} {second}", rate.percent)
 
 
 def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:

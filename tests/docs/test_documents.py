@@ -86,6 +86,8 @@ def with_duration(command: str) -> str:
             if " -- " in command and has_end
             else f"{command}{'' if ' -- ' in command else ' --'} --seconds 1"
         )
+    if verb == "respond" and "--direction" not in words:
+        return f"{command} --direction in"  # one load, not three in turn
     if verb not in {"check", "run", "sweep"} or has_end:
         return command
     return f"{command} --seconds 0.5"

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-MS = 1_000_000
-
 
 def plain(text: str) -> str:
     """Return text with plain spaces."""
@@ -29,6 +27,8 @@ def test_one_command_loads_a_link_in_every_direction_and_a_saved_run_says_the_sa
     run_id = answer.err.rpartition("saved as run ")[2].split()[0]
     shown = linkgauge("runs", "show", run_id)
     assert text.partition("CPU")[0] in plain(shown.out)
+    (line,) = [line for line in linkgauge("runs").out.splitlines() if run_id in line]
+    assert "grade A" in plain(line)
 
 
 def test_one_direction_alone_is_one_load(linkgauge: Any, far_end: str) -> None:
@@ -60,3 +60,17 @@ def test_ctrl_c_keeps_what_was_measured(linkgauge: Any, far_end: str) -> None:
     shown = plain(linkgauge("runs", "show", end["run_id"]).out)
     assert "load out" in shown
     assert "interrupted by Ctrl-C" in shown
+
+
+@pytest.mark.parametrize("limit", [("--max-rise", "9999"), ("--grade", "D")])
+def test_a_pass_mark_judges_the_latency_and_is_saved_with_the_run(
+    linkgauge: Any, far_end: str, limit: tuple[str, str]
+) -> None:
+    """No loopback has a queue of seconds."""
+    answer = linkgauge("respond", far_end, "--direction", "in", "--sessions", "1", *limit, "--json")
+    assert answer.status == 0, answer
+    document = answer.document
+    assert document["verdict"] == "pass"
+    assert document["latency_limit"]
+    assert [load["direction"] for load in document["responsiveness"]["loads"]] == ["in"]
+    assert "latency rose by" in linkgauge("runs", "show", document["run_id"]).out

@@ -80,7 +80,7 @@ def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
     document: Any = row.figures
     # A mean over loads of different directions would be the rate of nothing.
-    mbit_s = None if _is_in_phases(document) else number_in(document, "measured", "total", "mbit_s")
+    mbit_s = None if is_in_phases(document) else number_in(document, "measured", "total", "mbit_s")
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
@@ -97,7 +97,7 @@ def run_line(row: RunEntry) -> RunLine:
         group=numbers.sanitize(row.group or ""),
         is_running=row.is_running,
         has_changes=settings_count(document) > 1,
-        grade=_grade(document),
+        grade=grade_in(document),
         latency=_latency(document),
     )
 
@@ -144,7 +144,7 @@ def _test(document: Any) -> str:
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
         return numbers.UNKNOWN
-    if _is_in_phases(document):
+    if is_in_phases(document):
         return _UNDER_LOAD
     if _value_in(document, "plan", "responsiveness") in _OF_ONE_LOAD:
         return f"{_UNDER_LOAD} {direction}"
@@ -155,11 +155,12 @@ def _test(document: Any) -> str:
     return f"{workload}{direction}{sessions:.0f}"
 
 
-def _is_in_phases(document: Any) -> bool:
+def is_in_phases(document: Any) -> bool:
+    """Return whether a run loaded a link in several directions in turn: a rate of all of it means nothing."""
     return _value_in(document, "plan", "responsiveness") == ResponsivenessTest.PHASES.value
 
 
-def _grade(document: Any) -> str:
+def grade_in(document: Any) -> str:
     """Return the grade of latency under load; empty without one."""
     grade = _value_in(document, "responsiveness", "grade")
     return grade if grade in GRADES else ""
@@ -177,7 +178,7 @@ def _latency(document: Any) -> str:
         if direction in _ARROWS and rise_ms is not None:
             name = "both" if direction == Direction.DUPLEX.value else direction
             words.append(f"{name} {responsiveness.rise(rise_ms * _MILLISECOND_NS)}")
-    if grade := _grade(document):
+    if grade := grade_in(document):
         words.append(f"grade {grade}")
     per_minute = number_in(document, "responsiveness", "round_trips", "per_minute")
     if per_minute is not None:

@@ -15,7 +15,7 @@ from ....engine.results.meter import replay
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import number_in, run_end_text, settings_count, short_peers
+from ...text.run_list import grade_in, is_in_phases, number_in, run_end_text, settings_count, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
@@ -100,12 +100,14 @@ def _line(cells: Sequence[str], widths: Mapping[str, int], short: Mapping[str, s
 
 
 def _rate_cell(row: RunEntry) -> str:
-    mbit_s = number_in(row.figures, "measured", "total", "mbit_s")
+    mbit_s = None if is_in_phases(row.figures) else number_in(row.figures, "measured", "total", "mbit_s")
     return numbers.mbit(None if mbit_s is None else mbit_s * 1e6)
 
 
 def _verdict_cell(row: RunEntry) -> str:
-    """Return a run's verdict. A run of several settings has none as a whole, and their number instead."""
+    """Return a run's verdict; without one the grade of its latency, or the number of settings that it had."""
+    if row.verdict == "none" and (grade := grade_in(row.figures)):
+        return f"• grade {grade}"
     if row.verdict == "none" and (count := settings_count(row.figures)) > 1:
         return f"• {numbers.quantity(count, 'setting')}"
     return numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict)
