@@ -207,6 +207,26 @@ def test_a_far_end_that_ssh_starts_takes_udp_beside_its_data_port(linkgauge: Any
     sshd.wait_until_gone()
 
 
+def test_latency_under_load_is_measured_to_a_far_end_that_ssh_starts(linkgauge: Any, sshd: Any) -> None:
+    """From the bundle alone: datagrams, handshakes and requests; through ssh itself it is declined.
+
+    ssh's own queue would be measured there, and none of the path.
+    """
+    sshd.start()
+    command = ("respond", sshd.peer, "--ssh-command", sshd.command(), "--json")
+    answer = linkgauge(*command, "--direction", "out")
+    assert answer.status == 0, answer
+    result = answer.document["responsiveness"]
+    (load,) = result["loads"]
+    assert (result["probe"], load["direction"]) == ("datagram", "out")
+    assert min(result["idle_ms"]["count"], load["latency_ms"]["count"], load["handshake_ms"]["count"]) > 0
+    assert load["round_trips"]["per_minute"] > 0
+    assert answer.document["measured"]["out"]["bytes"] > 0
+    answer = linkgauge(*command, "--via-ssh")
+    assert (answer.status, "leave out --via-ssh" in answer.err) == (2, True), answer
+    sshd.wait_until_gone()
+
+
 def test_a_requested_data_port_is_used_or_reported_as_busy(linkgauge: Any, sshd: Any) -> None:
     """The option that chooses another is named."""
     sshd.start()
