@@ -29,6 +29,7 @@ from ..finding import Finding
 
 _LEAST_LOCAL_NS: Final = 1_000_000  # less is one burst of a card with its offloads
 _LEAST_PATH_NS: Final = 5_000_000
+_NOTHING_NS: Final = 50_000
 _JITTERS: Final = 3
 _EXPLAINED: Final = 0.5
 _HALF: Final = 0.5
@@ -242,14 +243,16 @@ def _queue_texts(rise: _Rise, queue: SenderQueue | None) -> Iterator[str]:
 
 
 def _waited_text(queue: SenderQueue, delay_ns: float) -> str:
-    name = queue.qdisc if queue.qdisc and _TOKEN.fullmatch(queue.qdisc) else "queueing discipline"
+    if delay_ns < _NOTHING_NS:
+        return f"nothing waited in the interface of {end_name(queue.end)}"
+    name = queue.qdisc if queue.qdisc and _TOKEN.fullmatch(queue.qdisc) else "its queueing discipline"
     parts = [
         f"{_kilobytes(part)} in {where}"
         for part, where in ((queue.backlog_bytes, name), (queue.driver_bytes, "the driver"))
-        if part is not None
+        if part
     ]
     rate = "" if queue.drain_bit_s is None else f" at {format_rate(queue.drain_bit_s)}"
-    return f"{_time(delay_ns)} of it at {end_name(queue.end)}: {' and '.join(parts)}{rate}"
+    return f"a packet waited {_time(delay_ns)} at {end_name(queue.end)}: {' and '.join(parts)}{rate}"
 
 
 def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:

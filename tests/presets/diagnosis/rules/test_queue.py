@@ -89,7 +89,7 @@ def test_of_two_queues_one_after_the_other_the_longer_one_counts(local: float, c
     [finding] = find(Link(steady(100, 0), local=local).events())
     assert finding.code == code
     assert finding.share == pytest.approx(local if code == "queue-local" else 1 - local, abs=0.02)
-    assert f"{round(100 * local)} ms of it at the local end" in finding.evidence
+    assert f"a packet waited {round(100 * local)} ms at the local end" in finding.evidence
 
 
 @pytest.mark.parametrize(
