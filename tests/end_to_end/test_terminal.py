@@ -23,8 +23,8 @@ from typing import Any
 
 import pyte
 import pytest
-from linkgauge.engine.model.events import Event, Sampled
-from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.events import Changed, Event, Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.model.samples import End
 from linkgauge.engine.results.run_log import RunLog
 
@@ -669,3 +669,50 @@ def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
     screen.process.terminate()
     assert screen.process.wait(timeout=DEADLINE_S) == 0
     assert_nothing_is_left(home)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+def test_a_person_tests_latency_under_load_reads_the_grade_and_finds_it_again(
+    terminal: Open, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
+) -> None:
+    """One key, every load in its turn, and what stands in the history is what the run log has."""
+    screen = terminal(far_end, "--rate", "200M", size=size)
+    screen.see("READY", "latency under load: grade and queue", "quit")
+    screen.type("u")
+    screen.see("RUNNING", "✓ idle", "● out", "○ both", "fixed")
+    screen.type("d")
+    screen.see("a responsiveness test sets direction")
+    screen.see("✓ out", "● in")
+    screen.see("✓ in", "● both")
+    screen.see("■ GRADE", "grade ", "✓ both", "latency, ms")
+    screen.type("h")
+    screen.see("saved run", "load", "latency idle", "both +")
+    screen.type(ENTER)
+    screen.see("grade ", "✓ both", "latency, ms")
+    screen.type("q")
+    screen.see("saved run")
+    screen.type("q")
+    screen.lose("saved run")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert screen.is_restored()
+    assert_nothing_is_left(home)
+
+    events = events_of(linkgauge, only_run(linkgauge)["run_id"])
+    turns = [event.settings.direction for event in events if isinstance(event, Changed)]
+    assert list(dict.fromkeys(turns)) == [Direction.IN, Direction.DUPLEX]
+
+
+def test_space_ends_a_responsiveness_test_and_keeps_what_it_has_measured(
+    terminal: Open, linkgauge: Any, far_end: str
+) -> None:
+    """The loads that had no turn are left out."""
+    screen = terminal(far_end, "--rate", "200M")
+    screen.see("READY", "quit")
+    screen.type("u")
+    screen.see("✓ out", "● in")
+    screen.type(" ")
+    screen.see("■", "✓ out", "– both")
+    screen.type("q")
+    assert screen.finish() == 0
+    assert only_run(linkgauge)["ended"]["reason"] == "stopped"

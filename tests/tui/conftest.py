@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
 from linkgauge.engine.results.run_log import RunLog
 
 from ..command_line import carry_out
+from ..engine.results.responsiveness_runs import Link, steady
 from .app_driver import ScriptedServices
+from .scripted_loads import QUEUE_OUT, emit_loads
 from .scripted_run import store_run
 
 
@@ -61,6 +64,36 @@ def four_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store_run(log, "20261121-014629-g8h9", script)
         assert log.flush()
     return folder
+
+
+@pytest.fixture(scope="session")
+def runs_under_load(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of the log of two responsiveness tests: a long queue, then a short one."""
+    world = ScriptedServices()
+    folder = tmp_path_factory.mktemp("under_load")
+    preset = world.catalog.find("100mb-fd")
+    with RunLog.open(folder) as log:
+        for run_id, label, link in (
+            ("20261122-090000-a2b3", "before", QUEUE_OUT),
+            ("20261122-091000-c4d5", "with cake", Link(steady(1.1, 0.7))),
+        ):
+            script = world.script_of(preset, responsiveness_plan())
+            emit_loads(script, link)
+            store_run(log, run_id, script, label=label)
+        script = world.script_of(preset, Plan(duration_ns=10 * SECOND_NS))
+        script.run_for(40, 94.1e6)
+        script.end()
+        store_run(log, "20261122-092000-e6f7", script)
+        assert log.flush()
+    return folder
+
+
+@pytest.fixture
+def load_log(world: ScriptedServices, runs_under_load: Path, tmp_path: Path) -> Iterator[RunLog]:
+    """Yield a log of two responsiveness tests and an ordinary run that the app has."""
+    with RunLog.open(shutil.copytree(runs_under_load, tmp_path / "log")) as log:
+        world.history = log
+        yield log
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from ...rendering.styled_lines import first_fit
 from ...rendering.styles import MUTED
 from ...services.stored_run import StoredRun, read_stored_run
 from ...text import numbers
+from ...text.responsiveness import has_phases, phases_text
 from ...text.run_list import run_line
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.run_detail import RunDetail
@@ -94,8 +95,11 @@ class StoredRunScreen(InstrumentScreen):
         line = run_line(self._row)
         preset = Content.assemble((line.preset or "no preset", "bold"))
         plan = snapshot.plan
-        settings = numbers.settings(plan.settings, plan.workload)
-        plan_words = f"{numbers.workload(plan)}, {settings}, {numbers.duration(plan.duration_ns)}"
+        if has_phases(plan):
+            plan_words = phases_text(plan)
+        else:
+            settings = numbers.settings(plan.settings, plan.workload)
+            plan_words = f"{numbers.workload(plan)}, {settings}, {numbers.duration(plan.duration_ns)}"
         texts = (
             Content.assemble(preset, (f"   {when}{plan_words}", MUTED)) for when in (f"{line.when} UTC   ", "")
         )

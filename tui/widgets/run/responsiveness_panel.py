@@ -18,7 +18,7 @@ _NAME_CELLS: Final = 6
 _COLUMNS: Final = (("p50", 9), ("p99", 9), ("rise", 10))
 _RATE_CELLS: Final = 11  # each of two, where there is room for them
 _GAP: Final = 2
-_ROOM_FOR_LARGE: Final = 3  # free rows around a letter of more than the least size
+_ROOM_FOR_LARGE: Final = 2  # free rows around a letter of more than the least size
 _CELLS_A_SIZE: Final = 20  # of the panel, so that the text beside the letter keeps its room
 
 

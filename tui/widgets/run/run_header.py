@@ -134,6 +134,8 @@ def _state(view: CockpitSnapshot) -> Content:
         word, style = "✗ INTERRUPTED", "$text-error"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
         word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
+    elif view.phase is Phase.DONE and (grade := _grade(view)):
+        word = f"■ GRADE {grade}"
     if view.is_paused:
         word, style = "‖ FROZEN", "$text-warning"
     if readings is None:
@@ -145,6 +147,12 @@ def _state(view: CockpitSnapshot) -> Content:
             "" if view.phase is Phase.DONE else f" of{numbers.NBSP}at{numbers.NBSP}most{limit.removeprefix(' /')}"
         )
     return Content.assemble((word, f"bold {style}"), (f" {numbers.clock(readings.elapsed_ns)}", "bold"), limit)
+
+
+def _grade(view: CockpitSnapshot) -> str | None:
+    """Return the grade of a responsiveness test that has ended, if it has one."""
+    result = None if view.summary is None else view.summary.responsiveness
+    return None if result is None else result.grade
 
 
 class SettingsBar(_SnapshotLines):

@@ -53,3 +53,24 @@ def test_monochrome(snap_compare: Any, world: Any, history_log: Any, monkeypatch
     monkeypatch.setenv("NO_COLOR", "1")
     before = pressed(world, "down", "down", "space", "space", "c")
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=before)
+
+
+@SIZES
+def test_history_with_responsiveness_tests(
+    snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]
+) -> None:
+    """They say what they are and have their grade; the details have all figures."""
+    assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down"))
+
+
+@SIZES
+def test_stored_responsiveness_test(snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]) -> None:
+    """The plot and the panel that it had at its end."""
+    assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "end", "enter"))
+
+
+@SIZES
+def test_compare_responsiveness_tests(snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]) -> None:
+    """What a shorter queue is worth: rises, grade and round trips a minute."""
+    before = pressed(world, "down", "space", "space", "c")
+    assert snap_compare(world.app(), terminal_size=size, run_before=before)
