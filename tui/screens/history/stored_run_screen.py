@@ -104,7 +104,9 @@ class StoredRunScreen(InstrumentScreen):
             Content.assemble(preset, (f"   {when}{plan_words}", MUTED)) for when in (f"{line.when} UTC   ", "")
         )
         plan_line = self.query_one("#plan", Static)
-        plan_line.update(first_fit(plan_line.content_size.width, *texts))  # the run's id has the time as well
+        short = Content.assemble(preset, (f"   {line.test}", MUTED))
+        # The run's id has the time as well.
+        plan_line.update(first_fit(plan_line.content_size.width, *texts, short, preset))
 
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:
