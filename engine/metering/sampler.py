@@ -28,8 +28,8 @@ from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 
 if TYPE_CHECKING:
-    from ..host.drop_counters import HostDropReader
-    from ..host.transmit_queue import TransmitQueueReader
+    from ..host.queues.drop_counters import HostDropReader
+    from ..host.queues.transmit_queue import TransmitQueueReader
 
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
@@ -252,13 +252,13 @@ class Sampler:
 
 
 def _open_drop_reader(nic: str | None) -> "HostDropReader":
-    from ..host.drop_counters import HostDropReader  # only a UDP run needs it
+    from ..host.queues.drop_counters import HostDropReader  # only a UDP run needs it
 
     return HostDropReader(nic)
 
 
 def _open_queue_reader(nic: str) -> "TransmitQueueReader":
-    from ..host.transmit_queue import TransmitQueueReader  # only a responsiveness test needs it
+    from ..host.queues.transmit_queue import TransmitQueueReader  # only a responsiveness test needs it
 
     return TransmitQueueReader(nic)
 

@@ -18,6 +18,7 @@ _PACKAGES: Final = (
         "protocol",
         "protocol/iperf3",
         "host",
+        "host/queues",
         "control",
         "metering",
         "workloads",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.host.drop_counters import (
+from linkgauge.engine.host.queues.drop_counters import (
     BackgroundReading,
     HostDropReader,
     WrappingTotal,
@@ -112,7 +112,7 @@ def test_datagrams_for_which_a_socket_has_no_room_are_counted(host: str) -> None
 QUEUE: Final = textwrap.dedent("""
     import json, socket, subprocess, sys, time
     from dataclasses import asdict
-    from linkgauge.engine.host.drop_counters import HostDropReader
+    from linkgauge.engine.host.queues.drop_counters import HostDropReader
     for line in sys.argv[1:]:
         subprocess.run(line.split(), check=True)
     reader = HostDropReader("near0")

@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Final, NamedTuple
 
-from .nic import NETLINK_DEADLINE_S, NLM_F_DUMP, parse_attributes, request_netlink
+from ..nic import NETLINK_DEADLINE_S, NLM_F_DUMP, parse_attributes, request_netlink
 
 # linux/rtnetlink.h, linux/gen_stats.h
 _RTM_NEWQDISC, _RTM_GETQDISC = 36, 38

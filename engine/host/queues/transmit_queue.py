@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..model.samples import QueueSample
+from ...model.samples import QueueSample
+from ..nic import find_counter_folder
 from .drop_counters import WrappingTotal
-from .nic import find_counter_folder
 from .queueing_discipline import QueueCounts, read_queue_counts
 
 _PACE_S: Final = 0.02

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..model.samples import HostDrops
-from .nic import read_nic_drops
+from ...model.samples import HostDrops
+from ..nic import read_nic_drops
 from .queueing_discipline import read_queue_counts
 
 _SNMP: Final = Path("/proc/net/snmp")

@@ -9,7 +9,7 @@ import textwrap
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.host.queueing_discipline import read_queue_counts
+from linkgauge.engine.host.queues.queueing_discipline import read_queue_counts
 
 DEADLINE_S: Final = 20.0
 needs_queues = pytest.mark.skipif(
@@ -27,7 +27,7 @@ SLOW: Final = "tbf rate 8kbit burst 3000 limit 40000"  # a packet a second: noth
 # Forty packets of 1,042 bytes for a queue; what tc(8) and the kernel's own dump say of the same moment.
 QUEUE: Final = textwrap.dedent("""
     import json, socket, subprocess, sys
-    from linkgauge.engine.host.queueing_discipline import read_queue_counts
+    from linkgauge.engine.host.queues.queueing_discipline import read_queue_counts
     for line in sys.argv[1:]:
         subprocess.run(line.split(), check=True)
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 from linkgauge.engine.host.nic import find_counter_folder
-from linkgauge.engine.host.queueing_discipline import QueueCounts
-from linkgauge.engine.host.transmit_queue import ByteQueueLimits, QueueReading, TransmitQueueReader
+from linkgauge.engine.host.queues.queueing_discipline import QueueCounts
+from linkgauge.engine.host.queues.transmit_queue import ByteQueueLimits, QueueReading, TransmitQueueReader
 from linkgauge.engine.model.samples import QueueSample
 
 DEADLINE_S: Final = 20.0
@@ -135,7 +135,7 @@ def test_the_folder_of_an_interface_is_that_of_this_namespace() -> None:
 QUEUE: Final = textwrap.dedent("""
     import json, socket, subprocess, sys, time
     from dataclasses import asdict
-    from linkgauge.engine.host.transmit_queue import TransmitQueueReader
+    from linkgauge.engine.host.queues.transmit_queue import TransmitQueueReader
     for line in sys.argv[1:]:
         subprocess.run(line.split(), check=True)
     reader = TransmitQueueReader("near0")
