@@ -90,7 +90,8 @@ class LoadInterval:
 
     Times are counted by bucket, those of `requests` and `datagrams` as the probes found them. `received_bytes` of
     each direction arrived in `received_ns` of its receiver's clock. `peaks_ns` has the longest mean of a short time
-    within, once intervals have been joined.
+    within, once intervals have been joined. `is_probed` says whether the near end, where the probes are, has told
+    of it.
     """
 
     first: int
@@ -98,6 +99,7 @@ class LoadInterval:
     start_ns: int
     end_ns: int
     sessions: int
+    is_probed: bool = False
     requests: dict[int, float] = field(default_factory=dict[int, float])
     datagrams: dict[int, float] = field(default_factory=dict[int, float])
     rise_out: dict[int, float] = field(default_factory=dict[int, float])
@@ -120,6 +122,7 @@ class LoadInterval:
         """Add an end's sample of a load with these directions."""
         self.sessions = sessions
         if sample.end is End.NEAR:
+            self.is_probed = True
             self.start_ns = min(self.start_ns, sample.elapsed_ns - sample.interval_ns)
             self.end_ns = max(self.end_ns, sample.elapsed_ns)
         if sample.probe is not None:
@@ -157,6 +160,7 @@ class LoadInterval:
         for probe, peak_ns in short_means(self, other):
             self.peaks_ns[probe] = max(peak_ns, self.peaks_ns.get(probe, 0.0), other.peaks_ns.get(probe, 0.0))
         self.last, self.end_ns, self.sessions = other.last, other.end_ns, other.sessions
+        self.is_probed = self.is_probed or other.is_probed
         for name in ("requests", "datagrams", "rise_out", "rise_in", "connect", "answer", "tcp_rtt"):
             extend_counts(getattr(self, name), getattr(other, name))
         self.sent += other.sent
@@ -199,8 +203,9 @@ class LoadIntervals:
 
     @property
     def settled(self) -> list[LoadInterval]:
-        """The intervals that count."""
-        return [interval for interval in self._intervals if interval.start_ns >= self._settled_ns]
+        """The intervals that count: at the end of a run the far end still tells of the queue that drains."""
+        last = max((interval.last for interval in self._intervals if interval.is_probed), default=-1)
+        return [each for each in self._intervals if each.start_ns >= self._settled_ns and each.first <= last]
 
     def _find(self, sample: Sample, sessions: int) -> LoadInterval:
         """Return the interval with the sample's number; a new one where there is none yet."""

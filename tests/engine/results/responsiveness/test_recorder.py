@@ -208,6 +208,22 @@ def test_samples_of_the_far_end_may_come_late_or_not_at_all() -> None:
     assert not load_of(missing, OUT).is_steady
 
 
+def test_the_far_end_adds_nothing_after_the_near_ends_last_sample() -> None:
+    """A full queue goes on draining to it: the last two seconds are those in which latency was measured."""
+    link = Link(lambda _, at_s: 46 * at_s, phases=(OUT,), phase_s=6)
+    events = [
+        event
+        for event in link.events()
+        if not (
+            isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.elapsed_ns > 5 * SECOND_NS
+        )
+    ]
+    load = load_of(result_of(link, events), OUT)
+    assert load.end_ns == 5 * SECOND_NS
+    assert load.end_ns - load.measured_ns == pytest.approx(2 * SECOND_NS, abs=INTERVAL_NS)
+    assert load.rise_ns == pytest.approx(46 * 3.9 * MS, rel=0.05)
+
+
 @given(st.data())
 def test_samples_that_are_missing_or_out_of_order_never_break_it(data: st.DataObject) -> None:
     """A machine that was busy skips some, and what comes out of order is left out by the meter."""
