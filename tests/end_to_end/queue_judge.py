@@ -97,7 +97,7 @@ def _judge_load(
     start_ns, measured_ns, end_ns = (
         started_ns + round(load[name] * SECOND_NS) for name in ("start_s", "measured_s", "end_s")
     )
-    held_ms = [queue.time_ms(readings[queue].mean_bytes(measured_ns, end_ns)) for queue in cell.queues]
+    held_ms = _held_ms(cell, measured_ns, end_ns, readings)
     peaks_ms = [queue.time_ms(readings[queue].peak_bytes(start_ns, end_ns)) for queue in cell.queues]
     filled = [
         queue
@@ -108,11 +108,23 @@ def _judge_load(
         load["direction"],
         load["end_s"] - load["measured_s"],
         load["rise_ms"],
-        sum(held_ms),
+        held_ms,
         load["peak_rise_ms"],
         sum(peaks_ms),
         filled[0].time_ms(filled[0].limit_bytes) if filled else None,
     )
+
+
+def _held_ms(cell: Cell, start_ns: int, end_ns: int, readings: Mapping[Queue, Readings]) -> float:
+    """Return how long the probes whose echoes came in a time had waited: they joined the queues earlier by that."""
+    waited_ms = 0.0
+    for way in ("in", "out"):  # backwards
+        for queue in cell.queues:
+            if queue.direction.value == way:
+                own_ms = queue.time_ms(readings[queue].mean_bytes(start_ns, end_ns))
+                shift_ns = round((waited_ms + own_ms) * 1e6)
+                waited_ms += queue.time_ms(readings[queue].mean_bytes(start_ns - shift_ns, end_ns - shift_ns))
+    return waited_ms
 
 
 def report(judgements: Sequence[Judgement]) -> str:
