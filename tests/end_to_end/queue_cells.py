@@ -13,8 +13,8 @@ from .routed_path import FAR_HOST, FAR_HOST_6
 HOLDS_MS: Final = (10, 50, 200, 400)
 RATES_MBIT_S: Final = (10, 100)
 _HEALTHY_MS: Final = 1
-# What a queue in the path must hold to be named: below it nobody would mend it.
-_LEAST_NAMED_MS: Final = 5
+LEAST_NAMED_MS: Final = 5
+"""What a queue must hold to be named: below it nobody would mend it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Cell:
     @property
     def wanted(self) -> frozenset[Wanted]:
         """The findings about queues that must be there; there must be no other."""
-        named = frozenset(_wanted(queue) for queue in self.queues if queue.hold_ms >= _LEAST_NAMED_MS)
+        named = frozenset(_wanted(queue) for queue in self.queues if queue.hold_ms >= LEAST_NAMED_MS)
         return named or frozenset({_NO_QUEUE})
 
 

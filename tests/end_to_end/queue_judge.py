@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .queue_cells import Cell, Wanted
+from .queue_cells import LEAST_NAMED_MS, Cell, Wanted
 from .queue_reader import Readings
 from .queued_path import Queue
 
@@ -19,7 +19,8 @@ class JudgedLoad:
     """Latency under one load beside the truth of the same time, in milliseconds.
 
     `held_ms` is how long packets waited in all queues of the round trip together, on average. `limit_ms` is the
-    size of the queue that the load filled; None where it filled none.
+    size of the queue that the load filled; None where it filled none but one of a few packets: these are never full
+    for 0.4 s, and probes that find no room in them are lost.
     """
 
     direction: str
@@ -102,7 +103,9 @@ def _judge_load(
     filled = [
         queue
         for queue in cell.queues
-        if queue.direction.value == load["direction"] and readings[queue].dropped(measured_ns, end_ns)
+        if queue.direction.value == load["direction"]
+        and queue.hold_ms >= LEAST_NAMED_MS
+        and readings[queue].dropped(measured_ns, end_ns)
     ]
     return JudgedLoad(
         load["direction"],
