@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
-from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.engine.results.run_log import RunLog
 
 from ..command_line import carry_out

@@ -7,8 +7,8 @@ from ...engine.model.capabilities import Feature, why_unavailable
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan, SocketOptions
-from ...engine.model.responsiveness_plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ...engine.model.workload import Workload
+from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ..text import parsing
 from .options import TEST
 from .typer_extension import option

@@ -8,7 +8,7 @@ from ...engine.model.capabilities import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan
-from ...engine.model.responsiveness_plan import responsiveness_plan
+from ...engine.results.responsiveness.plan import responsiveness_plan
 from ...engine.results.responsiveness.result import Responsiveness
 from ..text.responsiveness import has_phases
 from .instrument_values import FlowReading, Phase

@@ -4,7 +4,6 @@ import pytest
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
 from linkgauge.engine.model.samples import (
     CoreTimes,
     DatagramProbeSample,
@@ -16,6 +15,7 @@ from linkgauge.engine.model.samples import (
 )
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.cli.live_line import interval_text
 
 from ...engine.results.iperf3_runs import iperf3_run

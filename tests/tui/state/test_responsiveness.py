@@ -6,7 +6,7 @@ import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
-from linkgauge.engine.model.responsiveness_plan import responsiveness_plan
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.state.cockpit import CockpitState
 from linkgauge.tui.state.instrument_values import PlotContent, plot_contents
 from linkgauge.tui.state.responsiveness import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.plan import Direction, PerDirection, Plan
-from linkgauge.engine.model.responsiveness_plan import responsiveness_plan, with_responsiveness
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.results.responsiveness.result import GRADES, Responsiveness, SenderQueue
 from linkgauge.tui.text import responsiveness as text
 

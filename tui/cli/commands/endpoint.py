@@ -14,8 +14,8 @@ from ..options import JsonOption
 from ..typer_extension import option
 
 if TYPE_CHECKING:
-    from ..endpoint_service import EndpointConfig, LimitSources
-    from ..iperf3_service import Iperf3Config
+    from ..endpoint.endpoint_service import EndpointConfig, LimitSources
+    from ..endpoint.iperf3_service import Iperf3Config
 
 _ENDPOINT: Final = "Endpoint"
 _IPERF3: Final = "iperf3"
@@ -71,7 +71,7 @@ class EndpointOptions:
         self, limits: "LimitSources", iperf3: "Iperf3Config | None", *, as_json: bool
     ) -> "EndpointConfig":
         """Return the configuration; raise UsageError for options that exclude each other."""
-        from ..endpoint_service import EndpointConfig
+        from ..endpoint.endpoint_service import EndpointConfig
 
         if self.open_ and self.key_file is not None:
             raise UsageError("--key-file and --open exclude each other; give one of them")
@@ -130,7 +130,7 @@ class Iperf3ServiceOptions:
 
     def to_config(self) -> "Iperf3Config | None":
         """Return the configuration, None without iperf3; raise UsageError for options that need each other."""
-        from ..iperf3_service import Iperf3Config
+        from ..endpoint.iperf3_service import Iperf3Config
 
         if (self.users is None) != (self.key is None):
             raise UsageError("--iperf3-users and --iperf3-key need each other; give both")
@@ -168,7 +168,7 @@ class LimitOptions:
 
     def to_sources(self) -> "LimitSources":
         """Return the file and the limits as typed."""
-        from ..endpoint_service import LimitSources
+        from ..endpoint.endpoint_service import LimitSources
 
         file = None if self.limits is None else str(self.limits)
         return LimitSources(file, *(tuple(texts or ()) for texts in (self.limit, self.allow, self.deny)))
@@ -191,7 +191,7 @@ def endpoint(
         return _serve_ssh(stdio)
     config = options.to_config(limits.to_sources(), iperf3.to_config(), as_json=as_json)
     if limits.show_limits:
-        from ..endpoint_service import print_limits
+        from ..endpoint.endpoint_service import print_limits
 
         return print_limits(config.limits, as_json=as_json)
     return _serve_on_screen(config) if options.ui else config.exec_endpoint()
@@ -202,7 +202,7 @@ def _serve_on_screen(config: "EndpointConfig") -> int:
         raise UsageError("--ui needs the whole terminal; give neither --json nor --log-json with it")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("--ui needs a terminal; without one: linkgauge endpoint")
-    from ..endpoint_screen import serve_on_screen
+    from ..endpoint.endpoint_screen import serve_on_screen
     from ..output import keep_log_off_screen
 
     keep_log_off_screen()

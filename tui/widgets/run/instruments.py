@@ -23,12 +23,12 @@ from ...state.live_readings import (
 from ...state.responsiveness import loaded_flow, responsiveness_reading
 from ...text import numbers
 from ...text.summary import response_bits_of
+from ..plots.run_plot import RunPlot
 from .cpu_panel import CpuPanel
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
 from .responsiveness_panel import ResponsivenessPanel
-from .run_plot import RunPlot
 from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
 

@@ -8,9 +8,9 @@ import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
-from linkgauge.engine.model.responsiveness_plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import judge
 from linkgauge.tui.cli.render.summary import summary_parts

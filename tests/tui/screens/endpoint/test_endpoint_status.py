@@ -15,8 +15,8 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.app import EndpointApp
-from linkgauge.tui.cli.endpoint_screen import endpoint_info
-from linkgauge.tui.cli.endpoint_service import EndpointConfig, prepare_endpoint
+from linkgauge.tui.cli.endpoint.endpoint_screen import endpoint_info
+from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.screens.endpoint.endpoint_status import _invitation
 from linkgauge.tui.services.credentials import parse_pasted_peer

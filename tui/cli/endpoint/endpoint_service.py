@@ -18,15 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...engine.control.handshake import KEY_VARIABLE
-from ...engine.control.tls import Certificate, format_fingerprint
-from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
-from ...engine.far.status import LogEntry, LogSink, LogValue
-from ...engine.host.debug_log import configure_debug_log
-from ...engine.host.event_loop import run
-from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
-from ...engine.model.errors import (
+from ....engine.control.handshake import KEY_VARIABLE
+from ....engine.control.tls import Certificate, format_fingerprint
+from ....engine.far.endpoint import Endpoint
+from ....engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
+from ....engine.far.status import LogEntry, LogSink, LogValue
+from ....engine.host.debug_log import configure_debug_log
+from ....engine.host.event_loop import run
+from ....engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
+from ....engine.model.errors import (
     EndpointError,
     InvalidKeyError,
     InvalidLimitError,
@@ -34,16 +34,15 @@ from ...engine.model.errors import (
     TlsError,
     explain_os_error,
 )
-from ...engine.model.limits import Limits, limit_rules
-from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
-from ...engine.model.shell_commands import shell_command
-from ...engine.workloads.mode_trial import ModeChooser
-from ..services.credentials import key_from_environment, read_key_file
-from ..services.storage import cache_dir, open_data_dir
-from ..text import numbers
-from ..text.endpoint import log_text
-from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
-from .output import (
+from ....engine.model.limits import Limits, limit_rules
+from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
+from ....engine.model.shell_commands import shell_command
+from ....engine.workloads.mode_trial import ModeChooser
+from ...services.credentials import key_from_environment, read_key_file
+from ...services.storage import cache_dir, open_data_dir
+from ...text import numbers
+from ...text.endpoint import log_text
+from ..output import (
     emit_json,
     emit_json_line,
     emit_line,
@@ -53,7 +52,8 @@ from .output import (
     print_stderr,
     write_in_background,
 )
-from .termination import handle_signals
+from ..termination import handle_signals
+from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +417,7 @@ def _serve_and_explain() -> int:
     try:
         return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:
-        from .termination import error_exit_status
+        from ..termination import error_exit_status
 
         print_stderr(str(error))
         return error_exit_status(error)

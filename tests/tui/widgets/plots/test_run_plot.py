@@ -4,7 +4,7 @@ from typing import Any
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.widgets.run.run_plot import RunPlot
+from linkgauge.tui.widgets.plots.run_plot import RunPlot
 
 
 def title_and_axis(cockpit: Any) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.presets.diagnosis.bounds import FlowWindows
-from linkgauge.tui.widgets.run.window_bars import window_lines
+from linkgauge.tui.widgets.plots.window_bars import window_lines
 
 FULL = FlowWindows(Direction.OUT, 40_960, 42_496, 98_304, 174_080)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.tui.widgets.run.rate_plot import RatePlot
-from linkgauge.tui.widgets.run.run_plot import RunPlot
+from linkgauge.tui.widgets.plots.rate_plot import RatePlot
+from linkgauge.tui.widgets.plots.run_plot import RunPlot
 
 
 def plot_lines(cockpit: Any) -> list[str]:

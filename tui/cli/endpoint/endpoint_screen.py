@@ -7,18 +7,18 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from ...engine.control.handshake import KEY_VARIABLE
-from ...engine.control.tls import format_fingerprint
-from ...engine.far.endpoint import Endpoint
-from ...engine.far.status import EndpointStatus, LogEntry, LogSink
-from ...engine.host.event_loop import run
-from ...engine.workloads.mode_trial import ModeChooser
-from ..app import EndpointApp
-from ..services.preferences import read_preferences, save_preferences
-from ..services.storage import cache_dir, config_dir
-from ..state.endpoint import EndpointInfo, EndpointLog
+from ....engine.control.handshake import KEY_VARIABLE
+from ....engine.control.tls import format_fingerprint
+from ....engine.far.endpoint import Endpoint
+from ....engine.far.status import EndpointStatus, LogEntry, LogSink
+from ....engine.host.event_loop import run
+from ....engine.workloads.mode_trial import ModeChooser
+from ...app import EndpointApp
+from ...services.preferences import read_preferences, save_preferences
+from ...services.storage import cache_dir, config_dir
+from ...state.endpoint import EndpointInfo, EndpointLog
+from ..termination import handle_signals
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
-from .termination import handle_signals
 
 
 def serve_on_screen(config: EndpointConfig) -> int:

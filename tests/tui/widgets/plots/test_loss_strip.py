@@ -9,7 +9,7 @@ from linkgauge.tui.rendering.canvas import GUTTER
 from linkgauge.tui.state.instrument_values import Phase
 from linkgauge.tui.state.live_readings import CockpitSnapshot, LiveReadings
 from linkgauge.tui.state.traces import DatagramPoint
-from linkgauge.tui.widgets.run.loss_strip import loss_strip
+from linkgauge.tui.widgets.plots.loss_strip import loss_strip
 
 PLAN = Plan(workload=Workload.UDP)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from .plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings, SocketOptions
+from ...model.plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings, SocketOptions
 
 LOAD_SESSIONS: Final = 8
 """The sessions in each direction at first; a test in phases adds some where the rate is not steady."""

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...engine.far.iperf3.observer import Iperf3Options
-from ...engine.far.listener import listen, reachable_hosts
-from ...engine.far.status import LogEntry, LogSink
-from ...engine.model.errors import LinkgaugeError, UsageError
-from ...engine.model.peer import IPERF3_PORT, is_loopback_address
-from ...engine.model.shell_commands import shell_command
-from ...engine.protocol.iperf3.auth import UserList
-from ..services.credentials import read_iperf3_users
+from ....engine.far.iperf3.observer import Iperf3Options
+from ....engine.far.listener import listen, reachable_hosts
+from ....engine.far.status import LogEntry, LogSink
+from ....engine.model.errors import LinkgaugeError, UsageError
+from ....engine.model.peer import IPERF3_PORT, is_loopback_address
+from ....engine.model.shell_commands import shell_command
+from ....engine.protocol.iperf3.auth import UserList
+from ...services.credentials import read_iperf3_users
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Iperf3Setup:
     def options(self, *, gives_json: bool) -> Iperf3Options:
         """Return the options of the endpoint; `gives_json` chooses JSON for `--get-server-output`."""
         # Now: the first client would wait for its modules otherwise.
-        from ..services.iperf3_output import Iperf3Output
+        from ...services.iperf3_output import Iperf3Output
 
         return Iperf3Options(self.listener, self.users, Iperf3Output, gives_json=gives_json)
 

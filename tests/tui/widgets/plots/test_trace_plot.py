@@ -10,7 +10,7 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.state.instrument_values import Phase, PlotContent, PlotPeriod
 from linkgauge.tui.state.live_readings import CockpitSnapshot, LiveReadings
 from linkgauge.tui.state.traces import TcpPoint
-from linkgauge.tui.widgets.run.trace_plot import TracePlot
+from linkgauge.tui.widgets.plots.trace_plot import TracePlot
 
 
 def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TracePlot:

@@ -1,0 +1,1 @@
+"""The service that `linkgauge endpoint` runs, and its screen."""
