@@ -25,7 +25,8 @@ _UNPACED: Final = ("cubic", "reno")
 _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has no name for it
 # Otherwise a test of latency under load would measure its own send buffers (draft-ietf-ippm-responsiveness-09).
 _UNSENT_MS: Final = 5
-_LEAST_UNSENT_BYTES: Final = 128 * 1024
+_FIRST_UNSENT_BYTES: Final = 128 * 1024  # until the rate is known
+_LEAST_UNSENT_BYTES: Final = 16 * 1024
 _MOST_UNSENT_BYTES: Final = 2**31 - 1
 LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is away
 # Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
@@ -105,7 +106,7 @@ def set_pacing(sock: SocketType, bit_s: int) -> None:
 def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
     """Return how many bytes a sender at some rate may keep unsent, to be ready for the next acknowledgement."""
     if delivery_bit_s is None:
-        return _LEAST_UNSENT_BYTES
+        return _FIRST_UNSENT_BYTES
     return max(_LEAST_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
 
 

@@ -118,8 +118,7 @@ def shape_below(end: EndEvidence, flow: FlowEvidence) -> str:
     text = f"linkgauge … {lower_rate(flow.bit_s)} has no loss if so; ask for the policer's rate and burst"
     if not is_linux(end):
         return text
-    rate = f"{max(1, int(0.95 * flow.bit_s / 1_000))}kbit"
-    queue = ("rate", rate, "burst", "32kb", "latency", "50ms")
+    queue = ("rate", _shaper_rate(flow.bit_s), "burst", "32kb", "latency", "50ms")
     command = shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "tbf", *queue)
     return f"{text}, or keep below it, {_at(end, command)}"
 
@@ -157,8 +156,17 @@ def shorten_send_ring(end: EndEvidence) -> str:
 
 
 def _cake_command(end: EndEvidence, bit_s: float) -> str:
-    rate = f"{max(1, int(_BELOW * bit_s / 1_000))}kbit"
-    return shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "cake", "bandwidth", rate)
+    rate = ("bandwidth", _shaper_rate(bit_s))
+    return shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "cake", *rate)
+
+
+def _shaper_rate(bit_s: float) -> str:
+    """Return a rate a little below a measured one as tc(8) takes it, with three digits."""
+    below = _BELOW * bit_s
+    for unit, factor in (("gbit", 1e9), ("mbit", 1e6)):
+        if below >= factor:
+            return f"{float(f'{below / factor:.3g}'):g}{unit}"
+    return f"{max(1, round(below / 1e3))}kbit"
 
 
 def raise_buffer_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool) -> str:

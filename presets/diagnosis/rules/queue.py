@@ -30,7 +30,6 @@ from ..finding import Finding
 _LEAST_LOCAL_NS: Final = 1_000_000  # less is one burst of a card with its offloads
 _LEAST_PATH_NS: Final = 5_000_000
 _NOTHING_NS: Final = 50_000
-_JITTERS: Final = 3
 _EXPLAINED: Final = 0.5
 _HALF: Final = 0.5
 _TOKEN: Final = re.compile(r"[\w.-]{1,32}", re.ASCII)
@@ -143,7 +142,7 @@ def _other(flow: Direction) -> Direction:
 
 
 def _is_long(rise: _Rise) -> bool:
-    return rise.rise_ns >= max(_LEAST_PATH_NS, _JITTERS * rise.jitter_ns)
+    return rise.rise_ns >= max(_LEAST_PATH_NS, rise.jitter_ns)
 
 
 def _place(rise: _Rise) -> Iterator[Finding]:
@@ -263,6 +262,9 @@ def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:
         if load.rise_ns is not None
     ]
     reason = f"latency rose by {' and '.join(texts)}"
+    hidden = next((rise for rise in rises if rise.rise_ns >= _LEAST_PATH_NS and not _is_long(rise)), None)
+    if hidden is not None:
+        return _hidden_by_jitter(hidden, reason)
     fair = next((rise for rise in rises if _has_own_queues(rise)), None)
     if fair is not None and fair.tcp_rise_ns is not None:
         reason += (
@@ -276,6 +278,19 @@ def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:
         evidence.tense("No queue delays other traffic.", "No queue delayed other traffic under load."),
         reason,
         "nothing to do",
+        weight=1.0,
+    )
+
+
+def _hidden_by_jitter(rise: _Rise, reason: str) -> Finding:
+    """Return the finding about a rise that is no longer than what latency varies by without any load."""
+    return Finding(
+        "no-queue",
+        None,
+        0.5,
+        "No queue can be told: latency varies as much without load.",
+        f"{reason}; without load, one probe in a hundred took {_time(rise.jitter_ns)} longer than the median",
+        "test again while the link and both hosts are otherwise idle",
         weight=1.0,
     )
 

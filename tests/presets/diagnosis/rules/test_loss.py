@@ -69,7 +69,7 @@ def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
         finding.evidence.replace("\u00a0", " ")
     )
     assert "--rate 475M" in finding.remedy
-    assert "tc qdisc replace dev eth0 root tbf rate 475000kbit" in finding.remedy
+    assert "tc qdisc replace dev eth0 root tbf rate 475mbit" in finding.remedy
 
 
 @pytest.mark.parametrize(

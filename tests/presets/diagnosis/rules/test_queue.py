@@ -187,6 +187,7 @@ def test_a_jittery_path_needs_a_longer_rise() -> None:
     idle = replace(first.idle, datagrams=replace(first.idle.datagrams, latency=latency))
     [finding] = find([replace(first, idle=idle), *events[1:]])
     assert finding.code == "no-queue"
+    assert "varies as much without load" in finding.text
 
 
 def test_acknowledgements_of_a_download_can_fill_the_uplink() -> None:
@@ -232,8 +233,8 @@ def test_a_check_has_the_findings_about_its_rate_and_those_about_queues() -> Non
     ("qdisc", "command"),
     [
         ("pfifo_fast", "tc qdisc replace dev eth0 root fq_codel"),
-        ("tbf", "tc qdisc replace dev eth0 root cake bandwidth 94758kbit"),
-        ("htb", "tc qdisc replace dev eth0 root cake bandwidth 94758kbit"),
+        ("tbf", "tc qdisc replace dev eth0 root cake bandwidth 94.8mbit"),
+        ("htb", "tc qdisc replace dev eth0 root cake bandwidth 94.8mbit"),
     ],
 )
 def test_the_remedy_for_a_senders_own_queue_is_one_that_manages_it(qdisc: str, command: str) -> None:
@@ -245,7 +246,7 @@ def test_the_remedy_for_a_senders_own_queue_is_one_that_manages_it(qdisc: str, c
 def test_the_remedy_for_a_queue_in_the_path_is_to_send_a_little_less() -> None:
     """At the sender, or before the slow link."""
     [finding] = find(Link(steady(0, 40)).events())
-    assert finding.remedy.startswith("at the remote end: tc qdisc replace dev eth0 root cake bandwidth 94758kbit")
+    assert finding.remedy.startswith("at the remote end: tc qdisc replace dev eth0 root cake bandwidth 94.8mbit")
     assert "router before the slow link" in finding.remedy
 
 
