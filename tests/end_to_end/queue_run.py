@@ -4,12 +4,13 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import datetime
 from threading import Timer
 from typing import Any, Final
 
 from .queue_cells import Cell
 from .queue_judge import Judgement, judge
-from .queue_reader import QueueReader
+from .queue_reader import SECOND_NS, QueueReader
 from .queued_path import QueuedPath
 
 DEADLINE_S: Final = 55.0
@@ -51,8 +52,10 @@ def _follow(process: "subprocess.Popen[str]") -> tuple[int, dict[str, Any]]:
         for line in process.stdout:
             lines.append(line)
             match json.loads(line):
-                case {"type": "start"}:
-                    started_ns = time.monotonic_ns()
+                case {"type": "start", "started_utc": started_utc}:
+                    # Its line comes late on a busy machine, by up to 0.4 s.
+                    since_s = time.time() - datetime.fromisoformat(started_utc).timestamp()
+                    started_ns = time.monotonic_ns() - round(since_s * SECOND_NS)
                 case {"type": "end", "summary": summary}:
                     document = summary
                 case _:
