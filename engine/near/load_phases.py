@@ -2,7 +2,7 @@
 
 Pure. Fed with this end's samples, it says when the settings change and when the test is over. A phase is steady
 when its goodput varies little and latency rises no more. With cubic a queue fills at some 50 ms a second once slow
-start is over, so 400 ms of it take 8 s, which is about as long as a phase may take.
+start is over, so 400 ms of it take 8 s: a phase may last a little longer.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from ..model.samples import LatencyCounts, ProbeSample, Sample
 
 MIN_PHASE_NS: Final = 3_500_000_000
 MAX_PHASE_NS: Final = {
-    Direction.OUT: 8_500_000_000,
-    Direction.IN: 8_500_000_000,
+    Direction.OUT: 8_800_000_000,
+    Direction.IN: 8_800_000_000,
     Direction.DUPLEX: 5_000_000_000,
 }
-MAX_PHASES_NS: Final = 22_300_000_000  # a test is worth less than half a minute of a person's time
+MAX_PHASES_NS: Final = 22_600_000_000  # a test is worth less than half a minute of a person's time
 _WINDOW_NS: Final = 400_000_000
 _LEAST_WINDOW_NS: Final = _WINDOW_NS * 9 // 10  # of samples that came a moment early
 _RATE_WINDOWS: Final = 4
 _STEADY_SHARE: Final = 0.05  # standard deviation of goodput, draft-ietf-ippm-responsiveness-09
 _LEFTOVER_NS: Final = SECOND_NS  # of a phase: the queue of the one before drains
 _RISING_NS: Final = 1_500_000_000
-_RISE_SHARE: Final = 1.05
+_RISE_SHARE: Final = 1.03
 _RISE_NS: Final = 1_000_000
 _ADDING_AFTER_NS: Final = 2_500_000_000
 _ADDING_PAUSE_NS: Final = SECOND_NS

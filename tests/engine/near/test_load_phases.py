@@ -151,16 +151,16 @@ def test_sessions_are_added_while_the_rate_varies_up_to_twice_as_many() -> None:
     steps = (Step(carried=rate) for rate in itertools.cycle((RATE, 4 * RATE, 2 * RATE, 8 * RATE, 3 * RATE)))
     script = LoadPhases(PLAN, None)
     seen: list[tuple[int, Direction, int]] = []
-    for index, step in zip(range(60), steps, strict=False):
+    for index, step in zip(range(64), steps, strict=False):
         changed = script.follow(sample_of(step, index, (index + 1) * INTERVAL_NS, INTERVAL_NS))
         if changed is not None:
             seen.append(((index + 1) * INTERVAL_NS // MS, changed.direction, changed.sessions))
     assert seen == [
         (2_600, Direction.OUT, 12),
         (3_600, Direction.OUT, 16),
-        (8_400, Direction.IN, 8),
-        (11_000, Direction.IN, 12),
-        (12_000, Direction.IN, 16),
+        (8_800, Direction.IN, 8),
+        (11_400, Direction.IN, 12),
+        (12_400, Direction.IN, 16),
     ]
 
 
@@ -183,7 +183,7 @@ def test_a_probe_that_stops_answering_is_no_steady_latency() -> None:
 
 def test_datagrams_tell_latency_where_they_are_answered_and_requests_elsewhere() -> None:
     """A host that answers few of them would seem to have no latency."""
-    for answered, ended_ms in ((100, 3_600), (89, 8_400)):
+    for answered, ended_ms in ((100, 3_600), (89, 8_800)):
         script = LoadPhases(PLAN, idle_of(answered))
         index = 0
         while True:
