@@ -55,10 +55,10 @@ def wall_clock_uses(package: Path) -> set[tuple[str, str]]:
 def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> None:
     """All of the engine, by its syntax: only where a run, a measurement or a login of iperf3 is dated.
 
-    The kernel stamps datagrams by the wall clock: their receiver reads it to get the monotonic time of a stamp.
+    The kernel stamps datagrams by the wall clock: their receivers read it to get the monotonic time of a stamp.
     """
     found = wall_clock_uses(ENGINE)
-    found.remove(("receiver.py", "time.time_ns"))
+    found.remove(("receive_stamps.py", "time.time_ns"))
     dated = {"base_run.py", "ceiling_measurement.py", "client_test.py"}
     logins = {"run.py", "service.py"}
     assert found == {(name, "datetime.now") for name in dated | logins}

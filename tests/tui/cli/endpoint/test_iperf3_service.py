@@ -12,7 +12,7 @@ from linkgauge.engine.protocol.iperf3.refusals import Iperf3Refusal
 from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.cli.endpoint.iperf3_service import Iperf3Config, prepare_iperf3, reload_users
 
-from ...engine.rsa_keys import private_pem, public_pem, server_key
+from ....engine.rsa_keys import private_pem, public_pem, server_key
 
 NOW_S = 1_700_000_000.0
 
