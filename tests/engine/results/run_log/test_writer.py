@@ -270,7 +270,7 @@ _DAY = [pytest.mark.every, pytest.mark.timeout(1800)]
         pytest.param(1 / 240, True, False, id="six minutes"),
         pytest.param(1 / 240, False, True, id="six minutes, locked"),
         pytest.param(1 / 24, True, True, id="an hour, locked", marks=_DAY),
-        pytest.param(1, True, False, id="a day", marks=_DAY),
+        pytest.param(1 / 8, True, False, id="three hours", marks=_DAY),
     ],
 )
 def test_a_day_of_one_session_takes_60_megabytes_at_most(
