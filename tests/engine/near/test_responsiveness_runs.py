@@ -92,7 +92,7 @@ async def test_all_probes_measure_the_idle_and_the_loaded_link_and_nobody_is_tak
         assert sum(sample.datagrams.rise_out.counts) == sum(sample.datagrams.rise_in.counts) > 0
     assert idle.handshakes is not None
     assert idle.datagrams is not None
-    assert idle.span_ns >= 2 * SECOND_NS
+    assert idle.span_ns >= 1.99 * SECOND_NS  # timers of uvloop are early by up to a millisecond
     assert idle.handshakes.failed == 0
     assert sum(idle.handshakes.answer.counts) >= 10
     assert idle.datagrams.answered >= 0.9 * idle.datagrams.sent > 90
