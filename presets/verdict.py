@@ -80,16 +80,11 @@ def judge(
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived.")
     latency = None if limit is None else _judge_latency(summary, limit)
-    if _has_phases(summary):
+    if summary.plan.has_phases:
         if latency is not None:
             return latency
         return Verdict("none", f"NO VERDICT: no limit for the latency under load. {_measured_text(summary)}")
     return _judge_run(summary, pass_percent, latency)
-
-
-def _has_phases(summary: Summary) -> bool:
-    """Return whether the run loaded the link as a test of latency does, and not as the plan's settings say."""
-    return summary.plan.responsiveness is not None and summary.plan.responsiveness.has_phases
 
 
 def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -> Verdict:
@@ -121,7 +116,7 @@ def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
     if result is None or not loads or any(load.rise_ns is None for load in loads):
         return Verdict("none", "NO VERDICT: latency under load was not measured.")
     has_failed = _exceeds(result, loads, limit)
-    was_stopped = summary.end.reason is Reason.STOPPED and _has_phases(summary)
+    was_stopped = summary.end.reason is Reason.STOPPED and summary.plan.has_phases
     word: VerdictCode = "fail" if has_failed else "none" if was_stopped else "pass"
     rises = " and ".join(f"{_rise_text(load)} with load {_NAMES_OF_LOADS[load.direction]}" for load in loads)
     text = f"latency rose by {rises}; {' and '.join(_limit_texts(result, limit))}."
@@ -222,7 +217,7 @@ def _nothing_arrived(summary: Summary) -> bool:
 
 
 def _measured_text(summary: Summary) -> str:
-    if _has_phases(summary) and summary.responsiveness is not None:
+    if summary.plan.has_phases and summary.responsiveness is not None:
         return _loads_text(summary.responsiveness)
     rates = [
         f"{name} {_words(measured)}"

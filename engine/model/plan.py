@@ -436,9 +436,14 @@ class Plan:
         return self.mode is None and not (self.workload.is_transactional or self.workload.is_datagram)
 
     @property
+    def has_phases(self) -> bool:
+        """Whether the near end changes the settings by itself, as a responsiveness test with phases does."""
+        return self.responsiveness is not None and self.responsiveness.has_phases
+
+    @property
     def load_directions(self) -> tuple[Direction, ...]:
         """The directions in which a responsiveness test loads the link, in order; none of a run without phases."""
-        if self.responsiveness is None or not self.responsiveness.has_phases:
+        if not self.has_phases:
             return ()
         return tuple(Direction) if self.responsiveness is ResponsivenessTest.PHASES else (self.settings.direction,)
 

@@ -189,7 +189,7 @@ class EndpointRun(Run):
             raise PeerError(
                 f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
             ) from error
-        if self.plan.load_directions:
+        if self.plan.has_phases:
             self._load_phases = LoadPhases(self.plan, idle)
         return idle
 

@@ -148,7 +148,7 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     # The total adds information if both directions ran, or if the runs have no direction in common.
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
     # The mean over phases of several directions is no rate of the link: each load has its own, below.
-    has_phases = any(test.has_phases for test in (first.plan.responsiveness, second.plan.responsiveness) if test)
+    has_phases = first.plan.has_phases or second.plan.has_phases
     for name, direction in DIRECTION_KEYS.items():
         if direction in rows and not has_phases:
             yield from _rates(f"measured.{name}", *pairs[direction])

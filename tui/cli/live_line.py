@@ -13,7 +13,7 @@ from ...engine.results.meter import Interval, Meter
 from ...engine.results.sums.receiver_sum import latency_counts
 from ..text import numbers
 from ..text.datagram_results import loss_percent
-from ..text.responsiveness import has_phases, phase_text
+from ..text.responsiveness import phase_text
 from .output import BackgroundStream, stderr_console
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
         *(f"{flow} {numbers.arrow(flow)} {_rate(interval, flow)}" for flow in interval.flows),
         *(_loss(interval, flow) for flow in interval.flows if interval.workload.is_datagram),
         *([] if plan.responsiveness is None else [_probe_latency(interval)]),
-        *([] if has_phases(plan) else _mean_so_far(meter)),
+        *([] if plan.has_phases else _mean_so_far(meter)),
         f"CPU local {_busy_text(interval.near)}, remote {_busy_text(interval.far)}",
     ]
     if sampled is not None and sampled.warmup:
@@ -104,7 +104,7 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
 def _time_words(interval: Interval, plan: Plan, clock: str) -> list[str]:
     """Return the time, and what is to come: the duration, or the phase of a test that ends by itself."""
     sampled = interval.near or interval.far
-    if has_phases(plan):
+    if plan.has_phases:
         return [clock, *([] if sampled is None else [phase_text(plan, sampled.settings.direction)])]
     return [clock if plan.duration_ns is None else f"{clock} / {numbers.clock(plan.duration_ns)}"]
 

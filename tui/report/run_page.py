@@ -33,7 +33,7 @@ from ..text.datagram_results import (
 )
 from ..text.iperf3 import host_text, source_sentences
 from ..text.plan import core_affinity_text
-from ..text.responsiveness import LOAD_COLUMNS, has_phases, load_rows, result_facts, share_text, split_findings
+from ..text.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
 from ..text.run_list import run_line
 from ..text.summary import (
     LATENCY_COLUMNS,
@@ -184,7 +184,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
     sessions = _datagram_session_rows(traces) if is_datagram else _session_rows(traces)
     queue_findings, findings = split_findings(run.outcome.findings)
     load = summary.responsiveness
-    is_mixed = has_phases(summary.plan)  # the sums of several loads are no figures of any
+    is_mixed = summary.plan.has_phases  # the sums of several loads are no figures of any
     return _RunView(
         title=f"{letter}  {name}".strip(),
         subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
@@ -350,7 +350,7 @@ def _details(run: StoredRun) -> list[tuple[str, str]]:
 
 
 def _requested(summary: Summary) -> str:
-    warmup = "" if has_phases(summary.plan) else f", warm-up {warmup_text(summary)}"
+    warmup = "" if summary.plan.has_phases else f", warm-up {warmup_text(summary)}"
     return plan_text(summary) + warmup
 
 

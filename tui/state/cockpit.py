@@ -24,7 +24,6 @@ from ...presets.verdict import Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..interfaces import RunHandle
 from ..text.parsing import DEFAULT_REFRESH_HZ
-from ..text.responsiveness import has_phases
 from .instrument_values import Phase, RunProblem
 from .live_readings import CockpitSnapshot, LiveReadings
 from .responsiveness import why_settings_fixed
@@ -77,7 +76,7 @@ class CockpitState:
     @property
     def is_in_phases(self) -> bool:
         """Whether a test is in progress that changes its settings by itself."""
-        return self.is_busy and self.readings is not None and has_phases(self.readings.plan)
+        return self.is_busy and self.readings is not None and self.readings.plan.has_phases
 
     @property
     def why_fixed(self) -> str | None:

@@ -10,7 +10,6 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan
 from ...engine.results.responsiveness.plan import responsiveness_plan
 from ...engine.results.responsiveness.result import Responsiveness
-from ..text.responsiveness import has_phases
 from .instrument_values import FlowReading, Phase
 from .live_readings import CockpitSnapshot, LiveReadings
 
@@ -60,12 +59,12 @@ def load_plan(plan: Plan) -> Plan:
 def is_in_phases(view: CockpitSnapshot) -> bool:
     """Return whether a test is in progress that changes its settings by itself."""
     is_running = view.phase in {Phase.STARTING, Phase.RUNNING, Phase.STOPPING}
-    return is_running and view.readings is not None and has_phases(view.readings.plan)
+    return is_running and view.readings is not None and view.readings.plan.has_phases
 
 
 def why_settings_fixed(peer: Peer, plan: Plan) -> str | None:
     """Return why the settings of a run cannot be changed, for a person; None if they can."""
-    return _FIXED if has_phases(plan) else why_unavailable(peer, Feature.LIVE_CHANGES)
+    return _FIXED if plan.has_phases else why_unavailable(peer, Feature.LIVE_CHANGES)
 
 
 def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | None:

@@ -9,7 +9,7 @@ from ...engine.model.plan import End, Plan, Settings
 from ...engine.model.socket_info import SocketInfo
 from . import numbers
 from .iperf3 import host_text
-from .responsiveness import has_phases, phase_change_text, phase_text, phases_text
+from .responsiveness import phase_change_text, phase_text, phases_text
 from .summary import end_words
 
 EventKind = Literal["start", "connection", "phase", "change", "warning", "end"]
@@ -67,7 +67,7 @@ class EventLines:
         self._plan, self._settings = event.plan, event.plan.settings
         far = event.far
         self._add("connection", f"connected to {numbers.sanitize(far.hostname)}: {host_text(far)}")
-        if has_phases(event.plan):
+        if event.plan.has_phases:
             self._add("start", f"started: {phases_text(event.plan)}")
             self._add("phase", f"phase {phase_text(event.plan, event.plan.settings.direction)}")
             return
@@ -75,7 +75,7 @@ class EventLines:
         self._add("start", f"started: {numbers.settings(event.plan.settings, event.plan.workload)}, {duration}")
 
     def _change(self, before: Settings, after: Settings) -> None:
-        if self._plan is not None and has_phases(self._plan):
+        if self._plan is not None and self._plan.has_phases:
             self._add("phase", phase_change_text(self._plan, before, after))
         else:
             self._add("change", f"changed to {numbers.settings_change(before, after)}")

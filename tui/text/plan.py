@@ -5,7 +5,6 @@ from typing import Final
 from ...engine.model.plan import MIB, SECOND_NS, Plan, SocketOptions
 from ...engine.model.workload import Workload
 from .numbers import NBSP, sanitize, window
-from .responsiveness import has_phases
 
 _INTERVAL_NS: Final = Plan().interval_ns
 
@@ -36,7 +35,7 @@ def non_default_options_text(plan: Plan) -> str:
         *socket_words(plan.socket),
         workers,
         core_affinity_text(plan),
-        *([] if has_phases(plan) else [_interval(plan), _warm_up(plan)]),
+        *([] if plan.has_phases else [_interval(plan), _warm_up(plan)]),
     ]
     return ", ".join(filter(None, parts))
 

@@ -70,11 +70,6 @@ def phase_text(plan: Plan, direction: Direction) -> str:
     return f"{directions.index(direction) + 1}/{len(directions)} {name}"
 
 
-def has_phases(plan: Plan) -> bool:
-    """Return whether a run changes its settings by itself and ends once rate and latency are steady."""
-    return bool(plan.load_directions)
-
-
 def phases_text(plan: Plan) -> str:
     """Return a test that has phases, in one phrase: `responsiveness test, out, in and both, 8 sessions, …`."""
     *names, last = (_DIRECTION_NAMES[direction] for direction in plan.load_directions)

@@ -22,7 +22,7 @@ from ...engine.results.summary import (
 from ...presets.verdict import Verdict, VerdictCode, judge_period
 from . import numbers
 from .datagram_results import capacity_texts, run_losses, udp_text
-from .responsiveness import has_phases, phases_text
+from .responsiveness import phases_text
 
 LATENCY_COLUMNS: Final = ("min", "p50", "p90", "p99", "p99.9", "max")
 ROW_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "total"}
@@ -121,7 +121,7 @@ def verdict_sentence(verdict: Verdict) -> str:
 def plan_text(summary: Summary) -> str:
     """Return the requested test in one phrase: `stream, out, 1 session, window auto, 10 s`."""
     plan = summary.plan
-    if has_phases(plan):
+    if plan.has_phases:
         return phases_text(plan)
     words = [numbers.workload(plan), numbers.settings(plan.settings, plan.workload)]
     if plan.rate_bit_s is not None:

@@ -126,5 +126,5 @@ def test_a_test_is_named_by_its_loads() -> None:
     assert plain(text.phases_text(responsiveness_plan(Direction.DUPLEX, 4))) == (
         "responsiveness test, both ways, 4 sessions each way, at most 10 s"
     )
-    assert text.has_phases(responsiveness_plan(Direction.IN))
-    assert not text.has_phases(with_responsiveness(Plan()))
+    assert responsiveness_plan(Direction.IN).has_phases
+    assert not with_responsiveness(Plan()).has_phases

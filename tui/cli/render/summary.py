@@ -21,7 +21,6 @@ from ...text.iperf3 import remote_name, source_texts, unseen_text
 from ...text.plan import core_affinity_text
 from ...text.responsiveness import (
     LOAD_COLUMNS,
-    has_phases,
     load_rows,
     result_facts,
     share_text,
@@ -76,7 +75,7 @@ def summary_parts(
         yield Text()
     if summary.measured.total is None:
         yield Text("  nothing was measured after the warm-up")
-    elif has_phases(summary.plan):
+    elif summary.plan.has_phases:
         yield _cpu(summary)
     else:
         yield _rates(summary, pass_percent)
@@ -212,13 +211,13 @@ def _responsiveness(result: Responsiveness, findings: tuple[Finding, ...]) -> It
 
 def _test(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
     grid = _grid()
-    if preset_id is not None or not has_phases(summary.plan):
+    if preset_id is not None or not summary.plan.has_phases:
         grid.add_row("preset", preset_id or "none")
     if started is not None:
         grid.add_row("local", numbers.sanitize(started.near.hostname))
         grid.add_row("remote", remote_name(started.far, started.peer))
     cores = core_affinity_text(summary.plan)
-    warmup = "" if has_phases(summary.plan) else f" (warm-up {warmup_text(summary)})"
+    warmup = "" if summary.plan.has_phases else f" (warm-up {warmup_text(summary)})"
     grid.add_row("plan", f"{plan_text(summary)}{warmup}{cores and f', {cores}'}")
     return _indent(grid)
 
@@ -296,7 +295,7 @@ def _notes(summary: Summary) -> Padding:
     if unseen := unseen_text(summary.unseen_end):
         grid.add_row("not seen", unseen)
     transfer = transfer_text(summary)
-    if transfer and not has_phases(summary.plan):  # these are of one load
+    if transfer and not summary.plan.has_phases:  # these are of one load
         grid.add_row("RFC 6349", transfer)
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))

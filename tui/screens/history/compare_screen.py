@@ -28,7 +28,6 @@ from ...services.stored_run import (
 from ...state.run_selection import LETTERS
 from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
-from ...text.responsiveness import has_phases
 from ...text.run_list import RunLine, run_line
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
@@ -124,7 +123,7 @@ class CompareScreen(ActionScreen):
 
     @on(Loaded)
     def _show_runs(self, message: Loaded) -> None:
-        has_latency = all(has_phases(run.outcome.summary.plan) for run in message.runs)
+        has_latency = all(run.outcome.summary.plan.has_phases for run in message.runs)
         draw = _latency_line if has_latency else _rate_line
         lines = [draw(letter, run) for letter, run in zip(LETTERS, message.runs, strict=False)]
         self.query_one(OverlayPlot).show(lines, unit="ms" if has_latency else "Mb/s")

@@ -20,7 +20,7 @@ from ...rendering.styled_lines import first_fit
 from ...rendering.styles import MUTED
 from ...services.stored_run import StoredRun, read_stored_run
 from ...text import numbers
-from ...text.responsiveness import has_phases, phases_text
+from ...text.responsiveness import phases_text
 from ...text.run_list import run_line
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.history.run_detail import RunDetail
@@ -95,7 +95,7 @@ class StoredRunScreen(InstrumentScreen):
         line = run_line(self._row)
         preset = Content.assemble((line.preset or "no preset", "bold"))
         plan = snapshot.plan
-        if has_phases(plan):
+        if plan.has_phases:
             plan_words = phases_text(plan)
         else:
             settings = numbers.settings(plan.settings, plan.workload)

@@ -11,7 +11,6 @@ from ...rendering.canvas import GUTTER, base_axis, time_labels
 from ...rendering.styled_lines import LineWidget, first_fit, join_fit
 from ...state.instrument_values import PlotContent, PlotPeriod, plot_contents
 from ...state.live_readings import CockpitSnapshot
-from ...text.responsiveness import has_phases
 from .load_plot import LoadPlot
 from .loss_strip import loss_strip
 from .rate_plot import RatePlot
@@ -114,7 +113,7 @@ class RunPlot(LineWidget):
         """Return the length of the time axis: the duration of the run, or a step above the elapsed time."""
         readings = self._view.readings if self._view else None
         has_ended = self._view is not None and self._view.summary is not None
-        if readings is not None and has_ended and readings.elapsed_ns and has_phases(readings.plan):
+        if readings is not None and has_ended and readings.elapsed_ns and readings.plan.has_phases:
             return readings.elapsed_ns / SECOND_NS  # its duration was only a bound
         if readings is not None and readings.plan.duration_ns is not None:
             return readings.plan.duration_ns / SECOND_NS

@@ -19,7 +19,6 @@ from ...state.live_readings import CockpitSnapshot
 from ...state.responsiveness import is_in_phases, responsiveness_reading
 from ...state.setting_steps import SESSION_STEPS, next_step, next_window
 from ...text import numbers
-from ...text.responsiveness import has_phases
 from .load_steps import steps_line
 
 _ROOMY, _WIDE = 100, 140
@@ -140,7 +139,7 @@ def _state(view: CockpitSnapshot) -> Content:
         word, style = "‖ FROZEN", "$text-warning"
     if readings is None:
         return Content.styled(word, f"bold {style}")
-    is_bound = has_phases(readings.plan)  # it ends as soon as each load is steady
+    is_bound = readings.plan.has_phases  # it ends as soon as each load is steady
     limit = "" if readings.plan.duration_ns is None else f" / {numbers.clock(readings.plan.duration_ns)}"
     if is_bound:
         limit = (

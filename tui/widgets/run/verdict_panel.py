@@ -16,7 +16,7 @@ from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.iperf3 import source_texts, unseen_text
 from ...text.plan import non_default_options_text
-from ...text.responsiveness import grade_text, has_phases, is_queue_finding, phase_text, share_text
+from ...text.responsiveness import grade_text, is_queue_finding, phase_text, share_text
 from ...text.summary import findings_period, headline, period_rows, progress_text, run_facts
 
 _GOOD_CODES: Final = frozenset({"at-expected", "no-queue"})
@@ -106,12 +106,7 @@ def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) ->
     first = headline(summary, verdict)
     style = f"bold {VERDICT_STYLES[first.word]}" if first.is_regular else "bold $text-error"
     lines = [Content.assemble((first.mark, style), "  " if first.is_regular else "\n", first.text)]
-    if (
-        first.is_regular
-        and first.word == "none"
-        and has_phases(summary.plan)
-        and summary.responsiveness is not None
-    ):
+    if first.is_regular and first.word == "none" and summary.plan.has_phases and summary.responsiveness is not None:
         # No limit was set for it, and its figures are in a panel of their own.
         lines = [Content.assemble(("grade ", MUTED), grade_text(summary.responsiveness))]
     if len(summary.periods) > 1:
