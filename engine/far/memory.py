@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..host.description import read_tcp_sysctls
-from ..model.plan import MIB, PROBE_SESSION, Direction, Mode, Plan, Settings
+from ..model.plan import FURTHER_PROBE_SESSIONS, MIB, PROBE_SESSION, Direction, Mode, Plan, Settings
 from ..workers.pool import choose_worker_count
 from ..workloads.session import RECEIVE_BYTES
 from ..workloads.udp.sequence_tracker import TRACKER_BYTES
@@ -12,7 +12,6 @@ from ..workloads.udp.socket_options import receive_buffer_bytes
 
 WORKER_BYTES: Final = 6 * MIB  # a worker's own pages, those of its interpreter included
 _RUN_BYTES: Final = 4 * MIB  # counters, sampler, the control connection and its unsent samples
-_FURTHER_PROBES: Final = 2  # of a responsiveness test: a handshake at a time, and a socket of datagrams
 _REQUEST_COPIES: Final = 2  # a session of crr has the request in flight, and the next one
 
 SessionWindows = Mapping[tuple[Direction, int], int | None]
@@ -36,7 +35,7 @@ def count_connections(plan: Plan, windows: SessionWindows) -> int:
 
 
 def _count_probes(plan: Plan) -> int:
-    return plan.probe + (_FURTHER_PROBES if plan.responsiveness is not None else 0)
+    return plan.probe + (len(FURTHER_PROBE_SESSIONS) if plan.responsiveness is not None else 0)
 
 
 def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> int:

@@ -33,7 +33,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
 from ..model.peer import SharedKey
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
+from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
 from ..protocol.messages import (
@@ -61,7 +61,7 @@ from .datagram_limits import DatagramLimits, DatagramTraffic
 from .listener import format_host
 from .memory import SessionWindows, windows_of
 from .path_responder import PathResponder
-from .probes.probe_responders import FURTHER_PROBES, ProbeResponders
+from .probes.probe_responders import ProbeResponders
 from .status import LogEntry, LogSink, LogValue, RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
@@ -293,7 +293,7 @@ class FarRun:
 
     def takes_datagrams_of(self, session: int) -> bool:
         """Return whether a session, or a probe of that number, has a UDP socket."""
-        return self._probes.has_datagrams if session in FURTHER_PROBES else self.has_datagrams
+        return self._probes.has_datagrams if session in FURTHER_PROBE_SESSIONS else self.has_datagrams
 
     @property
     def has_started(self) -> bool:
@@ -350,7 +350,7 @@ class FarRun:
 
         Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
-        if hello.session in FURTHER_PROBES:
+        if hello.session in FURTHER_PROBE_SESSIONS:
             await self._probes.attach(sock, hello)
             return
         has_datagrams = sock.type == socket.SOCK_DGRAM

@@ -22,6 +22,10 @@ MAX_SESSIONS: Final = 128
 PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
 HANDSHAKE_PROBE_SESSION: Final = 254  # the two probes of a responsiveness test, above those of the others
 DATAGRAM_PROBE_SESSION: Final = 255
+FURTHER_PROBE_SESSIONS: Final = (HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION)
+PROBE_SESSIONS: Final = (PROBE_SESSION, *FURTHER_PROBE_SESSIONS)
+PROBE_PACE_NS: Final = 10_000_000
+"""The time from one request of the probe to the next, while each is answered sooner than that."""
 MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket(7) are a little above it
 MAX_WINDOW_BYTES: Final = 1 << 30  # TCP's largest window: 65,535 << 14 (RFC 7323, section 2.3)
 MAX_DURATION_NS: Final = 86_400 * SECOND_NS

@@ -34,9 +34,10 @@ from ..model.events import (
 )
 from ..model.peer import Peer
 from ..model.plan import (
-    DATAGRAM_PROBE_SESSION,
+    FURTHER_PROBE_SESSIONS,
     HANDSHAKE_PROBE_SESSION,
     PROBE_SESSION,
+    PROBE_SESSIONS,
     SECOND_NS,
     Dialect,
     Direction,
@@ -56,7 +57,6 @@ from .session_set import SessionFailure, SessionSet
 from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
-_FURTHER_PROBES: Final = {HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION}
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 _LIVENESS_WARNINGS: Final = {
@@ -295,9 +295,9 @@ class Run(ABC):
     def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._sessions.handle_opened(event.info)
-            if event.info.session not in {PROBE_SESSION, *_FURTHER_PROBES}:
+            if event.info.session not in PROBE_SESSIONS:
                 self._handle_opened(event.info)
-        elif event.session in _FURTHER_PROBES:
+        elif event.session in FURTHER_PROBE_SESSIONS:
             self._go_on_without(event)
         else:
             self._handle_closed(event.direction, event.session, event.generation, event.why)

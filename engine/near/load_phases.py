@@ -7,12 +7,13 @@ start is over, so 400 ms of it take 8 s: a phase may last a little longer.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import pstdev
 from typing import Final
 
-from ..model.latency_histogram import bucket_midpoint_ns
 from ..model.plan import SECOND_NS, Direction, Plan, Settings
-from ..model.samples import LatencyCounts, ProbeSample, Sample
+from ..model.samples import ProbeSample, Sample
+from ..results.responsiveness.distribution import Counts, add_counts, mean_ns, merged_counts, weighted_by_time
+from ..results.responsiveness.loads import carries_datagrams
+from ..results.responsiveness.steadiness import LATEST_NS, RATE_WINDOWS, is_higher, is_rate_steady
 
 MIN_PHASE_NS: Final = 3_500_000_000
 MAX_PHASE_NS: Final = {
@@ -23,27 +24,20 @@ MAX_PHASE_NS: Final = {
 MAX_PHASES_NS: Final = 22_600_000_000  # a test is worth less than half a minute of a person's time
 _WINDOW_NS: Final = 400_000_000
 _LEAST_WINDOW_NS: Final = _WINDOW_NS * 9 // 10  # of samples that came a moment early
-_RATE_WINDOWS: Final = 4
-_STEADY_SHARE: Final = 0.05  # standard deviation of goodput, draft-ietf-ippm-responsiveness-09
 _LEFTOVER_NS: Final = SECOND_NS  # of a phase: the queue of the one before drains
-_RISING_NS: Final = 1_500_000_000
-_RISE_SHARE: Final = 1.03
-_RISE_NS: Final = 1_000_000
+_HIGHER: Final = 1.03  # a queue that fills slowly is given its time
 _ADDING_AFTER_NS: Final = 2_500_000_000
 _ADDING_PAUSE_NS: Final = SECOND_NS
-_LEAST_ANSWERED: Final = 0.9  # of the datagrams of the idle link: with fewer, the requests tell latency
-_REQUEST_PACE_NS: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a sample of a phase says: the bytes of its directions, and the sum of latencies with its weight."""
+    """What a sample of a phase says: the bytes of its directions, and the weights of latencies by their bucket."""
 
     end_ns: int
     span_ns: int
     bytes: int
-    latency_sum: float
-    latency_weight: float
+    latency: Counts
 
 
 class LoadPhases:
@@ -59,7 +53,7 @@ class LoadPhases:
         self._plan = plan
         self._settings = plan.settings
         self._later = list(plan.load_directions[1:])
-        self._has_datagrams = _answers_datagrams(idle)
+        self._has_datagrams = carries_datagrams(idle)
         self._is_over = False
         self._began_ns = 0
         self._added_ns = 0
@@ -77,12 +71,12 @@ class LoadPhases:
         self._readings.append(self._read(sample))
         now_ns = sample.elapsed_ns
         in_phase_ns = now_ns - self._began_ns
-        is_rate_steady = _is_rate_steady(self._readings)
+        is_steady_rate = is_rate_steady(_newest_rates(self._readings))
         if in_phase_ns >= MIN_PHASE_NS:
-            is_steady = is_rate_steady and not self._is_latency_rising(now_ns)
+            is_steady = is_steady_rate and not self._is_latency_rising(now_ns)
             if is_steady or self._left_ns(now_ns) <= sample.interval_ns // 2:
                 return self._begin_next(now_ns)
-        if not is_rate_steady and in_phase_ns >= _ADDING_AFTER_NS:
+        if not is_steady_rate and in_phase_ns >= _ADDING_AFTER_NS:
             return self._add_sessions(now_ns)
         return None
 
@@ -104,7 +98,7 @@ class LoadPhases:
     def _add_sessions(self, now_ns: int) -> Settings | None:
         """Return settings with more sessions, where the phase has time left to see what these carry."""
         carries = self._readings[-1].bytes > 0
-        is_late = self._left_ns(now_ns) < _RATE_WINDOWS * _WINDOW_NS
+        is_late = self._left_ns(now_ns) < RATE_WINDOWS * _WINDOW_NS
         if not carries or is_late or now_ns - self._added_ns < _ADDING_PAUSE_NS:
             return None
         most = self._plan.widest_settings.sessions
@@ -118,52 +112,32 @@ class LoadPhases:
     def _read(self, sample: Sample) -> _Reading:
         flows = self._settings.direction.flows
         carried = sum(session.bytes for session in sample.sessions if session.direction in flows)
-        total, weight = self._sum_latency(sample.probe)
-        return _Reading(sample.elapsed_ns, sample.interval_ns, carried, total, weight)
+        return _Reading(sample.elapsed_ns, sample.interval_ns, carried, self._latency_of(sample.probe))
 
-    def _sum_latency(self, probe: ProbeSample | None) -> tuple[float, float]:
+    def _latency_of(self, probe: ProbeSample | None) -> Counts:
+        counts: dict[int, float] = {}
         if probe is None:
-            return 0.0, 0.0
+            return counts
         if not self._has_datagrams:
-            # A request waits for the answer of the one before: each stands for the time that it took.
-            return _sum_latency(probe.latency, _REQUEST_PACE_NS)
-        return _sum_latency(probe.datagrams.latency) if probe.datagrams is not None else (0.0, 0.0)
+            add_counts(counts, probe.latency)
+            return weighted_by_time(counts)
+        if probe.datagrams is not None:
+            add_counts(counts, probe.datagrams.latency)
+        return counts
 
     def _is_latency_rising(self, now_ns: int) -> bool:
         """Return whether latency has lately been higher than ever before; False where none was measured at all."""
-        from_ns, late_ns = self._began_ns + _LEFTOVER_NS, now_ns - _RISING_NS
+        from_ns, late_ns = self._began_ns + _LEFTOVER_NS, now_ns - LATEST_NS
         readings = [each for each in self._readings if each.end_ns - each.span_ns >= from_ns]
         before: list[float] = []
         late: list[float] = []
         for window in _windows(readings):
-            mean = _mean_latency(window)
+            mean = mean_ns(merged_counts(each.latency for each in window))
             if mean is not None:
                 (late if window[-1].end_ns > late_ns else before).append(mean)
         if not (before and late):  # an answer may take longer than all that time
-            return any(each.latency_weight for each in self._readings)
-        highest = max(before)
-        return max(late) > max(highest * _RISE_SHARE, highest + _RISE_NS)
-
-
-def _answers_datagrams(idle: ProbeSample | None) -> bool:
-    datagrams = None if idle is None else idle.datagrams
-    return datagrams is not None and datagrams.answered >= max(1, datagrams.sent * _LEAST_ANSWERED)
-
-
-def _sum_latency(latency: LatencyCounts, least_weight_ns: int | None = None) -> tuple[float, float]:
-    """Return the weighted sum of latencies, and the sum of weights: 1 each, or the time if that is longer."""
-    total = weights = 0.0
-    for bucket, count in zip(latency.buckets, latency.counts, strict=True):
-        took_ns = bucket_midpoint_ns(bucket)
-        weight = count if least_weight_ns is None else count * max(took_ns, least_weight_ns)
-        total += took_ns * weight
-        weights += weight
-    return total, weights
-
-
-def _mean_latency(readings: Sequence[_Reading]) -> float | None:
-    weight = sum(each.latency_weight for each in readings)
-    return sum(each.latency_sum for each in readings) / weight if weight else None
+            return any(each.latency for each in self._readings)
+        return is_higher(max(late), max(before), _HIGHER)
 
 
 def _windows(readings: Sequence[_Reading], *, is_sliding: bool = True) -> list[Sequence[_Reading]]:
@@ -182,8 +156,7 @@ def _windows(readings: Sequence[_Reading], *, is_sliding: bool = True) -> list[S
     return windows
 
 
-def _is_rate_steady(readings: Sequence[_Reading]) -> bool:
-    """Return whether the goodput of the newest windows varies by little of the last one's."""
-    windows = _windows(readings, is_sliding=False)[:_RATE_WINDOWS]
-    rates = [sum(each.bytes for each in window) / sum(each.span_ns for each in window) for window in windows]
-    return len(rates) == _RATE_WINDOWS and pstdev(rates) < _STEADY_SHARE * rates[0]
+def _newest_rates(readings: Sequence[_Reading]) -> list[float]:
+    """Return the goodput of the newest windows, the newest first, in bytes a nanosecond."""
+    windows = _windows(readings, is_sliding=False)[:RATE_WINDOWS]
+    return [sum(each.bytes for each in window) / sum(each.span_ns for each in window) for window in windows]

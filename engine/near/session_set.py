@@ -9,7 +9,14 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..model.errors import PeerUnreachable, explain_os_error
 from ..model.events import EndText
-from ..model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, PROBE_SESSION, Direction, Settings
+from ..model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    FURTHER_PROBE_SESSIONS,
+    PROBE_SESSION,
+    PROBE_SESSIONS,
+    Direction,
+    Settings,
+)
 from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
 from ..protocol.iperf3.states import list_streams
@@ -22,7 +29,6 @@ from ..workloads.session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSp
 SessionKey = tuple[Direction, int]
 _PROBE: Final[SessionKey] = (Direction.OUT, PROBE_SESSION)
 _DATAGRAM_PROBE: Final[SessionKey] = (Direction.OUT, DATAGRAM_PROBE_SESSION)
-_FURTHER_PROBES: Final[tuple[SessionKey, ...]] = ((Direction.OUT, HANDSHAKE_PROBE_SESSION), _DATAGRAM_PROBE)
 # What a session sees where the other end gave it up: only that end knows why.
 _ENDED_BY_PEER: Final = {
     CLOSED_BY_PEER,
@@ -104,8 +110,8 @@ class NearSessions(SessionSet):
         async with self._order:
             if self._has_further_probes:
                 self._waiting.add(_DATAGRAM_PROBE)  # that of handshakes has nothing to wait for
-                for key in _FURTHER_PROBES:
-                    await self._open(key, None)
+                for session in FURTHER_PROBE_SESSIONS:
+                    await self._open((Direction.OUT, session), None)
             await self._open_missing()
         try:
             await self._all_open
@@ -148,7 +154,7 @@ class NearSessions(SessionSet):
 
     def _local_port(self, key: SessionKey) -> int | None:
         """Return the local port of a session, which keeps it over all its connections."""
-        if self._first_port is None or key == _PROBE or key in _FURTHER_PROBES:
+        if self._first_port is None or key[1] in PROBE_SESSIONS:
             return None
         return self._first_port + self._port_offsets.setdefault(key, len(self._port_offsets))
 

@@ -11,12 +11,10 @@ from typing import Final
 
 from ..model.errors import RemoteProtocolError
 from ..model.plan import (
-    DATAGRAM_PROBE_SESSION,
-    HANDSHAKE_PROBE_SESSION,
     MAX_SESSIONS,
     MAX_WINDOW_BYTES,
     MIN_WINDOW_BYTES,
-    PROBE_SESSION,
+    PROBE_SESSIONS,
     Direction,
 )
 from .auth import TOKEN_BYTES
@@ -32,7 +30,6 @@ PREAMBLE_BYTES: Final = _PREAMBLE.size
 _DATA_HELLO: Final = struct.Struct(f">{TOKEN_BYTES}s{TOKEN_BYTES}scBII")
 DATA_HELLO_BYTES: Final = _DATA_HELLO.size
 _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
-_PROBES: Final = {PROBE_SESSION, HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION}
 _TLS_RECORDS: Final = range(0x14, 0x18)  # RFC 8446, section 5.1; a version of two bytes follows, the first one 3
 _TLS_MAJOR: Final = 3
 # What servers and clients of other protocols say first. FTP and SMTP share their codes.
@@ -105,7 +102,7 @@ class DataHello:
         run, token, flow, session, generation, window = _DATA_HELLO.unpack(data)
         direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
         window_bytes: int | None = window or None
-        is_probe = session in _PROBES and direction is Direction.OUT
+        is_probe = session in PROBE_SESSIONS and direction is Direction.OUT
         if direction is None or not (is_probe or 1 <= session <= MAX_SESSIONS):
             raise RemoteProtocolError("a data connection names no possible session")
         if window_bytes is not None and not MIN_WINDOW_BYTES <= window_bytes <= MAX_WINDOW_BYTES:

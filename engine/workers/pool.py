@@ -15,11 +15,10 @@ from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
 from ..model.plan import (
-    DATAGRAM_PROBE_SESSION,
     DEFAULT_SETTINGS,
-    HANDSHAKE_PROBE_SESSION,
     MAX_WORKERS,
-    PROBE_SESSION,
+    PROBE_PACE_NS,
+    PROBE_SESSIONS,
     Dialect,
     Direction,
     End,
@@ -28,7 +27,7 @@ from ..model.plan import (
 )
 from ..model.workload import Workload
 from ..protocol.messages import Change
-from ..workloads.probes.request_probe import PROBE_BYTES, PROBE_PACE_NS
+from ..workloads.probes.request_probe import PROBE_BYTES
 from .fork_client import ForkServerLease, WorkerProcess
 from .ipc import (
     EVENTS,
@@ -53,7 +52,6 @@ _STOP_DEADLINE_S: Final = 2.0
 _PROBE_WORKER: Final = MAX_WORKERS  # apart: in a stream's worker it would measure that worker's event loop
 _MAX_BULK_WORKERS: Final = 4
 _LIMITED_INTERVAL_NS: Final = 20_000_000  # a run of a number of bytes has to notice its end
-_PROBES: Final = {PROBE_SESSION, HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION}
 _log = logging.getLogger(__name__)
 
 
@@ -160,7 +158,7 @@ class WorkerPool:
 
     def _worker_of(self, direction: Direction, session: int) -> int:
         """Return the number of a session's worker: round robin, the two directions half a round apart."""
-        if session in _PROBES:
+        if session in PROBE_SESSIONS:
             return _PROBE_WORKER
         return (session - 1 + (direction is Direction.IN) * (self._size // 2)) % self._size
 

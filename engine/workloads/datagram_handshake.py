@@ -21,9 +21,8 @@ from ..protocol.datagram_handshake import (
     DatagramHello,
     decode_handshake,
 )
-from ..protocol.preamble import DataHello
 from . import sockets
-from .session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec
+from .session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec, hello_of
 
 ANSWER_DEADLINE_S: Final = 3.0
 REPEAT_S: Final = 0.1
@@ -75,14 +74,7 @@ class _Opening:
         self._answer_s, self._acceptance_s = answer_s, acceptance_s
         self._target = target
         self._secret = bytes.fromhex(spec.secret_hex)
-        self._header = DataHello(
-            run_tag=bytes.fromhex(target.run_tag_hex),
-            token=spec.make_tickets().token(0),
-            direction=spec.direction,
-            session=spec.session,
-            generation=spec.generation,
-            window_bytes=spec.window_bytes,
-        )
+        self._header = hello_of(spec, target)
         self._hello = DatagramHello(self._header)
         self._is_challenged = False
         self._is_accepted = False

@@ -107,6 +107,18 @@ class ConnectTarget:
         return (self.host, self.port, *self.ipv6_fields)
 
 
+def hello_of(spec: SessionSpec, target: ConnectTarget) -> DataHello:
+    """Return what the near end says first on the connection of a session, to name run and session."""
+    return DataHello(
+        run_tag=bytes.fromhex(target.run_tag_hex),
+        token=spec.make_tickets().token(0),
+        direction=spec.direction,
+        session=spec.session,
+        generation=spec.generation,
+        window_bytes=spec.window_bytes,
+    )
+
+
 async def send_accepted(sock: socket.socket) -> None:
     """Far end: confirm to the near end that a worker has its connection."""
     await asyncio.get_running_loop().sock_sendall(sock, DATA_ACCEPTED)
@@ -116,14 +128,7 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
     """Near end: connect, name run and session, and wait until the far end confirms."""
     loop = asyncio.get_running_loop()
     await connect_to_target(sock, target, options)
-    hello = DataHello(
-        run_tag=bytes.fromhex(target.run_tag_hex),
-        token=spec.make_tickets().token(0),
-        direction=spec.direction,
-        session=spec.session,
-        generation=spec.generation,
-        window_bytes=spec.window_bytes,
-    )
+    hello = hello_of(spec, target)
     try:
         await loop.sock_sendall(sock, encode_preamble(DATA_KIND) + hello.pack())
         answer = await loop.sock_recv(sock, 1)

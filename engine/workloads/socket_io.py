@@ -134,11 +134,16 @@ def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | N
             call(on_done, result, error)
 
     thread = threading.Thread(target=run, daemon=True)
+    begin_thread(thread)
+    return thread
+
+
+def begin_thread(thread: threading.Thread) -> None:
+    """Start a thread; raise OSError where the system gives no further one."""
     try:
         thread.start()
     except RuntimeError as error:
         raise OSError("no thread could be started; raise the limit of processes (ulimit -u)") from error
-    return thread
 
 
 class SocketThread:

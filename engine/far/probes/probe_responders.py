@@ -19,7 +19,6 @@ from ...workloads.session_handshake import SessionSpec
 from ...workloads.sockets import set_dscp
 from .echo_responder import ECHOES_S, EchoResponder
 
-FURTHER_PROBES: Final = frozenset({HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION})
 _HANDSHAKES_S: Final = 20  # the near end begins ten
 
 

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ...model.latency_histogram import bucket_midpoint_ns, bucket_of
+from ...model.plan import PROBE_PACE_NS
 from ...model.samples import LatencyCounts
 from .result import Latency, ProbeKind
 
-REQUEST_PACE_NS: Final = 10_000_000
-"""The time from one request of the probe to the next, while each is answered sooner than that."""
 _TRIMMED: Final = 0.05  # draft-ietf-ippm-responsiveness: its TMP is 95 %
 
 Counts = Mapping[int, float]
@@ -59,7 +58,7 @@ def without_slowest(counts: Counts, share: float = _TRIMMED) -> dict[int, float]
     return rest
 
 
-def weighted_by_time(counts: Counts, pace_ns: int = REQUEST_PACE_NS) -> dict[int, float]:
+def weighted_by_time(counts: Counts, pace_ns: int = PROBE_PACE_NS) -> dict[int, float]:
     """Return the counts of a probe that waits for its answers, each with the time that it stood for."""
     return {bucket: count * max(pace_ns, bucket_midpoint_ns(bucket)) for bucket, count in counts.items()}
 

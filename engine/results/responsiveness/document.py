@@ -5,9 +5,8 @@ Times are in milliseconds, rates in Mb/s, unknown values are null.
 
 from typing import Any
 
-from ...model.plan import SECOND_NS
+from ...model.plan import PROBE_PACE_NS, SECOND_NS
 from ..rounding import round_figure, round_known, round_ms
-from .distribution import REQUEST_PACE_NS
 from .grade import GRADE_SCALE
 from .result import Latency, LoadedLatency, Responsiveness, RoundTrips, SenderQueue
 from .round_trips import RPM_METHOD
@@ -17,7 +16,7 @@ def responsiveness_document(result: Responsiveness) -> dict[str, Any]:
     """Return the results with their scales and methods."""
     return {
         "probe": result.probe,
-        "probe_pace_ms": round_ms(REQUEST_PACE_NS),
+        "probe_pace_ms": round_ms(PROBE_PACE_NS),
         "idle_ms": _latency(result.idle),
         "rise_ms": round_ms(result.rise_ns),
         "grade": result.grade,

@@ -32,6 +32,7 @@ _FULL: Final = 0.9
 _LEAST_MEASURED_NS: Final = 2 * SECOND_NS
 _NO_RISE_NS: Final = 1_000_000  # a smaller rise is no queue whose filling anybody could wait for
 _SLOWEST_PERCENT: Final = 95
+_MIN_ANSWERED: Final = 0.9  # of the datagrams before the load
 _FEW_LOST: Final = 2  # as many as this may still be on their way, or have been before
 
 
@@ -57,6 +58,18 @@ class Idle:
         for part, counts in zip(parts, (datagrams.latency, datagrams.rise_out, datagrams.rise_in), strict=True):
             add_counts(part, counts)
         return cls(probe_latency(parts[0], probe), mean_ns(parts[1]), mean_ns(parts[2]))
+
+
+def carries_datagrams(idle: ProbeSample | None) -> bool:
+    """Return whether nearly all datagrams of the idle link were answered; the last ones are still on their way."""
+    datagrams = None if idle is None else idle.datagrams
+    if idle is None or datagrams is None:
+        return False
+    latency: dict[int, float] = {}
+    add_counts(latency, datagrams.latency)
+    trip_ns = mean_ns(latency) or 0.0
+    arrived = datagrams.sent * max(0.0, 1 - trip_ns / idle.span_ns) if idle.span_ns > 0 else datagrams.sent
+    return 0 < datagrams.answered >= _MIN_ANSWERED * arrived
 
 
 def _counts(sample: ProbeSample) -> Counts:

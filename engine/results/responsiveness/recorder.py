@@ -9,15 +9,13 @@ from typing import Final, Self
 
 from ...model.events import Sampled, Started
 from ...model.plan import SECOND_NS, Direction, Settings
-from ...model.samples import DatagramProbeSample
 from .distribution import mean_ns, probe_latency
 from .grade import grade_of
 from .intervals import LoadInterval, LoadIntervals
-from .loads import Idle, Load
+from .loads import Idle, Load, carries_datagrams
 from .result import LoadedLatency, ProbeKind, Responsiveness, ResponsivenessPoint, RoundTrips
 
 _UNSETTLED_NS: Final = SECOND_NS
-_MIN_ANSWERED: Final = 0.9  # of the datagrams before the load, for datagrams to be the main probe
 _MIN_ANSWERED_LOADED: Final = 0.1
 _MIN_SENT: Final = 100
 
@@ -99,8 +97,7 @@ class ResponsivenessRecorder:
 
     def _main_probe(self) -> ProbeKind:
         """Return datagrams where nearly all were answered before the load, and some under each load."""
-        idle = self._started.idle
-        if idle is None or idle.datagrams is None or not _are_answered(idle.datagrams, idle.span_ns):
+        if not carries_datagrams(self._started.idle):
             return "request"
         return "request" if any(_has_lost_datagrams(phase) for phase in self._phases) else "datagram"
 
@@ -112,14 +109,6 @@ def _has_lost_datagrams(phase: _Phase) -> bool:
         return any(interval.requests for interval in settled)
     answered = sum(interval.answered for interval in settled)
     return sent >= _MIN_SENT and answered < _MIN_ANSWERED_LOADED * sent
-
-
-def _are_answered(datagrams: DatagramProbeSample, span_ns: int) -> bool:
-    """Return whether a path carries datagrams: those of the last round trip are still on their way."""
-    latency = dict(zip(datagrams.latency.buckets, map(float, datagrams.latency.counts), strict=True))
-    trip_ns = mean_ns(latency) or 0.0
-    arrived = datagrams.sent * max(0.0, 1 - trip_ns / span_ns) if span_ns > 0 else datagrams.sent
-    return 0 < datagrams.answered >= _MIN_ANSWERED * arrived
 
 
 def _round_trips_of(loads: tuple[LoadedLatency, ...]) -> RoundTrips | None:

@@ -25,6 +25,7 @@ from ...model.errors import explain_os_error
 from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS
 from ...protocol.probe_datagrams import DATAGRAM_PROBE_BYTES, EchoDatagram, ProbeDatagram, decode_echo
+from ..socket_io import begin_thread
 from ..udp.receive_stamps import ReceiveStamps, request_stamps
 from .one_way_delay import OneWayDelays
 
@@ -76,10 +77,7 @@ class DatagramProbe:
         """Send the first datagram; raise OSError where the system gives no further thread."""
         request_stamps(self._sock)
         self._sock.setblocking(False)
-        try:
-            self._thread.start()
-        except RuntimeError as error:
-            raise OSError("no thread could be started; raise the limit of processes (ulimit -u)") from error
+        begin_thread(self._thread)
 
     def stop(self) -> None:
         """Send no more, and close the socket."""

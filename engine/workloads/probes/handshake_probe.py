@@ -10,7 +10,7 @@ import logging
 import select
 import socket
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Final
 
@@ -23,8 +23,9 @@ from ...metering.shared_counters import (
 )
 from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, SocketOptions
-from ...protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
-from ..session_handshake import ConnectTarget, SessionSpec
+from ...protocol.preamble import DATA_ACCEPTED, DATA_KIND, encode_preamble
+from ..session_handshake import ConnectTarget, SessionSpec, hello_of
+from ..socket_io import begin_thread
 from ..sockets import bind_source, prepare
 
 HANDSHAKE_PACE_NS: Final = SECOND_NS // 10
@@ -59,7 +60,7 @@ class HandshakeProbe:
     def __init__(
         self, spec: SessionSpec, target: ConnectTarget, options: SocketOptions, counters: SharedCounters
     ) -> None:
-        self._spec = spec
+        self._hello = hello_of(spec, target)
         self._target = target
         self._options = options
         self._words = counters.words
@@ -76,10 +77,7 @@ class HandshakeProbe:
 
     def start(self) -> None:
         """Open the first connection; raise OSError where the system gives no further thread."""
-        try:
-            self._thread.start()
-        except RuntimeError as error:
-            raise OSError("no thread could be started; raise the limit of processes (ulimit -u)") from error
+        begin_thread(self._thread)
 
     def stop(self) -> None:
         """Begin no further connection, and wait for the open ones for half a second at the most."""
@@ -160,14 +158,8 @@ class HandshakeProbe:
     def _ask(self, connection: _Connection, connected_ns: int) -> None:
         """Count a connection that is open, and ask on it."""
         self._words[self._connect_at + bucket_of(connected_ns - connection.began_ns)] += 1
-        hello = DataHello(
-            run_tag=bytes.fromhex(self._target.run_tag_hex),
-            token=self._tickets.token(connection.serial),
-            direction=self._spec.direction,
-            session=self._spec.session,
-            generation=connection.serial,
-            window_bytes=None,
-        )
+        serial = connection.serial
+        hello = replace(self._hello, token=self._tickets.token(serial), generation=serial)
         data = encode_preamble(DATA_KIND) + hello.pack()
         connection.asked_ns = perf_counter_ns()
         try:

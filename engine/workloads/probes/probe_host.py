@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...metering.shared_counters import SharedCounters
-from ...model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, End, Mode, SocketOptions
+from ...model.plan import End, Mode, SocketOptions
 from ...model.socket_info import SocketInfo
 from ..datagram_handshake import connect_datagrams
 from ..session_handshake import ConnectTarget, SessionSpec
@@ -19,7 +19,6 @@ from ..sockets import read_socket_info, set_dscp
 from .datagram_probe import DatagramProbe
 from .handshake_probe import HandshakeProbe
 
-FURTHER_PROBES: Final = frozenset({HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION})
 OPEN_DEADLINE_S: Final = 1.0  # for each of the two steps of the handshake
 
 

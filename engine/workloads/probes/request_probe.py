@@ -13,12 +13,11 @@ from typing import Final
 from ...host.tcp_info import read_tcp_info
 from ...metering.shared_counters import tcp_counter_word
 from ...model.latency_histogram import bucket_of
-from ...model.plan import SECOND_NS
+from ...model.plan import PROBE_PACE_NS, SECOND_NS
 from ..request_response import RrRequester
 from ..socket_io import SocketThread
 
 PROBE_BYTES: Final = 1
-PROBE_PACE_NS: Final = SECOND_NS // 100
 _RTT_WORD: Final = tcp_counter_word("rtt_us")
 
 

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, bucket_midpoint_ns, bucket_of
 from linkgauge.engine.results.responsiveness.distribution import (
-    REQUEST_PACE_NS,
     latency_of,
     mean_ns,
     percentile_ns,
@@ -13,7 +12,6 @@ from linkgauge.engine.results.responsiveness.distribution import (
     weighted_by_time,
     without_slowest,
 )
-from linkgauge.engine.workloads.probes.request_probe import PROBE_PACE_NS
 
 MS = 1_000_000
 COUNTS = st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 500).map(float), min_size=1, max_size=30)
@@ -27,11 +25,6 @@ def middle(time_ms: float) -> int:
 def counted(*groups: tuple[float, int]) -> dict[int, float]:
     """Return times in milliseconds, so many of each."""
     return {bucket_of(round(time_ms * MS)): count for time_ms, count in groups}
-
-
-def test_the_pace_is_that_of_the_probe() -> None:
-    """Two modules know it, because results travel nowhere and the probe does."""
-    assert REQUEST_PACE_NS == PROBE_PACE_NS
 
 
 def test_a_slow_second_counts_as_much_as_a_fast_one() -> None:
