@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("engine", "presets", "tui")
+PACKAGES = ("engine", "mesh", "presets", "tui")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
@@ -15,6 +15,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
+    "mesh/events": "data without code",
+    "mesh/figures": "data; its matrices in tests/mesh/test_matrix.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
@@ -79,6 +81,7 @@ SAME_ROLE = {
         "datagram_handshake",
         "datagrams",
         "endpoint",
+        "events",
         "path_mtu",
         "plan",
         "preset",

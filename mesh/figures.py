@@ -1,0 +1,103 @@
+"""What came out of a mesh: the figure of each cell, and findings about hosts and paths. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .events import CellFailure
+from .plan import Cell, Host, MeshMode
+
+
+@dataclass(frozen=True, slots=True)
+class CellFigure:
+    """The result of a cell.
+
+    Args:
+        cell: its hosts.
+        run_id: its run in the run log; None if it failed.
+        bit_s: its goodput, as the receiver counted it, in bits a second; None where not measured.
+        transactions_s: its transactions a second, for a workload that has them.
+        expected_bit_s: the expected rate; None without one.
+        isolated_bit_s: its goodput when it was measured again alone; None where it was not.
+        isolated_run_id: the run of that.
+        why: the code of the first finding of the run; None without any.
+        failure: why it has no result.
+    """
+
+    cell: Cell
+    run_id: str | None = None
+    bit_s: float | None = None
+    transactions_s: float | None = None
+    expected_bit_s: float | None = None
+    isolated_bit_s: float | None = None
+    isolated_run_id: str | None = None
+    why: str | None = None
+    failure: CellFailure | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The figure that cells are compared by: transactions a second if it has them, else bits a second."""
+        return self.bit_s if self.transactions_s is None else self.transactions_s
+
+    @property
+    def percent(self) -> float | None:
+        """The goodput in percent of the expected one; None where either is unknown."""
+        if self.bit_s is None or not self.expected_bit_s:
+            return None
+        return 100 * self.bit_s / self.expected_bit_s
+
+
+@dataclass(frozen=True, slots=True)
+class MeshMatrix:
+    """The cells of a mesh so far. `figures` lacks those that have not been measured yet."""
+
+    group: str
+    mode: MeshMode
+    hosts: tuple[Host, ...]
+    figures: Mapping[Cell, CellFigure]
+
+
+class MeshFindingCode(StrEnum):
+    """What is slow."""
+
+    HOST_SENDS = "host-sends"
+    """A host sends less to everybody."""
+    HOST_RECEIVES = "host-receives"
+    """A host receives less from everybody."""
+    HOST = "host"
+    """A host sends and receives less."""
+    GROUPS = "groups"
+    """Whatever goes from one group to another is slow."""
+    GROUP = "group"
+    """Whatever goes within a group is slow."""
+    PATH = "path"
+    """From one host to one other is slow, in this direction."""
+    FABRIC = "fabric"
+    """Cells are slow while others are measured, and are not when measured alone: the network's inside is short."""
+    ALL = "all"
+    """Every cell is about as slow: the expected rate may be of another link."""
+    HOST_DOWN = "host-down"
+    """A host has no results."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeshFinding:
+    """A host, a path or a network that is slow.
+
+    Args:
+        code: what is slow.
+        sender: the name of the host or the group that sends; of the host where the code is about one.
+        receiver: the name of the host or the group that receives; None where the code is about one host.
+        less_percent: by how much its median is below that of the others, or below the expected rate.
+        cells: the cells that show it.
+        why: the most frequent first finding of these cells' runs; None without any.
+        failure: why a host is down.
+    """
+
+    code: MeshFindingCode
+    sender: str | None = None
+    receiver: str | None = None
+    less_percent: float | None = None
+    cells: tuple[Cell, ...] = ()
+    why: str | None = None
+    failure: CellFailure | None = None

@@ -1,0 +1,116 @@
+"""What a mesh measures: its hosts, the test of each pair, and in which order. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from ..engine.model.errors import PlanError, make_printable
+from ..engine.model.plan import Direction, Plan
+
+MIN_HOSTS: Final = 2
+MAX_HOSTS: Final = 4_096
+MAX_NAME_LENGTH: Final = 64
+GROUP_PREFIX: Final = "mesh-"
+"""The beginning of every mesh's name, which is the group of its runs in the run log."""
+
+
+class MeshMode(StrEnum):
+    """Which pairs are measured at the same time."""
+
+    ROUNDS = "rounds"
+    """Disjoint pairs at once: each host has one test at a time."""
+    ISOLATED = "isolated"
+    """One pair at a time: nothing else loads the network."""
+    ALL = "all"
+    """Rounds whose pairs begin at the same moment: what the network carries when every host sends or receives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host of a mesh.
+
+    `address` is the IP address at which the others reach it, None before its worker is known. `group` is a rack, a
+    site, a switch: whatever the hosts of a group have in common.
+    """
+
+    name: str
+    group: str | None = None
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the names; raise PlanError for one that cannot be printed as it is."""
+        for what, text in (("host", self.name), ("group", self.group)):
+            if text is None:
+                continue
+            if not 1 <= len(text) <= MAX_NAME_LENGTH or text != make_printable(text) or text != text.strip():
+                raise PlanError(
+                    what, repr(text[:MAX_NAME_LENGTH]), f"give 1 to {MAX_NAME_LENGTH} printable characters"
+                )
+
+
+class Cell(NamedTuple):
+    """A cell of the matrix, by the names of its hosts: the first sends payload to the second.
+
+    For transactions the first is the client.
+    """
+
+    sender: str
+    receiver: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeshPlan:
+    """A mesh to measure. Each pair has two runs, one for each direction, begun by the pair's first host.
+
+    Args:
+        group: the mesh's name, and the group of its runs in the run log.
+        hosts: the hosts, in the order in which the person gave them.
+        base: the plan of every run; its direction is replaced.
+        mode: which pairs are measured at the same time.
+        seed: makes the order of pairs. The same seed, the same order.
+        preset: the id of the preset that rates are judged by, `auto`, or None.
+    """
+
+    group: str
+    hosts: tuple[Host, ...]
+    base: Plan
+    mode: MeshMode = MeshMode.ROUNDS
+    seed: int = 1
+    preset: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the hosts and the duration; raise PlanError."""
+        if not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
+            raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
+        names = [host.name for host in self.hosts]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise PlanError("hosts", repr(twice), "give each host once")
+        if self.base.duration_ns is None:
+            raise PlanError("--seconds", "none", "each test of a mesh needs an end: give a duration")
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every cell, in the order of hosts."""
+        names = [host.name for host in self.hosts]
+        return tuple(Cell(sender, receiver) for sender in names for receiver in names if sender != receiver)
+
+    def host(self, name: str) -> Host:
+        """Return the host of a name; raise KeyError for none."""
+        return next(host for host in self.hosts if host.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Two hosts that are measured with each other. `near` begins both runs: it sends first, then receives."""
+
+    near: str
+    far: str
+
+    @property
+    def cells(self) -> tuple[tuple[Cell, Direction], tuple[Cell, Direction]]:
+        """Both cells in the order of their runs, with the direction of each run as its near end sees it."""
+        return (
+            (Cell(self.near, self.far), Direction.OUT),
+            (Cell(self.far, self.near), Direction.IN),
+        )

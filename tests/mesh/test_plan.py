@@ -1,0 +1,53 @@
+"""The plan of a mesh: its cells, and what it refuses."""
+
+import pytest
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.mesh.plan import MAX_NAME_LENGTH, Cell, Host, MeshPlan, Pairing
+
+BASE = Plan(duration_ns=3 * SECOND_NS)
+
+
+def hosts(*names: str) -> tuple[Host, ...]:
+    """Return hosts without a group."""
+    return tuple(Host(name) for name in names)
+
+
+def test_a_cell_is_each_ordered_pair_of_different_hosts() -> None:
+    """A host has no cell with itself."""
+    plan = MeshPlan("mesh-1", hosts("a", "b", "c"), BASE)
+    assert plan.cells == (
+        Cell("a", "b"),
+        Cell("a", "c"),
+        Cell("b", "a"),
+        Cell("b", "c"),
+        Cell("c", "a"),
+        Cell("c", "b"),
+    )
+
+
+def test_a_pairing_measures_both_cells_from_its_near_end() -> None:
+    """It sends first, then receives."""
+    assert Pairing("a", "b").cells == ((Cell("a", "b"), Direction.OUT), (Cell("b", "a"), Direction.IN))
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b", "a"), ()])
+def test_too_few_hosts_and_a_host_given_twice_are_refused(names: tuple[str, ...]) -> None:
+    """The error names the host."""
+    with pytest.raises(PlanError, match="host"):
+        MeshPlan("mesh-1", hosts(*names), BASE)
+
+
+def test_a_run_without_an_end_is_refused() -> None:
+    """A mesh would never be over."""
+    with pytest.raises(PlanError, match="seconds"):
+        MeshPlan("mesh-1", hosts("a", "b"), Plan(duration_ns=None))
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\nb", "\x1b[31mred", "x" * (MAX_NAME_LENGTH + 1)])
+def test_a_name_that_cannot_be_printed_as_it_is_is_refused(name: str) -> None:
+    """It stands in tables and file names."""
+    with pytest.raises(PlanError, match="host"):
+        Host(name)
+    with pytest.raises(PlanError, match="group"):
+        Host("a", group=name)
