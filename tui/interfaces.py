@@ -1,4 +1,4 @@
-"""Protocols of the services that the app needs: runs, host information, the run log, exports, sweeps.
+"""Protocols of the services that the app needs: runs, host information, the run log, exports, sweeps, meshes.
 
 The command line passes the real services, tests pass scripted ones. Widgets see neither.
 """
@@ -17,6 +17,8 @@ from ..engine.results.responsiveness.result import ResponsivenessPoint
 from ..engine.results.run_log import RunEntry, RunNumbers, RunQuery, RunRecord
 from ..engine.results.summary import Summary
 from ..engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ..mesh.events import MeshEvent
+from ..mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ..presets.auto_select import PresetSelection
 from ..presets.diagnosis.live import LiveDiagnosis
 from ..presets.preset import Preset
@@ -178,11 +180,59 @@ class Sweeps(Protocol):
         ...
 
 
+class MeshNews(Protocol):
+    """An event of a mesh, and the figure of the cell that it ended; None for any other event."""
+
+    @property
+    def event(self) -> MeshEvent:
+        """What happened."""
+        ...
+
+    @property
+    def figure(self) -> CellFigure | None:
+        """What came out of the cell."""
+        ...
+
+
+class MeshHandle(Protocol):
+    """A mesh in progress: its events, what came out so far, and its end."""
+
+    @property
+    def matrix(self) -> MeshMatrix:
+        """The figures so far, those of a resumed mesh included."""
+        ...
+
+    @property
+    def findings(self) -> Sequence[MeshFinding]:
+        """The hosts and paths that are slow, as far as the figures so far show it."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[MeshNews]:
+        """Iterate over what happens: always `MeshBegan` first and `MeshEnded` last. Raises LinkgaugeError."""
+        ...
+
+    def stop(self) -> None:
+        """End the mesh in order; a second call changes nothing. `MeshEnded` still comes."""
+        ...
+
+
+class Meshes(Protocol):
+    """The stored meshes. Every method is called in a thread and may raise LinkgaugeError."""
+
+    def find(self, group: str) -> tuple[MeshMatrix, Sequence[MeshFinding]]:
+        """Return the figures of a stored mesh, and what they show."""
+        ...
+
+    def write_report(self, group: str, path: Path) -> Path:
+        """Write the HTML page of a mesh and return its path."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class AppServices:
     """All services of the app.
 
-    `history` and `sweeps` are None if runs are not stored, `select_preset` if presets are chosen only by
+    `history`, `sweeps` and `meshes` are None if runs are not stored, `select_preset` if presets are chosen only by
     hand, `remember_access` if keys are not saved.
     """
 
@@ -191,5 +241,6 @@ class AppServices:
     export: ExportRuns
     history: History | None = None
     sweeps: Sweeps | None = None
+    meshes: Meshes | None = None
     select_preset: SelectPreset | None = None
     remember_access: RememberAccess | None = None
