@@ -67,13 +67,16 @@ class MeshFindingCode(StrEnum):
     HOST = "host"
     """A host sends and receives less."""
     GROUPS = "groups"
-    """Whatever goes from one group to another is slow."""
+    """Whatever goes from one group to another is slow; without a receiver to every other group, without a sender
+    from every other group, without both between any two groups."""
     GROUP = "group"
-    """Whatever goes within a group is slow."""
+    """Whatever goes within a group is slow: sender and receiver are the group. Without a receiver, whatever its
+    hosts send and receive, within it and outside."""
     PATH = "path"
     """From one host to one other is slow, in this direction."""
     FABRIC = "fabric"
-    """Cells are slow while others are measured, and are not when measured alone: the network's inside is short."""
+    """Cells are slow while others are measured, and are not when measured alone: the network's inside is short.
+    Sender and receiver are groups, as for GROUPS and GROUP, where it is short between these; else None."""
     ALL = "all"
     """Every cell is about as slow: the expected rate may be of another link."""
     HOST_DOWN = "host-down"
@@ -87,7 +90,8 @@ class MeshFinding:
     Args:
         code: what is slow.
         sender: the name of the host or the group that sends; of the host where the code is about one.
-        receiver: the name of the host or the group that receives; None where the code is about one host.
+        receiver: the name of the host or the group that receives; None where the code is about one host. Groups
+            may be None on either side: see the code.
         less_percent: by how much its median is below that of the others, or below the expected rate.
         cells: the cells that show it.
         why: the most frequent first finding of these cells' runs; None without any.
