@@ -44,7 +44,7 @@ from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
-from linkgauge.tui.services.run_session import run_document
+from linkgauge.tui.services.run_recorder import run_document
 
 from ..engine.results.responsiveness_runs import Link
 

@@ -31,7 +31,8 @@ from ..services.far_end_keeper import FarEndKeeper
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
 from ..services.pruning import thin_old_runs
-from ..services.run_session import Outcome, RunSession, SessionOptions, open_run_session
+from ..services.run_recorder import Outcome
+from ..services.run_session import RunSession, SessionOptions, open_run_session
 from ..services.storage import config_dir, open_run_log
 from ..services.stored_run import export_runs, generate_report
 from ..services.sweeps import find_sweep, load_results, save_sweep

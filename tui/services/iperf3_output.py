@@ -11,7 +11,7 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.verdict import judge
 from ..text.server_output import server_output
-from .run_session import DIAGNOSABLE_REASONS, run_document
+from .run_recorder import DIAGNOSABLE_REASONS, run_document
 
 _RANDOM: Final = random.SystemRandom()
 

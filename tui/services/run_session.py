@@ -6,17 +6,15 @@ person has seen. A failure to write never ends a run; it becomes a notice.
 
 import asyncio
 import logging
-import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled, Started
+from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.connect import FarEnd, open_far_end
@@ -25,41 +23,23 @@ from ...engine.near.run import Run, no_expectation, open_run
 from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
-from ...engine.results.json_document import build_document
 from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
-from ...engine.results.run_log import RunLog, new_run_id
-from ...engine.results.summary import Summary
+from ...engine.results.run_log import RunLog
 from ...engine.workloads.mode_trial import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
-from ...presets.diagnosis.finding import Finding, findings_json
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation
-from ...presets.latency_limit import LatencyLimit, limit_document
+from ...presets.latency_limit import LatencyLimit
 from ...presets.preset import Preset
-from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict, judge
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from .credentials import with_access
+from .run_recorder import Outcome, RunRecorder
 from .storage import cache_dir, data_dir
 
 _log = logging.getLogger(__name__)
-_RANDOM: Final = random.SystemRandom()
 _PATH_MTU_DEADLINE_S: Final = 10.0  # a black hole takes four seconds in a direction
-# A run that broke off did so for a reason that no finding names.
-DIAGNOSABLE_REASONS: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of a run: everything that a summary for a person or for a program needs."""
-
-    run_id: str
-    preset_id: str | None
-    started: Started | None
-    summary: Summary
-    verdict: Verdict
-    document: dict[str, Any]
-    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,17 +184,24 @@ class RunSession:
             diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
             options: Its label, and when it ends.
         """
-        self.run_id = new_run_id(datetime.now(UTC), _RANDOM)
+        self._earlier_problem = None if log is None else log.problem
+        self._recorder = RunRecorder(
+            diagnosis,
+            log=log,
+            preset_id=None if preset is None else preset.id,
+            peer=peer.host if peer.is_loopback else str(peer),
+            label=options.label,
+            group=options.group,
+            latency_limit=options.latency_limit,
+        )
+        self.run_id = self._recorder.run_id
         self.diagnosis = diagnosis
         self.meter = diagnosis.meter
         self.intervals: list[Interval] = []
-        self.outcome: Outcome | None = None
         self._run = run
         self._far_end = far_end
         self._events = aiter(run)
         self._preset_id = None if preset is None else preset.id
-        self._label, self._group = options.label, options.group
-        self._latency_limit = options.latency_limit
         target = options.target_ci_percent
         self._precision = None if target is None else PrecisionTarget(target)
         self._is_precise = False
@@ -222,11 +209,11 @@ class RunSession:
         self._writer = writer
         self._stopped: RunEnd | None = None
         self._notices = list(options.notices)
-        self._earlier_problem = None if log is None else log.problem
-        if log is not None:
-            peer_text = peer.host if peer.is_loopback else str(peer)
-            log.begin(self.run_id, self._preset_id or "", peer_text, options.label, options.group)
-        _log.debug("run %s of %s against %s began", self.run_id, self._preset_id, peer)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The result of the run; None until it is over."""
+        return self._recorder.outcome
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -299,11 +286,8 @@ class RunSession:
             yield end_line(self.outcome.document, run_id=self.run_id)
 
     def _record(self, event: Event) -> None:
-        """Store an event, and pass it to the meter and the diagnosis."""
-        if self._run_log is not None:
-            self._run_log.add(self.run_id, event)
-        self.intervals = self.meter.feed(event)
-        self.diagnosis.feed(event)
+        """Record an event, write its rows, and end the run where it is precise enough."""
+        self.intervals = self._recorder.add(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
             self._stop_if_precise()
@@ -317,11 +301,11 @@ class RunSession:
         self._is_precise = True
         self.stop(Reason.COMPLETED, f"the mean is within ±{self._precision.percent:g} %")
 
-    def _precision_document(self, summary: Summary) -> dict[str, Any]:
+    def _precision_document(self) -> dict[str, Any]:
         """Return whether the requested precision was reached, for the document. If not, add a notice."""
         if self._precision is None:
             return {}
-        if not self._is_precise and summary.end.reason is Reason.COMPLETED:
+        if not self._is_precise and self.meter.summary().end.reason is Reason.COMPLETED:
             self._notices.append(
                 f"--until-ci: the mean is not within ±{self._precision.percent:g} % yet; increase --max-seconds"
             )
@@ -331,20 +315,7 @@ class RunSession:
         """Summarize and judge the run, and finish it in the run log."""
         self.intervals = self.meter.flush()
         self._write_rows()
-        summary = self.meter.summary()
-        verdict = judge(summary, pass_percent=self.diagnosis.pass_percent, limit=self._latency_limit)
-        findings = self.diagnosis.final_findings if summary.end.reason in DIAGNOSABLE_REASONS else ()
-        document = run_document(
-            summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
-        )
-        document |= self._precision_document(summary)
-        if self._latency_limit is not None:
-            document["latency_limit"] = limit_document(self._latency_limit)
-        if self._run_log is not None:
-            self._run_log.finish(self.run_id, verdict.word, document)
-        started = self.meter.started
-        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, document, findings)
-        _log.debug("run %s ended: %s, verdict %s", self.run_id, summary.end.reason, verdict.word)
+        self._recorder.finish(self._precision_document())
 
     def _write_rows(self) -> None:
         if self._writer is None:
@@ -355,35 +326,3 @@ class RunSession:
             _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
-
-
-def run_document(
-    summary: Summary,
-    verdict: Verdict,
-    run_id: str,
-    preset_id: str | None,
-    label: str | None = None,
-    group: str | None = None,
-    *,
-    findings: tuple[Finding, ...] = (),
-) -> dict[str, Any]:
-    """Return the JSON document of a run.
-
-    Args:
-        summary: The measurements.
-        verdict: The verdict on them.
-        run_id: The run's id.
-        preset_id: The preset's id; null in the document if there is none.
-        label: The user's name for the run.
-        group: The name of its series of runs.
-        findings: The reasons why it was not faster.
-    """
-    document = build_document(
-        summary,
-        run_id=run_id,
-        preset=preset_id or "",
-        verdict=verdict.word,
-        period_verdicts=[period.word for period in verdict.periods],
-    )
-    why = findings_json(findings)
-    return {**document, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}

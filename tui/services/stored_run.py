@@ -37,7 +37,7 @@ from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
 from ..text.run_list import RunLine, run_line
-from .run_session import DIAGNOSABLE_REASONS, Outcome, run_document
+from .run_recorder import DIAGNOSABLE_REASONS, Outcome, run_document
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
 _log = logging.getLogger(__name__)

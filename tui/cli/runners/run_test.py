@@ -24,7 +24,8 @@ from ....presets.sending_rate import SendingRate
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
 from ...services.pruning import thin_old_runs
-from ...services.run_session import Outcome, RunSession, SessionOptions, open_run_session
+from ...services.run_recorder import Outcome
+from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background

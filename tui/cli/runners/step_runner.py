@@ -28,7 +28,8 @@ from ....presets.rate_steps import (
 from ....presets.verdict import Verdict
 from ...services.credentials import with_access
 from ...services.pruning import thin_old_runs
-from ...services.run_session import Outcome, RunSession, SessionOptions, open_run_session
+from ...services.run_recorder import Outcome
+from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background

@@ -1,0 +1,139 @@
+"""The result of a cell of a mesh: its run recorded and judged like any other run, from events that came whole.
+
+The hosts know no presets. The expected rate is found here, for the interfaces that both hosts report, and put into
+the run's first event, so that the run log has it as if it had been known from the start.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.events import Event, ExpectedRate, Started
+from ....engine.results.meter import Meter
+from ....engine.results.run_log import RunLog
+from ....mesh.events import CellEnded, CellFailure, FailureCode
+from ....mesh.figures import CellFigure
+from ....mesh.plan import Cell
+from ....presets.auto_select import select_preset
+from ....presets.catalog import Catalog
+from ....presets.diagnosis.evidence import link_evidence
+from ....presets.diagnosis.live import LiveDiagnosis
+from ....presets.expectation import find_expectation
+from ....presets.preset import Preset
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ....presets.wire import DEFAULT_VARIANT, Variant
+from ..run_recorder import Outcome, RunRecorder
+
+CELL_KEY: Final = "cell"
+"""The member of a run's document that names its cell."""
+
+_AT_EXPECTED: Final = "at-expected"
+_NO_EVENTS: Final = "the host sent no events of the test"
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What the runs of a mesh are judged by: a preset, or the catalog to choose from, or None for no verdict."""
+
+    preset: Preset | Catalog | None = None
+    variant: Variant = DEFAULT_VARIANT
+    pass_percent: float = DEFAULT_PASS_PERCENT
+
+
+class CellRecorder:
+    """Records the runs of a mesh's cells in a group of the run log."""
+
+    def __init__(self, group: str, judging: Judging, log: RunLog | None) -> None:
+        self._group = group
+        self._judging = judging
+        self._log = log
+        self.notices: list[str] = []
+        """Why the runs have no preset, and the warnings about the chosen ones; each once."""
+
+    def record(self, ended: CellEnded) -> CellFigure:
+        """Return the result of a cell whose run has ended; store the run, if there is one."""
+        if not ended.events or not isinstance(ended.events[0], Started):
+            failure = ended.failure or CellFailure(FailureCode.FAILED, _NO_EVENTS, ended.near)
+            return CellFigure(ended.cell, failure=failure)
+        started = ended.events[0]
+        preset, variant = self._choose(started)
+        events: tuple[Event, ...] = (_with_expectation(started, preset, variant), *ended.events[1:])
+        recorder = RunRecorder(
+            LiveDiagnosis(
+                Meter(),
+                None if preset is None else link_evidence(preset, variant),
+                pass_percent=self._judging.pass_percent,
+            ),
+            log=self._log,
+            preset_id=None if preset is None else preset.id,
+            peer=started.peer,
+            label=f"{ended.cell.sender} to {ended.cell.receiver}",
+            group=self._group,
+        )
+        outcome = recorder.record_whole(events, {CELL_KEY: _cell_document(ended)})
+        return figure_of_run(ended.cell, outcome, ended.failure)
+
+    def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
+        preset, variant = self._judging.preset, self._judging.variant
+        if not isinstance(preset, Catalog):
+            return preset, variant
+        try:
+            selection = select_preset(
+                preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
+            )
+        except LinkgaugeError as error:
+            self._note(f"no expected rate: {error}")
+            return None, DEFAULT_VARIANT
+        for warning in selection.warnings:
+            self._note(warning)
+        if selection.preset.link.framing == "none":
+            return selection.preset, selection.variant
+        return selection.preset, variant.with_defaults(selection.variant)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+
+def figure_of_run(cell: Cell, outcome: Outcome, failure: CellFailure | None = None) -> CellFigure:
+    """Return the result of a cell from the run that was recorded for it.
+
+    A run that broke off, or that measured nothing, is a failure with the detail of its end.
+    """
+    summary = outcome.summary
+    measured, expected = summary.measured.total, _expected(outcome)
+    if failure is None and (measured is None or not summary.end.reason.is_regular):
+        failure = CellFailure(FailureCode.FAILED, summary.end.detail)
+    if failure is not None or measured is None:
+        return CellFigure(cell, outcome.run_id, failure=failure)
+    codes = [finding.code for finding in outcome.findings if finding.code != _AT_EXPECTED]
+    return CellFigure(
+        cell,
+        run_id=outcome.run_id,
+        bit_s=measured.result_bit_s,
+        transactions_s=measured.transactions_s,
+        expected_bit_s=None if expected is None else expected.bit_s,
+        why=codes[0] if codes else None,
+    )
+
+
+def _expected(outcome: Outcome) -> ExpectedRate | None:
+    expectation = outcome.summary.expectation
+    return expectation.total or expectation.out or expectation.in_
+
+
+def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:
+    plan = started.plan
+    if preset is None or not plan.has_documented_transactions:
+        return started
+    expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
+    return replace(started, expectation=expectation)
+
+
+def _cell_document(ended: CellEnded) -> dict[str, Any]:
+    return {
+        "sender": ended.cell.sender,
+        "receiver": ended.cell.receiver,
+        "near": ended.near,
+        "is_isolated": ended.is_isolated,
+    }

@@ -1,0 +1,166 @@
+"""A mesh in progress: its cells recorded as runs, its findings after each round, its slow cells measured once more.
+
+What the hosts report comes as events of the coordinator. This adds what each cell's figure is.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
+from ....mesh.figures import CellFigure, MeshFinding, MeshMatrix
+from ....mesh.plan import Cell, Host, MeshMode, MeshPlan
+from .cell_recorder import CellRecorder
+
+FindFaults = Callable[[MeshMatrix], tuple[MeshFinding, ...]]
+CellsToRecheck = Callable[[MeshMatrix], Sequence[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class MeshUpdate:
+    """What has happened in a mesh, and the result of the cell whose run ended; None for any other event.
+
+    A host that is lost leaves several cells without a result: the matrix has them.
+    """
+
+    event: MeshEvent
+    figure: CellFigure | None = None
+
+
+class RunningMesh(Protocol):
+    """The coordinator's mesh. Iterate over it once; then `measure_again` may measure cells alone."""
+
+    def __aiter__(self) -> AsyncIterator[MeshEvent]:
+        """Iterate over what happens: `MeshBegan` first, `MeshEnded` last."""
+        ...
+
+    def measure_again(self, cells: Sequence[Cell], /) -> AsyncIterator[MeshEvent]:
+        """Measure cells one at a time, after the rounds."""
+        ...
+
+    def stop(self) -> None:
+        """Begin no further cell."""
+        ...
+
+
+class MeshSession:
+    """A mesh in progress. Iterate over it once: it yields every event, and the results of cells.
+
+    `MeshBegan` comes first and `MeshEnded` last: after the slow cells were measured alone.
+    """
+
+    def __init__(
+        self,
+        mesh: RunningMesh,
+        plan: MeshPlan,
+        recorder: CellRecorder,
+        *,
+        find_faults: FindFaults,
+        cells_to_recheck: CellsToRecheck,
+        earlier: Iterable[CellFigure] = (),
+    ) -> None:
+        """Take over a mesh that has not begun.
+
+        Args:
+            mesh: the coordinator's mesh.
+            plan: its plan.
+            recorder: what makes a cell's result of its run.
+            find_faults: names the slow hosts and paths.
+            cells_to_recheck: chooses the slow cells to measure alone.
+            earlier: the results of earlier sessions of this mesh.
+        """
+        self._mesh, self._plan, self._recorder = mesh, plan, recorder
+        self._find_faults, self._cells_to_recheck = find_faults, cells_to_recheck
+        self._figures = {figure.cell: figure for figure in earlier}
+        self._hosts = plan.hosts
+        self._is_stopping = False
+        self._findings: tuple[MeshFinding, ...] | None = None
+        self._updates = self._run()
+
+    @property
+    def matrix(self) -> MeshMatrix:
+        """The results so far. It does not change: each call returns the newest."""
+        return MeshMatrix(self._plan.group, self._plan.mode, self._hosts, dict(self._figures))
+
+    @property
+    def findings(self) -> tuple[MeshFinding, ...]:
+        """The slow hosts and paths, as of the last round that is over."""
+        if self._findings is None:
+            self._findings = self._find_faults(self.matrix)
+        return self._findings
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """Messages about the mesh, the oldest first."""
+        return tuple(self._recorder.notices)
+
+    def __aiter__(self) -> AsyncIterator[MeshUpdate]:
+        return self._updates
+
+    def stop(self) -> None:
+        """Begin no further cell, and end the mesh in order. `MeshEnded` still comes."""
+        self._is_stopping = True
+        self._mesh.stop()
+
+    async def _run(self) -> AsyncIterator[MeshUpdate]:
+        ended = MeshEnded(is_complete=False)
+        async for event in self._mesh:
+            if isinstance(event, MeshEnded):
+                ended = event
+            else:
+                yield self._take(event)
+        if ended.is_complete and not self._is_stopping and self._plan.mode is not MeshMode.ISOLATED:
+            cells = self._cells_to_recheck(self.matrix)
+            async for event in self._mesh.measure_again(cells) if cells else _nothing():
+                if not isinstance(event, MeshEnded):
+                    yield self._take(event)
+        self._findings = None
+        yield MeshUpdate(ended)
+
+    def _take(self, event: MeshEvent) -> MeshUpdate:
+        """Take an event in; return it with the result that it brought."""
+        match event:
+            case MeshBegan(plan):
+                self._hosts = _joined(self._plan.hosts, plan.hosts)
+                self._findings = None
+                return MeshUpdate(event)
+            case RoundBegan():
+                self._findings = None
+                return MeshUpdate(event)
+            case HostLost(host, failure):
+                for cell in self._cells_of(host):
+                    if cell not in self._figures:
+                        self._figures[cell] = CellFigure(cell, failure=failure)
+                return MeshUpdate(event)
+            case CellEnded():
+                figure = self._figure(event)
+                self._figures[figure.cell] = figure
+                return MeshUpdate(event, figure)
+            case _:
+                return MeshUpdate(event)
+
+    def _figure(self, event: CellEnded) -> CellFigure:
+        """Return the result of a cell; where it was measured before, with what it is alone."""
+        figure, before = self._recorder.record(event), self._figures.get(event.cell)
+        is_again = event.is_isolated and self._plan.mode is not MeshMode.ISOLATED
+        if not is_again or before is None or before.value is None:
+            return figure
+        if figure.value is None:
+            return before
+        return replace(before, isolated_bit_s=figure.bit_s, isolated_run_id=figure.run_id)
+
+    def _cells_of(self, host: str) -> list[Cell]:
+        names = [other.name for other in self._hosts if other.name != host]
+        return [cell for name in names for cell in (Cell(host, name), Cell(name, host))]
+
+
+def _joined(given: tuple[Host, ...], known: tuple[Host, ...]) -> tuple[Host, ...]:
+    """Return the given hosts with what is known of them now, and those that were not given."""
+    by_name = {host.name: host for host in known}
+    names = {host.name for host in given}
+    return (*(by_name.get(host.name, host) for host in given), *(host for host in known if host.name not in names))
+
+
+async def _nothing() -> AsyncIterator[MeshEvent]:
+    for event in ():
+        yield event
