@@ -16,6 +16,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "mesh/events": "data without code",
+    "mesh/cluster": "tests/mesh/test_coordinator.py",
     "mesh/figures": "data; its matrices in tests/mesh/test_matrix.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",

@@ -1,0 +1,57 @@
+"""The hosts that a person names: as words of the command line, or in a file with their groups. Pure.
+
+A file has one host a line, `NAME [GROUP]`; `#` begins a comment.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from ..engine.model.errors import PlanError
+from .plan import MAX_HOSTS, MIN_HOSTS, Host
+
+
+def parse_hosts(words: Sequence[str]) -> tuple[Host, ...]:
+    """Return the hosts of a command line's words; raise PlanError for one that is named twice, or too few."""
+    return _check(Host(word) for word in words)
+
+
+def parse_hosts_file(text: str, name: str) -> tuple[Host, ...]:
+    """Return the hosts of a file's text; raise PlanError with the file's `name` and the line of what is wrong."""
+    hosts: dict[str, Host] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        where = f"{name}, line {number}:"
+        if len(words) > 2:
+            raise PlanError(where, repr(" ".join(words))[:80], "give NAME, or NAME GROUP")
+        try:
+            host = Host(*words)
+        except PlanError as error:
+            raise PlanError(f"{where} {error.field}", error.value, error.allowed) from None
+        if host.name in hosts:
+            raise PlanError(where, repr(host.name), "give each host once")
+        hosts[host.name] = host
+        if len(hosts) > MAX_HOSTS:
+            raise PlanError(where, f"more than {MAX_HOSTS} hosts", f"give {MIN_HOSTS} to {MAX_HOSTS}")
+    if len(hosts) < MIN_HOSTS:
+        raise PlanError(
+            f"{name}:", f"{len(hosts)} of {MIN_HOSTS} hosts", "give one host a line: NAME, or NAME GROUP"
+        )
+    return tuple(hosts.values())
+
+
+def add_groups(hosts: Iterable[Host], grouped: Iterable[Host]) -> tuple[Host, ...]:
+    """Return hosts with the groups that the hosts of the same name have in `grouped`."""
+    groups = {host.name: host.group for host in grouped}
+    return tuple(Host(host.name, groups.get(host.name, host.group), host.address) for host in hosts)
+
+
+def _check(hosts: Iterable[Host]) -> tuple[Host, ...]:
+    found: dict[str, Host] = {}
+    for host in hosts:
+        if host.name in found:
+            raise PlanError("hosts", repr(host.name), "give each host once")
+        found[host.name] = host
+    if not MIN_HOSTS <= len(found) <= MAX_HOSTS:
+        raise PlanError("hosts", len(found), f"give {MIN_HOSTS} to {MAX_HOSTS} hosts")
+    return tuple(found.values())
