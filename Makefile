@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start the program some hundred times: without bytecode a start takes 0.70 s of CPU, with it 0.50 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-every stress grid lint format command-files release-check screenshots bench bench-docs costs lock clean
+.PHONY: run test test-every test-ci stress grid lint format command-files release-check screenshots bench bench-docs costs lock clean
 
 # The app on loopback; without a terminal, a 5 s test and its summary.
 run: $(VENV)/run.stamp
@@ -30,6 +30,10 @@ endif
 
 test-every: EVERY := --every
 test-every: test
+
+# What .ci/run carries out: each test, and a third of the further cases of test-every. The commit decides which third.
+test-ci: EVERY := --every --share 3
+test-ci: test
 
 # Attackers, broken inputs, a day of samples and an hour of faults. ARGS names one script of tests/stress, with its options:
 # make stress ARGS="fuzz --inputs 2000000".

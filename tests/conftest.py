@@ -4,7 +4,9 @@ import asyncio
 import gc
 import os
 import signal
+import subprocess
 import time
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -89,11 +91,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--every`, for further cases, and `--rescue`, for a second try of failed tests."""
+    """Add `--every` and `--share`, for further cases, and `--rescue`, for a second try of failed tests."""
     parser.addoption(
         "--every",
         action="store_true",
         help="also the other event loop, larger screens, more examples and the whole truth matrix",
+    )
+    parser.addoption(
+        "--share",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with --every: one in N of the further cases; the commit decides which",
     )
     parser.addoption(
         "--rescue",
@@ -162,17 +171,39 @@ def _runs_everything(config: pytest.Config) -> bool:
 
 
 def _is_one_more_case(item: pytest.Item) -> bool:
-    """Return whether a test is a further case of one that is run anyway: on a larger screen, or marked so."""
+    """Return whether a test is a further case of one that is run anyway.
+
+    It has a larger screen, or asyncio's own event loop where uvloop has its turn as well, or a mark that says so.
+    """
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    return parameters.get("size") in LARGER or item.get_closest_marker("every") is not None
+    if parameters.get("size") in LARGER or item.get_closest_marker("every") is not None:
+        return True
+    is_other_loop = parameters.get("_asyncio_loop_factory") is _LOOPS["asyncio"]
+    return is_other_loop and TUI not in item.path.parents and item.get_closest_marker("loop") is None
+
+
+def _commit() -> str:
+    """Return the commit of these sources; nothing outside a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave further cases out, unless `--every` or the test's name asks for them."""
-    if _runs_everything(config):
+    """Leave further cases out, unless `--every` or the test's name asks for them; of those, `--share` draws some."""
+    share = 1 if any("::" in argument for argument in config.args) else config.getoption("--share")
+    if _runs_everything(config) and share == 1:
         return
-    left_out = [item for item in items if _is_one_more_case(item)]
-    items[:] = [item for item in items if not _is_one_more_case(item)]
+    seed = zlib.crc32(_commit().encode())
+    has_turn = {
+        item: _runs_everything(config) and zlib.crc32(item.nodeid.encode(), seed) % share == 0
+        for item in items
+        if _is_one_more_case(item)
+    }
+    left_out = [item for item, is_drawn in has_turn.items() if not is_drawn]
+    items[:] = [item for item in items if has_turn.get(item, True)]
     config.hook.pytest_deselected(items=left_out)
 
 
