@@ -192,19 +192,18 @@ def _commit() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave further cases out, unless `--every` or the test's name asks for them; of those, `--share` draws some."""
-    share = 1 if any("::" in argument for argument in config.args) else config.getoption("--share")
-    if _runs_everything(config) and share == 1:
-        return
-    seed = zlib.crc32(_commit().encode())
-    has_turn = {
-        item: _runs_everything(config) and zlib.crc32(item.nodeid.encode(), seed) % share == 0
-        for item in items
-        if _is_one_more_case(item)
-    }
-    left_out = [item for item, is_drawn in has_turn.items() if not is_drawn]
-    items[:] = [item for item in items if has_turn.get(item, True)]
-    config.hook.pytest_deselected(items=left_out)
+    """Leave further cases out, unless `--every` or the test's name asks for them; `--share` draws some of them."""
+    has_none = not _runs_everything(config)
+    share = 1 if any("::" in argument for argument in config.args) else int(config.getoption("--share"))
+    seed = zlib.crc32(_commit().encode()) if share > 1 else 0
+
+    def is_left_out(item: pytest.Item) -> bool:
+        return _is_one_more_case(item) and (has_none or zlib.crc32(item.nodeid.encode(), seed) % share != 0)
+
+    left_out = [item for item in items if is_left_out(item)]
+    if left_out:
+        items[:] = [item for item in items if not is_left_out(item)]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:
