@@ -5,13 +5,33 @@ ones are for `Client.run`; `run_cell` and `hold_interface` are tasks, submitted 
 `task_key`. Dask does not interrupt a task that runs when it is cancelled: these two look for it themselves, and
 `stop_cells` and `close_host` end them at once.
 
-All processes are children that end with their standard input, and so with the worker.
+All processes are children that end with their standard input, and so with the worker. Where the coordinator is
+gone, the lease of the endpoint runs out, and everything of its mesh on this host ends with it.
 """
 
+import asyncio
+import contextlib
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
 
+from .. import __version__
+from ..engine.model.errors import EndpointError, WorkerError, make_printable
 from ..engine.model.peer import SharedKey
-from ..engine.model.plan import Plan
+from ..engine.model.plan import End, Plan
+from .events import FailureCode
+from .host_endpoint import LEASE_S, start_host_endpoint
+from .pair_run import MAX_CELL_BYTES, PairRequest, encode_request, error_line
+from .tethered_child import TetheredChild
+
+_PAIR_MODULE: Final = f"{__package__}.pair_run"
+_POLL_S: Final = 0.5
+_CLOSE_DEADLINE_S: Final = 10.0  # a child is killed after 5
+_MAX_VERSION_LENGTH: Final = 40
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +57,203 @@ class CellRequest:
     task_key: str | None = None
 
 
-async def open_host(mesh_id: str, key: SharedKey, address: str, version: str) -> int:
+class _Outcome(Enum):
+    """Why an activity is over."""
+
+    DONE = auto()
+    OVERDUE = auto()
+    STOPPED = auto()
+    CLOSED = auto()
+    CANCELLED = auto()
+
+
+_FAILURES: Final = {
+    _Outcome.OVERDUE: ("the test was not over after {seconds:g} s", FailureCode.NO_ANSWER, None),
+    _Outcome.STOPPED: ("the test was stopped", FailureCode.STOPPED, None),
+    _Outcome.CANCELLED: ("the test was stopped: its task is cancelled", FailureCode.STOPPED, None),
+    _Outcome.CLOSED: ("this host's endpoint has ended meanwhile", FailureCode.FAILED, End.NEAR),
+}
+
+
+class _Activity:
+    """A cell or a hold in progress. Other coroutines end it with `stop`."""
+
+    def __init__(self) -> None:
+        self._stopped: asyncio.Future[_Outcome] = asyncio.get_running_loop().create_future()
+
+    def stop(self, outcome: _Outcome) -> None:
+        """End it; the first call counts."""
+        if not self._stopped.done():
+            self._stopped.set_result(outcome)
+
+    async def outlast(self, work: "asyncio.Task[Any] | None", seconds: float, task_key: str | None) -> _Outcome:
+        """Wait for work, for so many seconds at most; return why the wait is over. None waits for `stop` alone."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        awaited = {self._stopped} if work is None else {self._stopped, work}
+        while (left := deadline - loop.time()) > 0:
+            done, _ = await asyncio.wait(awaited, timeout=min(_POLL_S, left), return_when=asyncio.FIRST_COMPLETED)
+            if work is not None and work in done:
+                return _Outcome.DONE
+            if done:
+                return self._stopped.result()
+            if _is_cancelled(task_key):
+                return _Outcome.CANCELLED
+        return _Outcome.OVERDUE
+
+
+class _OpenHost:
+    """What this worker has of one mesh: its key, its endpoint, and what is in progress."""
+
+    def __init__(self, key: SharedKey, endpoint: TetheredChild, port: int) -> None:
+        self.key = key
+        self.port = port
+        self.endpoint = endpoint
+        self.holds: dict[str, _Activity] = {}
+        self.hold_begun: dict[str, asyncio.Event] = {}
+        self.cells: set[_Activity] = set()
+        self.is_idle = asyncio.Event()
+        self.is_idle.set()
+        self.watching: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def begin_cell(self) -> Generator[_Activity]:
+        """Yield the activity of a cell, which lasts for the block."""
+        activity = _Activity()
+        self.cells.add(activity)
+        self.is_idle.clear()
+        try:
+            yield activity
+        finally:
+            self.cells.discard(activity)
+            if not self.cells:
+                self.is_idle.set()
+
+    @contextmanager
+    def begin_hold(self, hold_id: str) -> Generator[_Activity]:
+        """Yield the activity of a hold, which lasts for the block."""
+        activity = self.holds[hold_id] = _Activity()
+        self.hold_begun.setdefault(hold_id, asyncio.Event()).set()
+        try:
+            yield activity
+        finally:
+            if self.holds.get(hold_id) is activity:
+                del self.holds[hold_id]
+                self.hold_begun.pop(hold_id, None)
+
+    def stop_cells(self, outcome: _Outcome) -> None:
+        """End all cells."""
+        for activity in self.cells:
+            activity.stop(outcome)
+
+    async def close(self, outcome: _Outcome) -> None:
+        """End everything, and wait until no process of it is left."""
+        self.stop_cells(outcome)
+        for hold in self.holds.values():
+            hold.stop(outcome)
+        await self.endpoint.end()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_DEADLINE_S):
+                await self.is_idle.wait()
+
+
+_hosts: Final[dict[tuple[str, str], _OpenHost]] = {}  # by mesh and address: a process may have several workers
+
+
+async def open_host(mesh_id: str, key: SharedKey, address: str, version: str, lease_s: float = LEASE_S) -> int:
     """Start this host's endpoint for a mesh on a free port of an address, and return the port.
 
-    An endpoint that it had for the same mesh and address ends before. The endpoint ends by itself where
-    `renew_host` is not called for 60 s, and all of the mesh's on this host ends with it.
+    An endpoint that it had for the same mesh and address ends. The endpoint ends by itself where `renew_host` is
+    not called for `lease_s`, and all of the mesh's on this host ends with it.
 
     Raises EndpointError where this host has another version of linkgauge, or the endpoint does not start.
     """
-    raise NotImplementedError
+    if version != __version__:
+        other = make_printable(version[:_MAX_VERSION_LENGTH])
+        text = f"this host has linkgauge {__version__}, not {other}; install the same version on all hosts"
+        raise EndpointError(text)
+    try:
+        endpoint, port = await start_host_endpoint(address, key, lease_s)
+    except WorkerError as error:
+        raise EndpointError(str(error)) from error
+    place = mesh_id, address
+    before = _hosts.get(place)
+    _hosts[place] = host = _OpenHost(key, endpoint, port)
+    host.watching = asyncio.create_task(_watch(place, host))
+    if before is not None:
+        await before.close(_Outcome.CLOSED)
+    return port
+
+
+async def _watch(place: tuple[str, str], host: _OpenHost) -> None:
+    """Forget a host whose endpoint has ended, and end what it has in progress."""
+    status = await host.endpoint.wait()
+    _log.debug("the endpoint of %s on %s has ended with status %d", *place, status)
+    if _hosts.get(place) is host:
+        del _hosts[place]
+    await host.close(_Outcome.CLOSED)
 
 
 async def renew_host(mesh_id: str, address: str) -> bool:
-    """Keep this host's endpoint for 60 s more; return whether it still runs. Call it every 15 s."""
-    raise NotImplementedError
+    """Renew the lease of this host's endpoint; return whether it still runs. Call it every 15 s."""
+    host = _hosts.get((mesh_id, address))
+    return host is not None and host.endpoint.write_line()
 
 
 async def close_host(mesh_id: str, address: str) -> None:
     """End the endpoint, the cells and the holds of a mesh on this host. No effect where there are none."""
-    raise NotImplementedError
+    host = _hosts.pop((mesh_id, address), None)
+    if host is not None:
+        await host.close(_Outcome.STOPPED)
 
 
 async def run_cell(request: CellRequest) -> list[str]:
     """Carry out a run from this host and return its events, one JSON text each (`encode_tagged`), in order.
 
-    Where there is no run, the last line is `{"error": TEXT, "code": CODE, "end": END}` instead: CODE is a
-    `FailureCode`, END is `near`, `far` or null, the end at fault. It raises nothing of its own. The lines have at
-    most `MAX_CELL_BYTES` together.
+    Where there is no run, the only line is `{"error": TEXT, "code": CODE, "end": END}`: CODE is a `FailureCode`,
+    END is `near`, `far` or null, the end at fault. It raises nothing of its own. The lines have at most
+    `MAX_CELL_BYTES` together.
     """
-    raise NotImplementedError
+    host = _hosts.get((request.mesh_id, request.address))
+    if host is None:
+        text = "this host has no endpoint of the mesh: its worker was restarted, or the endpoint has ended"
+        return [error_line(text, FailureCode.FAILED, End.NEAR)]
+    pair = PairRequest(request.plan, request.peer_address, request.peer_port, host.key.reveal())
+    with host.begin_cell() as activity:
+        try:
+            child = await TetheredChild.start(_PAIR_MODULE, [], encode_request(pair))
+        except WorkerError as error:
+            return [error_line(str(error), FailureCode.FAILED, End.NEAR)]
+        return await _read_run(child, activity, request)
+
+
+async def _read_run(child: TetheredChild, activity: _Activity, request: CellRequest) -> list[str]:
+    """Return the lines of a run whose process has been started, which is over then."""
+    reading = asyncio.create_task(child.read_all(MAX_CELL_BYTES))
+    try:
+        outcome = await activity.outlast(reading, request.seconds, request.task_key)
+    finally:
+        if not reading.done():
+            reading.cancel()
+            await asyncio.wait([reading])
+        status = await child.end()
+    if outcome is not _Outcome.DONE:
+        text, code, end = _FAILURES[outcome]
+        return [error_line(text.format(seconds=request.seconds), code, end)]
+    output = reading.result()
+    if output is None:
+        return [error_line(f"the test has more than {MAX_CELL_BYTES} bytes of events", FailureCode.FAILED)]
+    if status != 0 or not output:
+        text = f"the process of the test ended with status {status} before it was over"
+        return [error_line(text, FailureCode.FAILED, End.NEAR)]
+    return output.splitlines()
 
 
 async def stop_cells(mesh_id: str, address: str) -> None:
     """End the runs that this host's cells of a mesh have; each then returns an error line of code `stopped`."""
-    raise NotImplementedError
+    host = _hosts.get((mesh_id, address))
+    if host is not None:
+        host.stop_cells(_Outcome.STOPPED)
 
 
 async def hold_interface(mesh_id: str, address: str, hold_id: str, seconds: float) -> bool:
@@ -78,7 +261,11 @@ async def hold_interface(mesh_id: str, address: str, hold_id: str, seconds: floa
 
     False says that the time was up, the task was cancelled, or the host was closed. `hold_id` is the task's key.
     """
-    raise NotImplementedError
+    host = _hosts.get((mesh_id, address))
+    if host is None:
+        return False
+    with host.begin_hold(hold_id) as activity:
+        return await activity.outlast(None, seconds, hold_id) is _Outcome.DONE
 
 
 async def await_hold(mesh_id: str, address: str, hold_id: str, seconds: float) -> bool:
@@ -86,9 +273,37 @@ async def await_hold(mesh_id: str, address: str, hold_id: str, seconds: float) -
 
     It is for `Client.run`: the coordinator learns so that the far host's interface is taken.
     """
-    raise NotImplementedError
+    host = _hosts.get((mesh_id, address))
+    if host is None:
+        return False
+    begun = host.hold_begun.setdefault(hold_id, asyncio.Event())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await begun.wait()
+    if not begun.is_set() and host.hold_begun.get(hold_id) is begun:
+        del host.hold_begun[hold_id]
+    return begun.is_set()
 
 
 async def release_interface(mesh_id: str, address: str, hold_id: str) -> None:
     """End a hold. No effect where there is none."""
-    raise NotImplementedError
+    host = _hosts.get((mesh_id, address))
+    hold = None if host is None else host.holds.get(hold_id)
+    if hold is not None:
+        hold.stop(_Outcome.DONE)
+
+
+def _is_cancelled(task_key: str | None) -> bool:
+    """Return whether Dask has cancelled the task of this context, which has this key.
+
+    A coroutine that runs is not told: the worker keeps its task, and its resources, in the state `cancelled`.
+    """
+    if task_key is None:
+        return False
+    try:
+        from distributed import get_worker  # here: the command line and the tests of a host do without it
+
+        task = get_worker().state.tasks.get(task_key)
+    except (ImportError, ValueError, AttributeError):  # no worker runs this, or one of another Dask
+        return False
+    return task is not None and task.state == "cancelled"

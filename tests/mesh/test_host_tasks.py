@@ -1,10 +1,80 @@
 """What a Dask worker does for a mesh on its host."""
 
+import asyncio
+import json
+import os
 import pickle
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
-from linkgauge.engine.model.peer import SharedKey
-from linkgauge.engine.model.plan import Plan
-from linkgauge.mesh.host_tasks import CellRequest
+import pytest
+from distributed import Client, Scheduler, Worker
+from linkgauge import __version__
+from linkgauge.engine.model.errors import EndpointError
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.near.connect import query_host_info
+from linkgauge.mesh.host_tasks import (
+    CellRequest,
+    await_hold,
+    close_host,
+    hold_interface,
+    open_host,
+    release_interface,
+    renew_host,
+    run_cell,
+    stop_cells,
+)
+
+from .host_processes import DEADLINE_S, command_of, descendants, descendants_named, is_alive, until
+
+NEAR, FAR = "127.0.0.2", "127.0.0.3"
+MESH = "mesh-1"
+PLAN = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**8)
+LONG = replace(PLAN, duration_ns=60 * SECOND_NS)
+NIC = {"nic": 1}
+
+
+def ours() -> set[int]:
+    """Return this process's children that a mesh has, and theirs."""
+    roots = descendants_named(os.getpid(), "linkgauge.mesh.")
+    return roots.union(*(descendants(pid) for pid in roots))
+
+
+@asynccontextmanager
+async def open_hosts(key: SharedKey, *addresses: str) -> AsyncGenerator[list[int]]:
+    """Open hosts in this process and yield their ports; afterwards nothing of them may be left."""
+    ports = [await open_host(MESH, key, address, __version__) for address in addresses]
+    try:
+        yield ports
+    finally:
+        for address in addresses:
+            await close_host(MESH, address)
+    await until(lambda: not ours())
+
+
+async def begin(request: CellRequest) -> "asyncio.Task[list[str]]":
+    """Begin a cell, and return once its process has its workers."""
+    running = asyncio.create_task(run_cell(request))
+    await until(lambda: any(len(descendants(pid)) > 1 for pid in descendants_named(os.getpid(), "pair_run")))
+    return running
+
+
+def failure_of(lines: list[str]) -> tuple[str, str, str | None]:
+    """Return the text, the code and the end at fault of a cell without a run."""
+    (line,) = lines
+    failure: dict[str, Any] = json.loads(line)
+    return failure["error"], failure["code"], failure["end"]
+
+
+def check_completed(lines: list[str]) -> None:
+    """Check that these are the events of a completed run."""
+    assert json.loads(lines[0])["type"] == "Started"
+    assert json.loads(lines[-1])["end"]["reason"] == "completed"
 
 
 def test_a_request_and_a_key_travel_as_dask_sends_them() -> None:
@@ -15,3 +85,182 @@ def test_a_request_and_a_key_travel_as_dask_sends_them() -> None:
     again = pickle.loads(pickle.dumps(key))  # noqa: S301
     assert again.reveal() == key.reveal()
     assert key.reveal() not in repr(again)
+
+
+async def test_a_host_begins_cells_and_has_some_from_others_meanwhile(key: SharedKey) -> None:
+    """Nothing is left when the hosts are closed; closing them again has no effect."""
+    async with open_hosts(key, NEAR, FAR) as (near_port, far_port):
+        inwards = CellRequest(MESH, NEAR, FAR, far_port, replace(PLAN, settings=Settings(Direction.IN)), 30.0)
+        back = CellRequest(MESH, FAR, NEAR, near_port, PLAN, 30.0)
+        for lines in await asyncio.gather(run_cell(inwards), run_cell(back)):
+            check_completed(lines)
+        assert await renew_host(MESH, NEAR)
+    await close_host(MESH, NEAR)
+    assert not await renew_host(MESH, NEAR)
+
+
+async def test_a_host_with_another_version_is_refused_with_the_remedy(key: SharedKey) -> None:
+    """It has opened nothing."""
+    with pytest.raises(EndpointError, match=f"linkgauge {__version__}, not 0.0.9; install the same version"):
+        await open_host(MESH, key, NEAR, "0.0.9")
+    assert not ours()
+
+
+async def test_a_host_that_is_opened_again_has_one_endpoint(key: SharedKey) -> None:
+    """The new one: the coordinator may not know of the first."""
+    await open_host(MESH, key, NEAR, __version__)
+    (first,) = descendants_named(os.getpid(), "host_endpoint")
+    async with open_hosts(key, NEAR) as (port,):
+        assert not is_alive(first)
+        assert (await query_host_info(Peer(NEAR, port, Access(key)))).hostname
+
+
+async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None:
+    """So it is where a worker was restarted. Nothing else raises either."""
+    text, code, end = failure_of(await run_cell(CellRequest(MESH, NEAR, FAR, 5820, PLAN, 30.0)))
+    assert "its worker was restarted" in text
+    assert (code, end) == ("failed", "near")
+    await stop_cells(MESH, NEAR)
+    await release_interface(MESH, NEAR, "hold")
+    assert not await hold_interface(MESH, NEAR, "hold", 1.0)
+    assert not await await_hold(MESH, NEAR, "hold", 1.0)
+
+
+async def test_a_cell_ends_when_it_is_stopped_is_overdue_or_its_process_is_killed(key: SharedKey) -> None:
+    """Each has its own code, and the next cell is not touched by it."""
+    async with open_hosts(key, NEAR) as (port,):
+        request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
+
+        running = await begin(request)
+        await stop_cells(MESH, NEAR)
+        assert failure_of(await running) == ("the test was stopped", "stopped", None)
+
+        overdue = failure_of(await run_cell(replace(request, seconds=1.5)))
+        assert overdue == ("the test was not over after 1.5 s", "no-answer", None)
+
+        running = await begin(request)
+        (pid,) = descendants_named(os.getpid(), "pair_run")
+        os.kill(pid, signal.SIGKILL)
+        text, code, end = failure_of(await running)
+        assert "ended with status -9" in text
+        assert (code, end) == ("failed", "near")
+
+        assert not descendants_named(os.getpid(), "pair_run")
+
+        running = await begin(request)
+        await close_host(MESH, NEAR)
+        assert running.done()
+        assert failure_of(running.result())[1] == "stopped"
+        assert not ours()
+
+
+async def test_an_endpoint_that_was_killed_is_noticed_at_both_ends_of_a_pair(key: SharedKey) -> None:
+    """Its own cells end, others do not reach it, and opening the host again mends it."""
+    async with open_hosts(key, NEAR, FAR) as (near_port, far_port):
+        running = await begin(CellRequest(MESH, NEAR, FAR, far_port, LONG, 60.0))
+        mesh_processes = descendants_named(os.getpid(), "host_endpoint")
+        (endpoint,) = (pid for pid in mesh_processes if NEAR in command_of(pid))
+        os.kill(endpoint, signal.SIGKILL)
+        assert failure_of(await running) == ("this host's endpoint has ended meanwhile", "failed", "near")
+        assert not await renew_host(MESH, NEAR)
+        text, code, _ = failure_of(await run_cell(CellRequest(MESH, FAR, NEAR, near_port, PLAN, 30.0)))
+        assert f"nothing listens on {NEAR}" in text
+        assert code == "unreachable"
+        port = await open_host(MESH, key, NEAR, __version__)
+        assert (await query_host_info(Peer(NEAR, port, Access(key)))).hostname
+
+
+async def test_without_its_coordinator_a_host_ends_what_it_has(key: SharedKey) -> None:
+    """The lease has run out: the cell ends, and so does the hold."""
+    port = await open_host(MESH, key, NEAR, __version__, lease_s=3.0)
+    holding = asyncio.create_task(hold_interface(MESH, NEAR, "hold", 60.0))
+    assert await await_hold(MESH, NEAR, "hold", 10.0)
+    async with asyncio.timeout(DEADLINE_S):
+        lines = await run_cell(CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0))
+        assert not await holding
+    json.loads(lines[-1])  # the run's own end, or that of its process: whichever was first
+    await until(lambda: not ours())
+    assert not await renew_host(MESH, NEAR)
+
+
+@asynccontextmanager
+async def open_cluster(*addresses: str) -> AsyncGenerator[tuple[Client, list[Worker]]]:
+    """Run a scheduler and a worker on each address in this process, and yield a client of them."""
+    async with (
+        Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler,
+        Client(scheduler.address, asynchronous=True) as client,
+    ):
+        workers = [
+            await Worker(scheduler.address, host=address, name=address, nthreads=2, resources=NIC)
+            for address in addresses
+        ]
+        try:
+            yield client, workers
+        finally:
+            for worker in workers:
+                await worker.close()
+
+
+async def test_dask_runs_cells_while_the_far_interface_is_held(key: SharedKey) -> None:
+    """A second hold of the same interface waits for the first one; no log has the key."""
+    async with open_cluster(NEAR, FAR) as (client, (near, far)):
+        opened = await client.run(open_host, MESH, key, FAR, __version__, workers=[far.address])
+        await client.run(open_host, MESH, key, NEAR, __version__, workers=[near.address])
+        at_far: dict[str, Any] = {"workers": [far.address], "resources": NIC, "pure": False}
+        first = client.submit(hold_interface, MESH, FAR, "hold-1", 60.0, key="hold-1", **at_far)
+        assert await client.run(await_hold, MESH, FAR, "hold-1", 10.0, workers=[far.address]) == {far.address: True}
+        second = client.submit(hold_interface, MESH, FAR, "hold-2", 60.0, key="hold-2", **at_far)
+        assert not await await_hold(MESH, FAR, "hold-2", 0.1)
+        request = CellRequest(MESH, NEAR, FAR, opened[far.address], PLAN, 30.0, "cell-1")
+        cell = client.submit(run_cell, request, key="cell-1", workers=[near.address], resources=NIC, pure=False)
+        check_completed(await cell)
+        await client.run(release_interface, MESH, FAR, "hold-1", workers=[far.address])
+        assert await first
+        assert await await_hold(MESH, FAR, "hold-2", 10.0)
+        await client.run(close_host, MESH, FAR, workers=[far.address])
+        await client.run(close_host, MESH, NEAR, workers=[near.address])
+        assert not await second
+        logs = [str(worker.get_logs()) for worker in (near, far)]
+    assert not any(key.reveal() in log for log in logs)
+    await until(lambda: not ours())
+
+
+async def test_a_task_that_is_cancelled_while_it_runs_ends_and_frees_the_interface(key: SharedKey) -> None:
+    """Dask itself would let it run to its end."""
+    async with open_cluster(NEAR) as (client, (worker,)), open_hosts(key, NEAR) as (port,):
+        request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0, "cell-1")
+        cell = client.submit(run_cell, request, key="cell-1", resources=NIC, pure=False)
+        await until(lambda: descendants_named(os.getpid(), "pair_run"))
+        await cell.cancel()
+        await until(lambda: not worker.state.tasks)
+        assert not descendants_named(os.getpid(), "pair_run")
+        hold = client.submit(hold_interface, MESH, NEAR, "hold-1", 60.0, key="hold-1", resources=NIC, pure=False)
+        assert await await_hold(MESH, NEAR, "hold-1", 10.0)
+        await hold.cancel()
+        await until(lambda: not worker.state.tasks)
+
+
+async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> None:
+    """Neither its endpoint nor its cell outlives it."""
+    async with open_cluster() as (client, _):
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address, "--no-nanny"),
+            *("--nthreads", "2", "--resources", "nic=1", "--host", NEAR, "--no-dashboard"),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            await client.wait_for_workers(1, timeout=DEADLINE_S)
+            ((_, port),) = (await client.run(open_host, MESH, key, NEAR, __version__)).items()
+            request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0, "cell-1")
+            cell = client.submit(run_cell, request, key="cell-1", resources=NIC, pure=False, retries=0)
+            await until(lambda: any(descendants(pid) for pid in descendants_named(process.pid, "pair_run")))
+            left = descendants(process.pid)
+            assert {"host_endpoint", "pair_run"} <= {
+                name for pid in left for name in ("host_endpoint", "pair_run") if name in command_of(pid)
+            }
+        finally:
+            process.kill()
+            await process.wait()
+        await until(lambda: not any(map(is_alive, left)))
+        await cell.cancel()

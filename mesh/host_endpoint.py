@@ -1,0 +1,99 @@
+"""`python -P -m linkgauge.mesh.host_endpoint ADDRESS LEASE_S`: a host's endpoint for one mesh, as a child process.
+
+The first line of standard input is the key that clients must prove: no command line, environment or file has it.
+Every further line renews the lease. The endpoint ends with its input, and where the lease runs out: a coordinator
+that has gone leaves no open port behind, even where the process that started this one lives on.
+
+It answers with one line, `{"port": NUMBER}` or `{"error": TEXT}`.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import sys
+from typing import Any, Final, cast
+
+from ..engine.far.endpoint import serve_endpoint
+from ..engine.host.debug_log import configure_debug_log
+from ..engine.host.event_loop import run
+from ..engine.model.errors import EndpointError, LinkgaugeError, make_printable
+from ..engine.model.peer import SharedKey
+from .tethered_child import TetheredChild, open_standard_input
+
+LEASE_S: Final = 60.0
+"""The time after which an endpoint ends by itself, from its start and from each renewal."""
+_START_DEADLINE_S: Final = 15.0
+_MAX_TEXT: Final = 1_000
+_log = logging.getLogger(__name__)
+
+
+async def start_host_endpoint(address: str, key: SharedKey, lease_s: float = LEASE_S) -> tuple[TetheredChild, int]:
+    """Start an endpoint on a free port of an address; return its process and the port.
+
+    Each `write_line` renews its lease. Raises EndpointError where it does not start.
+    """
+    child = await TetheredChild.start(__spec__.name, [address, f"{lease_s:g}"], key.reveal())
+    try:
+        port = _read_port(await child.read_line(_START_DEADLINE_S))
+    except BaseException:
+        await child.end()
+        raise
+    _log.debug("endpoint %d of a mesh listens on %s port %d", child.pid, address, port)
+    return child, port
+
+
+def _read_port(line: str | None) -> int:
+    try:
+        answer: Any = json.loads(line or "null")
+    except ValueError:
+        answer = None
+    answers = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    port, error = answers.get("port"), answers.get("error")
+    if isinstance(port, int):
+        return port
+    if isinstance(error, str):
+        raise EndpointError(make_printable(error[:_MAX_TEXT]))
+    raise EndpointError("the endpoint did not start; try `linkgauge endpoint` on that host")
+
+
+async def serve_while_renewed(bind: str, lease_s: float) -> None:
+    """Serve on a free port of an address until standard input ends, or brings no line for `lease_s`."""
+    async with open_standard_input() as reader:
+        key = SharedKey((await reader.readline()).decode().strip())
+        stop = asyncio.Event()
+
+        async def watch() -> None:
+            with contextlib.suppress(TimeoutError, ValueError):
+                while True:
+                    async with asyncio.timeout(lease_s):
+                        if not await reader.readline():
+                            break
+            stop.set()
+
+        watching = asyncio.create_task(watch())
+        try:
+            await serve_endpoint(bind, 0, stop=stop, key=key, on_listening=lambda place: _answer(port=place[1]))
+        finally:
+            watching.cancel()
+
+
+def _answer(**values: object) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the process at the other end has gone: the input ends as well
+        sys.stdout.write(json.dumps(values) + "\n")
+        sys.stdout.flush()
+
+
+def main() -> None:
+    """Serve on the address of the first argument, with the lease of the second."""
+    configure_debug_log(has_stderr=False)
+    bind, lease_s = sys.argv[1:]
+    try:
+        run(serve_while_renewed(bind, float(lease_s)))
+    except LinkgaugeError as error:
+        _answer(error=str(error))
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

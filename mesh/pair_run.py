@@ -1,0 +1,125 @@
+"""`python -P -m linkgauge.mesh.pair_run`: the near end of one cell's run, as a child process.
+
+It has a process of its own so that a Dask worker's event loop and memory have no part in what is measured, and so
+that nothing of a run is left in a worker that lives for weeks. It reads one line of standard input, a `PairRequest`
+in JSON; the key in it is in no command line, environment or file. It ends when that input ends.
+
+When the run is over it writes the run's events, one JSON text a line. They wait for the end because the run must
+not wait for a reader. A run that did not begin is one line, `{"error": TEXT, "code": FailureCode, "end": END}`:
+END is the end at fault, `near`, `far` or null.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..engine.host.debug_log import configure_debug_log
+from ..engine.host.event_loop import run
+from ..engine.model.errors import (
+    LinkgaugeError,
+    PeerError,
+    PeerNotLinkgauge,
+    PeerRefused,
+    PeerUntrusted,
+    PeerVersionMismatch,
+    PlanError,
+    explain_resource_error,
+)
+from ..engine.model.peer import Access, Peer, SharedKey
+from ..engine.model.plan import End, Plan
+from ..engine.model.serialization import decode, encode, encode_tagged
+from ..engine.near.run import open_run
+from .events import FailureCode
+from .tethered_child import open_standard_input
+
+MAX_CELL_BYTES: Final = 32 << 20
+"""The most that the events of one run may have as text: a minute of 64 sessions has half of it."""
+_MAX_REQUEST_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class PairRequest:
+    """A run to carry out: its plan, the far host's endpoint, and the mesh's key."""
+
+    plan: Plan
+    address: str
+    port: int
+    key: str = field(repr=False)
+
+    @property
+    def peer(self) -> Peer:
+        """The far end; raise PlanError or InvalidKeyError for what can be none."""
+        return Peer(self.address, self.port, Access(SharedKey(self.key)))
+
+
+def encode_request(request: PairRequest) -> str:
+    """Return a request as the line that this process reads."""
+    return json.dumps(encode(request), separators=(",", ":"))
+
+
+def error_line(text: str, code: FailureCode, end: End | None = None) -> str:
+    """Return the line of a cell that has no run."""
+    return json.dumps({"error": encode(text), "code": code.value, "end": None if end is None else end.value})
+
+
+def failure_line(error: LinkgaugeError | OSError | MemoryError) -> str:
+    """Return the line of an error that kept a run from beginning, with the end whose fault it is."""
+    if isinstance(error, OSError | MemoryError):
+        return error_line(explain_resource_error(error), FailureCode.FAILED, End.NEAR)
+    if isinstance(error, PeerRefused | PeerNotLinkgauge | PeerVersionMismatch | PeerUntrusted):
+        return error_line(str(error), FailureCode.UNREACHABLE, End.FAR)
+    if isinstance(error, PeerError):  # the far host, or the path there
+        return error_line(str(error), FailureCode.UNREACHABLE)
+    return error_line(str(error), FailureCode.FAILED, End.NEAR)
+
+
+async def run_pair(request: PairRequest) -> list[str]:
+    """Carry out a run and return the lines of its events, or the one line of its failure."""
+    lines: list[str] = []
+    size = 0
+    try:
+        if request.plan.duration_ns is None:
+            raise PlanError("--seconds", "none", "each test of a mesh needs an end: give a duration")
+        async with open_run(request.plan, request.peer) as running:
+            async for event in running:
+                line = json.dumps(encode_tagged(event), separators=(",", ":"))
+                size += len(line) + 1
+                if size > MAX_CELL_BYTES:
+                    text = f"the test's samples have more than {MAX_CELL_BYTES >> 20} MiB; take a longer interval"
+                    return [error_line(text, FailureCode.FAILED, End.NEAR)]
+                lines.append(line)
+    except (LinkgaugeError, OSError, MemoryError) as error:
+        return [failure_line(error)]
+    return lines
+
+
+async def _answer_request() -> list[str]:
+    """Return what the run of standard input's first line came to; nothing where that input ends before."""
+    async with open_standard_input(_MAX_REQUEST_BYTES) as reader:
+        try:
+            request = decode(PairRequest, json.loads(await reader.readline()))
+        except (LinkgaugeError, ValueError, RecursionError) as error:
+            return [error_line(f"no request that can be read: {error}", FailureCode.FAILED, End.NEAR)]
+        running = asyncio.create_task(run_pair(request))
+        input_end = asyncio.create_task(reader.read())
+        await asyncio.wait([running, input_end], return_when=asyncio.FIRST_COMPLETED)
+        for task in (running, input_end):
+            task.cancel()
+        await asyncio.wait([running, input_end])
+        return [] if running.cancelled() else running.result()
+
+
+def main() -> None:
+    """Carry out one run."""
+    configure_debug_log(has_stderr=False)
+    lines = run(_answer_request())
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

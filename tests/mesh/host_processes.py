@@ -1,0 +1,53 @@
+"""The processes of a mesh's host, read from /proc, and waiting for what they do."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+DEADLINE_S = 20.0
+_POLL_S = 0.02
+
+
+async def until(is_true: Callable[[], object]) -> None:
+    """Return as soon as a condition holds; TimeoutError where it does not."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not is_true():  # noqa: ASYNC110 - /proc has no event to wait for
+            await asyncio.sleep(_POLL_S)
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the children of all of a process's threads, and theirs."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = {int(child) for child in path.read_text(encoding="ascii").split()}
+        except OSError:
+            continue
+        found |= children.union(*(descendants(child) for child in children))
+    return found
+
+
+def command_of(pid: int) -> str:
+    """Return the command line of a process; empty where it has gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def descendants_named(pid: int, name: str) -> set[int]:
+    """Return the descendants of a process whose command line has a name in it."""
+    return {each for each in descendants(pid) if name in command_of(each)}
+
+
+def holds_text(pid: int, text: str) -> list[str]:
+    """Return which files of a process that others can read have a text."""
+    return [name for name in ("cmdline", "environ") if text.encode() in Path(f"/proc/{pid}/{name}").read_bytes()]
