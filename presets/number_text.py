@@ -1,4 +1,4 @@
-"""Numbers as text: grouping of digits, significant digits, and the rates, sizes and counts of sentences.
+"""Numbers as text: grouping of digits, significant digits, and the rates, sizes and names of sentences.
 
 Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
 Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop trailing zeros, and state rates from
@@ -7,9 +7,13 @@ Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop traili
 
 from typing import Final
 
+from ..engine.model.plan import Direction
+
 NBSP: Final = "\u00a0"
 # The wire model states its rates with one decimal more, so that its derivations can be checked by hand.
 DERIVATION_DIGITS: Final = 1
+LOAD_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
+"""The directions of the load under which latency was measured."""
 _MIN_GBIT_S_IN_MBIT_S: Final = 10_000
 
 

@@ -16,7 +16,7 @@ from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
 from .latency_limit import LatencyLimit
-from .number_text import format_rate, format_time, format_transaction_rate
+from .number_text import LOAD_NAMES, format_rate, format_time, format_transaction_rate
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
 
@@ -27,7 +27,6 @@ _LARGEST_SHOWN: Final = 10**300  # a larger integer is not a float
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
-_NAMES_OF_LOADS: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 
@@ -118,7 +117,7 @@ def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
     has_failed = _exceeds(result, loads, limit)
     was_stopped = summary.end.reason is Reason.STOPPED and summary.plan.has_phases
     word: VerdictCode = "fail" if has_failed else "none" if was_stopped else "pass"
-    rises = " and ".join(f"{_rise_text(load)} with load {_NAMES_OF_LOADS[load.direction]}" for load in loads)
+    rises = " and ".join(f"{_rise_text(load)} with load {LOAD_NAMES[load.direction]}" for load in loads)
     text = f"latency rose by {rises}; {' and '.join(_limit_texts(result, limit))}."
     if word == "none":
         text += " The test was stopped before its end."
@@ -230,7 +229,7 @@ def _measured_text(summary: Summary) -> str:
 def _loads_text(result: Responsiveness) -> str:
     """Return the rates and rises of a test whose directions ran one after the other."""
     parts = [
-        f"{_NAMES_OF_LOADS[load.direction]} {format_rate(load.bit_s.total)}, latency +{_rise_text(load)}"
+        f"{LOAD_NAMES[load.direction]} {format_rate(load.bit_s.total)}, latency +{_rise_text(load)}"
         for load in result.loads
         if load.bit_s.total is not None and load.rise_ns is not None
     ]

@@ -115,6 +115,11 @@ class Direction(StrEnum):
         """The single directions of this one."""
         return (Direction.OUT, Direction.IN) if self is Direction.DUPLEX else (self,)
 
+    @property
+    def opposite(self) -> "Direction":
+        """The other single direction, or duplex itself."""
+        return {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT}.get(self, self)
+
 
 @dataclass(frozen=True, slots=True)
 class PerDirection(Generic[T]):

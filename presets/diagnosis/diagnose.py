@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.plan import MAX_RESPONSE_BYTES, Direction
+from ...engine.model.plan import MAX_RESPONSE_BYTES
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
@@ -341,7 +341,7 @@ def _unexplained(evidence: Evidence) -> Finding:
         signs = f"{describe_unseen(evidence.unseen_end)}; {signs} at the {evidence.unseen_end.other.label} end"
     elif not _has_full_core(evidence):
         signs = f"no core {evidence.tense('is', 'was')} full; {signs}"
-    other = Direction.IN if evidence.direction is Direction.OUT else Direction.OUT
+    other = evidence.direction.opposite
     return Finding(
         "unexplained",
         None if evidence.expected_bit_s is None else 1.0,

@@ -265,8 +265,13 @@ def show_queue(end: EndEvidence) -> str:
     if not is_linux(end):
         return show_nic(end)
     command = shell_command("tc", "-s", "qdisc", "show", "dev", _nic_name(end))
-    qdisc = end.nic.qdisc if end.nic is not None else None
-    return _at(end, f"{command} ({qdisc})" if qdisc and _TOKEN.fullmatch(qdisc) else command)
+    qdisc = qdisc_name(None if end.nic is None else end.nic.qdisc)
+    return _at(end, command if qdisc is None else f"{command} ({qdisc})")
+
+
+def qdisc_name(kind: str | None) -> str | None:
+    """Return the kind of a queueing discipline if it can stand in a sentence: a remote host names its own."""
+    return kind if kind and _TOKEN.fullmatch(kind) else None
 
 
 def show_pacing(end: EndEvidence) -> str:

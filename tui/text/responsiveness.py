@@ -19,13 +19,13 @@ from ...engine.results.responsiveness.result import (
     SenderQueue,
 )
 from ...presets.diagnosis.finding import Finding, FindingCode
+from ...presets.number_text import LOAD_NAMES
 from . import numbers
 
 LOAD_COLUMNS: Final = ("p50", "p99", "mean rise", "peak rise", "one way out", "one way in", "out Mb/s", "in Mb/s")
 QUEUE_CODES: Final[frozenset[FindingCode]] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
 IDLE_NAME: Final = "idle"
 _LOAD_NAMES: Final = {Direction.OUT: "load out", Direction.IN: "load in", Direction.DUPLEX: "both"}
-_DIRECTION_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 _LOST_PROBES_PERCENT: Final = 0.05
 _LEAST_DELAY_NS: Final = 1_000_000
 _LEAST_RISE_NS: Final = 5_000  # 0.01 ms, rounded
@@ -72,7 +72,7 @@ def phase_text(plan: Plan, direction: Direction) -> str:
 
 def phases_text(plan: Plan) -> str:
     """Return a test that has phases, in one phrase: `responsiveness test, out, in and both, 8 sessions, …`."""
-    *names, last = (_DIRECTION_NAMES[direction] for direction in plan.load_directions)
+    *names, last = (LOAD_NAMES[direction] for direction in plan.load_directions)
     loads = f"{', '.join(names)} and {last}" if names else last
     sessions = f"{numbers.sessions(plan.settings.sessions)} each way"
     return f"responsiveness test, {loads}, {sessions}, at most {numbers.duration(plan.duration_ns)}"

@@ -19,7 +19,6 @@ comes first.
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import Direction
 from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, FlowView, describe_unseen
@@ -236,8 +235,7 @@ def _other_direction(view: FlowView) -> str:
     others = [flow for flow in view.evidence.flows if flow is not view.flow]
     is_or_was = view.evidence.tense("is", "was")
     if not others:
-        back = Direction.IN if view.flow.direction is Direction.OUT else Direction.OUT
-        return f"the other direction {is_or_was} not tested: --direction {back}"
+        return f"the other direction {is_or_was} not tested: --direction {view.flow.direction.opposite}"
     bit_s = others[0].bit_s
     is_alike = abs(bit_s - view.flow.bit_s) <= _ALIKE * max(bit_s, view.flow.bit_s)
     return f"the other direction {is_or_was} {'similar' if is_alike else 'different'}: {format_rate(bit_s)}"

@@ -15,14 +15,14 @@ A load can fill the queue of the other direction too: a download's acknowledgeme
 Findings: `queue-local`, `queue-remote`, `queue-path`, and `no-queue` if there is none of these.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ....engine.model.plan import Direction, End
+from ....engine.model.plan import Direction, End, sender_of
+from ....engine.model.workload import Workload
 from ....engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness, SenderQueue
-from ...number_text import format_rate, format_time
+from ...number_text import LOAD_NAMES, format_rate, format_time
 from .. import remedies
 from ..evidence import EndEvidence, Evidence, end_name
 from ..finding import Finding
@@ -32,8 +32,6 @@ _LEAST_PATH_NS: Final = 5_000_000
 _NOTHING_NS: Final = 50_000
 _EXPLAINED: Final = 0.5
 _HALF: Final = 0.5
-_TOKEN: Final = re.compile(r"[\w.-]{1,32}", re.ASCII)
-_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 _WAYS: Final = {Direction.OUT: "on the way out", Direction.IN: "on the way in", Direction.DUPLEX: "in the path"}
 
 
@@ -108,7 +106,7 @@ def _rises(evidence: Evidence, idle: Latency, load: LoadedLatency) -> Iterator[_
     queues = {queue.end: queue for queue in load.queues}
     one_way = {flow: load.one_way_rise_ns[flow] for flow in Direction.DUPLEX.flows}
     if load.direction is not Direction.DUPLEX:
-        flow, other = flows[0], _other(flows[0])
+        flow, other = flows[0], flows[0].opposite
         back_ns = one_way[other]
         if back_ns is not None and back_ns >= _HALF * load.rise_ns and back_ns > (one_way[flow] or 0.0):
             yield _Rise(evidence, idle, load, other, back_ns, queues.get(_sender(other)))
@@ -130,15 +128,11 @@ def _rises(evidence: Evidence, idle: Latency, load: LoadedLatency) -> Iterator[_
 
 
 def _sender(flow: Direction) -> End:
-    return End.NEAR if flow is Direction.OUT else End.FAR
+    return sender_of(flow, Workload.STREAM)
 
 
 def _sent_by(end: End) -> Direction:
     return Direction.OUT if end is End.NEAR else Direction.IN
-
-
-def _other(flow: Direction) -> Direction:
-    return Direction.IN if flow is Direction.OUT else Direction.OUT
 
 
 def _is_long(rise: _Rise) -> bool:
@@ -222,10 +216,10 @@ def _rate_before_path(rise: _Rise) -> float | None:
 
 def _rise_text(rise: _Rise) -> str:
     load = rise.load
-    text = f"latency rose by {_time(load.rise_ns or 0.0)} with load {_NAMES[load.direction]}"
+    text = f"latency rose by {_time(load.rise_ns or 0.0)} with load {LOAD_NAMES[load.direction]}"
     if rise.one_way_ns is None:
         return text
-    return f"{text}, {_time(rise.one_way_ns)} of it one way {_NAMES[rise.flow]}"
+    return f"{text}, {_time(rise.one_way_ns)} of it one way {LOAD_NAMES[rise.flow]}"
 
 
 def _queue_texts(rise: _Rise, queue: SenderQueue | None) -> Iterator[str]:
@@ -244,7 +238,7 @@ def _queue_texts(rise: _Rise, queue: SenderQueue | None) -> Iterator[str]:
 def _waited_text(queue: SenderQueue, delay_ns: float) -> str:
     if delay_ns < _NOTHING_NS:
         return f"nothing waited in the interface of {end_name(queue.end)}"
-    name = queue.qdisc if queue.qdisc and _TOKEN.fullmatch(queue.qdisc) else "its queueing discipline"
+    name = remedies.qdisc_name(queue.qdisc) or "its queueing discipline"
     parts = [
         f"{_kilobytes(part)} in {where}"
         for part, where in ((queue.backlog_bytes, name), (queue.driver_bytes, "the driver"))
@@ -257,7 +251,7 @@ def _waited_text(queue: SenderQueue, delay_ns: float) -> str:
 def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:
     evidence = rises[0].evidence
     texts = [
-        f"{_time(load.rise_ns)} with load {_NAMES[load.direction]}"
+        f"{_time(load.rise_ns)} with load {LOAD_NAMES[load.direction]}"
         for load in result.graded_loads
         if load.rise_ns is not None
     ]

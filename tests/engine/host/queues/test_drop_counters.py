@@ -1,11 +1,7 @@
 """Packets that the kernel drops: what it writes about them, and real sockets and queues that drop some."""
 
 import json
-import os
-import shutil
 import socket
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -20,6 +16,8 @@ from linkgauge.engine.host.queues.drop_counters import (
     parse_softnet,
     parse_udp_counters,
 )
+
+from .own_interface import needs_interface, run_within
 
 DEADLINE_S: Final = 20.0
 SNMP: Final = (
@@ -130,22 +128,10 @@ QUEUE: Final = textwrap.dedent("""
 """)
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc", "unshare"))),
-    reason="makes an interface with a queue, as root, with iproute2",
-)
+@needs_interface
 def test_packets_that_the_interfaces_queue_drops_are_counted() -> None:
     """UDP tells the sender nothing of them, unless it asks."""
-    lines = [
-        "ip link add near0 type veth peer name far0",
-        "ip link set far0 up",
-        "ip link set near0 up",
-        "ip addr add 10.9.0.1/24 dev near0",
-        "ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:01 dev near0",
-        "tc qdisc add dev near0 root tbf rate 1mbit burst 3000 limit 6000",
-    ]
-    command = ["unshare", "--net", sys.executable, "-P", "-c", QUEUE, *lines]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    done = run_within(QUEUE, "tc qdisc add dev near0 root tbf rate 1mbit burst 3000 limit 6000")
     assert done.returncode == 0, done.stderr
     readings: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     assert 80 <= sum(reading["qdisc"] for reading in readings) <= 100

@@ -1,9 +1,6 @@
 """What waits in the queueing discipline of an interface: real ones of every kind, and what tc(8) reads of them."""
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 import textwrap
 from typing import Any, Final
@@ -11,17 +8,12 @@ from typing import Any, Final
 import pytest
 from linkgauge.engine.host.queues.queueing_discipline import read_queue_counts
 
-DEADLINE_S: Final = 20.0
-needs_queues = pytest.mark.skipif(
-    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc", "unshare"))),
-    reason="makes interfaces with queues, as root, with iproute2",
-)
-LINK: Final = (
-    "ip link add near0 numtxqueues 2 type veth peer name far0 numrxqueues 2",
+from .own_interface import needs_interface, run_within
+
+OTHER_LINK: Final = (
     "ip link add other0 type veth peer name other1",
-    *(f"ip link set {name} up" for name in ("near0", "far0", "other0", "other1")),
-    "ip addr add 10.9.0.1/24 dev near0",
-    "ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:01 dev near0",
+    "ip link set other0 up",
+    "ip link set other1 up",
 )
 SLOW: Final = "tbf rate 8kbit burst 3000 limit 40000"  # a packet a second: nothing moves while it is read
 # Forty packets of 1,042 bytes for a queue; what tc(8) and the kernel's own dump say of the same moment.
@@ -42,8 +34,7 @@ QUEUE: Final = textwrap.dedent("""
 
 def read_within(*lines: str) -> tuple[dict[str, int] | None, list[dict[str, Any]]]:
     """Return what is read of an interface with packets in its queue, and what tc(8) shows of it."""
-    command = ["unshare", "--net", sys.executable, "-P", "-c", QUEUE, *LINK, *lines]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    done = run_within(QUEUE, *OTHER_LINK, *lines)
     if "kind is unknown" in done.stderr:
         pytest.skip(f"this kernel lacks one of {', '.join(lines)}")
     assert done.returncode == 0, done.stderr
@@ -51,7 +42,7 @@ def read_within(*lines: str) -> tuple[dict[str, int] | None, list[dict[str, Any]
     return counts, shown
 
 
-@needs_queues
+@needs_interface
 @pytest.mark.parametrize(
     "lines",
     [
@@ -88,7 +79,7 @@ def test_each_byte_is_counted_once_whatever_the_tree(lines: list[str]) -> None:
     assert counts["dropped"] == root["drops"]
 
 
-@needs_queues
+@needs_interface
 def test_an_interface_without_a_queue_holds_nothing() -> None:
     """That of a veth until somebody gives it one; and the queues of others are not its own."""
     counts, _ = read_within("tc qdisc add dev other0 root pfifo")

@@ -1,10 +1,6 @@
 """What waits at an interface during an interval: made-up readings, and a real queue that fills and drains."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -17,6 +13,8 @@ from linkgauge.engine.host.nic import find_counter_folder
 from linkgauge.engine.host.queues.queueing_discipline import QueueCounts
 from linkgauge.engine.host.queues.transmit_queue import ByteQueueLimits, QueueReading, TransmitQueueReader
 from linkgauge.engine.model.samples import QueueSample
+
+from .own_interface import needs_interface, run_within
 
 DEADLINE_S: Final = 20.0
 
@@ -155,22 +153,10 @@ QUEUE: Final = textwrap.dedent("""
 """)
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc", "unshare"))),
-    reason="makes an interface with a queue, as root, with iproute2",
-)
+@needs_interface
 def test_a_real_queue_is_read_while_it_drains() -> None:
     """Its backlog falls from sample to sample, and the most of each is above its mean."""
-    lines = [
-        "ip link add near0 type veth peer name far0",
-        "ip link set far0 up",
-        "ip link set near0 up",
-        "ip addr add 10.9.0.1/24 dev near0",
-        "ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:01 dev near0",
-        "tc qdisc add dev near0 root tbf rate 100kbit burst 3000 limit 100000",
-    ]
-    command = ["unshare", "--net", sys.executable, "-P", "-c", QUEUE, *lines]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    done = run_within(QUEUE, "tc qdisc add dev near0 root tbf rate 100kbit burst 3000 limit 100000")
     assert done.returncode == 0, done.stderr
     samples: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     backlogs = [sample["backlog_bytes"] for sample in samples]

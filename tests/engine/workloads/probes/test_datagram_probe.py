@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from linkgauge.engine.metering.shared_counters import (
-    EMPTY_HISTOGRAM,
     ProbeCount,
     ProbeHistogram,
-    SharedCounters,
 )
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns, diff_histograms
+from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.protocol.probe_datagrams import (
     DATAGRAM_PROBE_BYTES,
@@ -24,8 +22,9 @@ from linkgauge.engine.protocol.probe_datagrams import (
 from linkgauge.engine.workloads.probes import datagram_probe
 from linkgauge.engine.workloads.probes.datagram_probe import DatagramProbe
 
+from .probe_counts import DEADLINE_S, ProbeCounts
+
 SECRET = b"secret of a session"
-DEADLINE_S = 20.0
 MILLISECOND_NS = 1_000_000
 FAR_OFFSET_NS = 10**15  # the far end's clock began at another time
 Replies = Callable[[ProbeDatagram], list[bytes]]
@@ -37,7 +36,7 @@ def echo(probe: ProbeDatagram, held_ns: int = 0) -> bytes:
     return probe.echo(now_ns, now_ns + held_ns).pack(SECRET)
 
 
-class Scene:
+class Scene(ProbeCounts):
     """A probe, and a thread that answers each datagram with what `replies` returns."""
 
     def __init__(self, host: str, replies: Replies) -> None:
@@ -47,7 +46,7 @@ class Scene:
             sock.bind((host, 0))
         near.connect(self._far.getsockname())
         self._far.connect(near.getsockname())
-        self.counters = SharedCounters.create()
+        super().__init__()
         self.lost: list[str] = []
         self.probes: list[ProbeDatagram] = []
         self._replies = replies
@@ -72,25 +71,10 @@ class Scene:
         self._thread.join(DEADLINE_S)
         self._far.close()
 
-    def counts(self, histogram: ProbeHistogram) -> dict[int, int]:
-        """Return a histogram's counts."""
-        return diff_histograms(EMPTY_HISTOGRAM, self.counters.read_probe_histogram(histogram))
-
-    def total(self, histogram: ProbeHistogram = ProbeHistogram.ROUND_TRIP) -> int:
-        """Return how many times a histogram has."""
-        return sum(self.counts(histogram).values())
-
     @property
     def sent(self) -> int:
         """How many were sent."""
         return self.counters.read_probe_count(ProbeCount.DATAGRAMS_SENT)
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Return once a condition holds."""
-        limit_s = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < limit_s
-            time.sleep(0.005)
 
     def close(self) -> None:
         """End both ends."""
@@ -116,7 +100,7 @@ def scene(replies: Replies, host: str = "127.0.0.1") -> Iterator[Scene]:
 def test_each_echo_counts_once_in_the_round_trip_and_in_each_direction(host: str) -> None:
     """All are sent, all come back, and the clocks of both ends need not agree."""
     with scene(lambda probe: [echo(probe)], host) as made:
-        made.until(lambda: made.total() >= 20)
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 20)
         made.probe.stop()
         counts = [
             made.total(each)
@@ -138,16 +122,16 @@ def test_what_the_far_end_holds_a_probe_for_is_no_latency() -> None:
         return [probe.echo(arrived_ns, time.monotonic_ns() + FAR_OFFSET_NS).pack(SECRET)]
 
     with scene(late) as made:
-        made.until(lambda: made.total() >= 3)
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 3)
         assert min(map(bucket_midpoint_ns, made.counts(ProbeHistogram.ROUND_TRIP))) < held_ns
 
 
 def test_it_goes_on_sending_without_echoes() -> None:
     """Its pace is the same in a full queue; what does not come back is lost."""
     with scene(lambda probe: [echo(probe)] if probe.serial % 4 == 0 else []) as made:
-        made.until(lambda: made.total() >= 5)
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 5)
         assert made.sent >= 20
-        assert made.total() <= made.sent // 4 + 1
+        assert made.total(ProbeHistogram.ROUND_TRIP) <= made.sent // 4 + 1
 
 
 def test_forged_repeated_and_impossible_echoes_do_not_count() -> None:
@@ -167,28 +151,28 @@ def test_forged_repeated_and_impossible_echoes_do_not_count() -> None:
         return [echo(probe), echo(probe), echo(probe)]
 
     with scene(replies) as made:
-        made.until(lambda: made.total() >= 10)
-        assert made.total() <= made.sent // 2
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 10)
+        assert made.total(ProbeHistogram.ROUND_TRIP) <= made.sent // 2
 
 
 def test_a_flood_of_answers_does_not_keep_it_from_sending() -> None:
     """From a far end that answers each probe a thousand times."""
     with scene(lambda probe: [echo(probe)] * 1_000) as made:
         made.until(lambda: made.sent >= 30)
-        assert made.total() <= made.sent
+        assert made.total(ProbeHistogram.ROUND_TRIP) <= made.sent
 
 
 def test_times_that_run_backwards_do_not_count() -> None:
     """A clock of the far end that was set, or a lie."""
     with scene(lambda probe: [probe.echo(10**12, 10**12 - 1).pack(SECRET)]) as made:
         made.until(lambda: made.sent >= 20)
-        assert made.total() == 0
+        assert made.total(ProbeHistogram.ROUND_TRIP) == 0
 
 
 def test_a_far_end_that_has_gone_is_reported_once_and_asked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its port refuses; the thread lives on, because a far end may come back."""
     with scene(lambda probe: [echo(probe)]) as made:
-        made.until(lambda: made.total() >= 3)
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 3)
         made.end_far()
         made.until(lambda: bool(made.lost))
         sent = made.sent
@@ -202,12 +186,12 @@ def test_silence_is_reported_once_and_echoes_count_again_after_it(monkeypatch: p
     is_silent = threading.Event()
 
     with scene(lambda probe: [] if is_silent.is_set() else [echo(probe)]) as made:
-        made.until(lambda: made.total() >= 3)
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 3)
         is_silent.set()
         made.until(lambda: bool(made.lost))
-        before = made.total()
+        before = made.total(ProbeHistogram.ROUND_TRIP)
         is_silent.clear()
-        made.until(lambda: made.total() >= before + 5)
+        made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= before + 5)
         assert made.lost == ["no echo came back for 0.2 s"]
 
 

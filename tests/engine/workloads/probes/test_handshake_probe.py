@@ -3,12 +3,11 @@
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns, diff_histograms
+from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram
+from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import HANDSHAKE_PROBE_SESSION, SECOND_NS, Direction, SocketOptions
 from linkgauge.engine.protocol.auth import RunSecret, SerialTokens
 from linkgauge.engine.protocol.preamble import (
@@ -23,10 +22,11 @@ from linkgauge.engine.workloads.probes import handshake_probe
 from linkgauge.engine.workloads.probes.handshake_probe import HandshakeProbe
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 
+from .probe_counts import DEADLINE_S, ProbeCounts
+
 SECRET = RunSecret(b"shared", b"nonce", b"open")
 SETTINGS = (Direction.OUT, HANDSHAKE_PROBE_SESSION, 0, None)
 SPEC = SessionSpec(*SETTINGS, SECRET.session_secret(*SETTINGS).hex())
-DEADLINE_S = 20.0
 HOSTS = ["127.0.0.1", "::1"]
 
 
@@ -72,33 +72,18 @@ class Listener:
             sock.close()
 
 
-class Scene:
+class Scene(ProbeCounts):
     """A probe with its counters."""
 
     def __init__(self, target: ConnectTarget, options: SocketOptions | None = None) -> None:
-        self.counters = SharedCounters.create()
+        super().__init__()
         self.probe = HandshakeProbe(SPEC, target, options or SocketOptions(), self.counters)
         self.probe.start()
-
-    def counts(self, histogram: ProbeHistogram) -> dict[int, int]:
-        """Return a histogram's counts."""
-        return diff_histograms(EMPTY_HISTOGRAM, self.counters.read_probe_histogram(histogram))
-
-    def total(self, histogram: ProbeHistogram) -> int:
-        """Return how many times a histogram has."""
-        return sum(self.counts(histogram).values())
 
     @property
     def failed(self) -> int:
         """How many connections failed."""
         return self.counters.read_probe_count(ProbeCount.HANDSHAKES_FAILED)
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Return once a condition holds."""
-        limit_s = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < limit_s
-            time.sleep(0.005)
 
     def close(self) -> None:
         """End the probe."""
