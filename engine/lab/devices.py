@@ -84,9 +84,10 @@ def run_tool(tool: str, *arguments: str) -> None:
         raise kind(f"`{line}` failed: {message}; {remedy or _OTHER_REMEDY}")
 
 
-def create_veth_pair(far: NetworkNamespace) -> None:
-    """Make the two devices of a link without a relay, one here and one in the far namespace."""
-    run_tool("ip", "link", "add", NEAR_DEVICE, "type", "veth", "peer", "name", FAR_DEVICE, "netns", far.path)
+def create_veth_pair(here: str, there: str, namespace: NetworkNamespace | None = None) -> None:
+    """Make two devices that are connected, one of them in the other namespace if one is given."""
+    where = () if namespace is None else ("netns", namespace.path)
+    run_tool("ip", "link", "add", here, "type", "veth", "peer", "name", there, *where)
 
 
 def create_tap_pair(far: NetworkNamespace) -> tuple[int, int]:
@@ -108,22 +109,29 @@ def _open_tap(name: str) -> int:
     return descriptor
 
 
-def configure_device(device: str, address: str, mtu_bytes: int, link: LabLink) -> list[str]:
+def configure_device(
+    device: str, address: str, mtu_bytes: int, link: LabLink, prefix_bits: int = PREFIX_BITS
+) -> list[str]:
     """Configure a device of this namespace as one end of the link; return notes for a person."""
     run_tool("ip", "link", "set", "lo", "up")
+    shape_device(device, mtu_bytes, link)
+    run_tool("ip", "address", "add", f"{address}/{prefix_bits}", "dev", device)
+    _outlast_full_queue()
+    return _choose_cubic(device, address, prefix_bits)
+
+
+def shape_device(device: str, mtu_bytes: int, link: LabLink) -> None:
+    """Give a device the link's MTU, offloads and queue, which limits what leaves by it, and turn it on."""
     run_tool("ip", "link", "set", device, "mtu", str(mtu_bytes))
     if link.grain == "packet":
         # Even without segmentation offload TCP passes several packets at once (Linux 4.17), and the queue counts
         # the wire's overhead once for all of them: 10 Mb/s became 10.08.
         run_tool("ip", "link", "set", device, "gso_max_segs", "1")
-    run_tool("ip", "address", "add", f"{address}/{PREFIX_BITS}", "dev", device)
-    if link.grain != "offload":
+    if link.has_offloads_off:
         disable_offloads(device)
     if not link.half_duplex:  # with half duplex the relay limits the rate
         run_tool("tc", "qdisc", "add", "dev", device, "root", *qdisc_arguments(link))
     run_tool("ip", "link", "set", device, "up")
-    _outlast_full_queue()
-    return _choose_cubic(device, address)
 
 
 def qdisc_arguments(link: LabLink) -> tuple[str, ...]:
@@ -177,7 +185,7 @@ def _outlast_full_queue() -> None:
         _RETRIES.write_text(_MOST_RETRIES, encoding="ascii")
 
 
-def _choose_cubic(device: str, address: str) -> list[str]:
+def _choose_cubic(device: str, address: str, prefix_bits: int) -> list[str]:
     """Set cubic, which fills the queue: a congestion control that paces would decide the rate itself.
 
     A namespace may only use what its machine allows every user (tcp_allowed_congestion_control); a route may name
@@ -187,7 +195,7 @@ def _choose_cubic(device: str, address: str) -> list[str]:
         _CONGESTION.write_text("cubic", encoding="ascii")
         return []
     try:
-        network = str(ip_network(f"{address}/{PREFIX_BITS}", strict=False))
+        network = str(ip_network(f"{address}/{prefix_bits}", strict=False))
         run_tool("ip", "route", "replace", network, "dev", device, "src", address, "congctl", "cubic")
     except LabError as error:
         return [f"TCP keeps this machine's own congestion control, for cubic is not to be had: {error}"]

@@ -54,6 +54,11 @@ class LabLink:
         """Whether the kernel's queues alone cannot emulate the link."""
         return self.half_duplex or self.delay_ns > 0 or self.loss_percent > 0
 
+    @property
+    def has_offloads_off(self) -> bool:
+        """Whether its devices have no offloads, so that every packet has a size that the wire could carry."""
+        return self.grain != "offload"
+
     def wire_bytes(self, frame_bytes: int) -> int:
         """Return the bytes that a frame takes on the line."""
         total_bytes = max(self.smallest_bytes, frame_bytes + self.overhead_bytes)

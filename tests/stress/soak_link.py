@@ -28,7 +28,7 @@ class SoakLink:
         self.endpoints: Sequence[Any] = ()
         self.far = create_privileged_namespace()
         self.near = NetworkNamespace.create()
-        create_veth_pair(self.far)
+        create_veth_pair(NEAR_DEVICE, FAR_DEVICE, self.far)
         self._ip("link", "set", "lo", "up")
         with self.far.enter():
             self._ip("link", "set", "lo", "up")
