@@ -1,10 +1,13 @@
-"""The emulated link of a preset between two network namespaces, with deliberate faults. Pure."""
+"""What a lab builds for a preset: a link between two hosts, or several hosts, with deliberate faults. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final, NoReturn
 
 from ..engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
+from ..engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from ..engine.model.errors import PlanError
 from .number_text import format_rate
 from .preset import LinkSpec, Preset
@@ -60,6 +63,20 @@ class Faults:
 NO_FAULTS: Final = Faults()
 
 
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """What remains of a link's rate in each direction, as a share; None is all of it.
+
+    A trunk's share is that of one host's link: 0.5 lets half a host's rate through, for all hosts together.
+    """
+
+    sends: float | None = None
+    receives: float | None = None
+
+
+NOTHING_SLOW: Final[Mapping[str, Slow]] = MappingProxyType({})
+
+
 def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
     """Return the link to build for a preset; raise PlanError if it has no line, or one too fast to build."""
     facts = preset.link
@@ -92,6 +109,58 @@ def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
     if link.needs_relay and rate > RELAY_MAX_BIT_S:
         _refuse_relay(preset, faults, rate)
     return link
+
+
+def plan_lab_hosts(
+    preset: Preset, hosts: int, racks: int = 1, slow: Mapping[str, Slow] = NOTHING_SLOW
+) -> MeshLabSpec:
+    """Return emulated hosts `host-1`, `host-2`, … with a preset's link each, in racks of about the same size.
+
+    `slow` has hosts and racks (`rack-1`, …) by their names. A trunk never limits the hosts of its rack, unless it
+    is slow on purpose. Raises PlanError for a preset without a line, a half duplex one, numbers that cannot be
+    built, or an unknown name.
+    """
+    if not 1 <= racks <= hosts:
+        raise PlanError("racks", str(racks), "give one to as many as there are hosts")
+    host_names, rack_names = _names("host", hosts), _names("rack", racks)
+    if unknown := sorted(set(slow) - {*host_names, *rack_names}):
+        raise PlanError("slow", unknown[0], f"there are {host_names[0]} … and {rack_names[0]} …")
+    link = plan_lab_link(preset)
+    trunk = _times(link, -(-hosts // racks) * racks)
+
+    def at(name: str, whole: LabLink) -> tuple[LabLink, LabLink]:
+        shares = slow.get(name, Slow())
+        sends, receives = (_share(preset, share, whole) for share in (shares.sends, shares.receives))
+        return sends, receives
+
+    return MeshLabSpec(
+        tuple(
+            LabHost(name, rack_names[number * racks // hosts], *at(name, link))
+            for number, name in enumerate(host_names)
+        ),
+        tuple(LabTrunk(name, *at(name, trunk)) for name in rack_names) if racks > 1 else (),
+    )
+
+
+def _names(kind: str, count: int) -> list[str]:
+    width = len(str(count))
+    return [f"{kind}-{number:0{width}d}" for number in range(1, count + 1)]
+
+
+def _share(preset: Preset, share: float | None, whole: LabLink) -> LabLink:
+    if share is None:
+        return whole
+    return replace(plan_lab_link(preset, Faults(slow_percent=100 * (1 - share))), grain=whole.grain)
+
+
+def _times(link: LabLink, times: int) -> LabLink:
+    """Return a trunk of several times a link's rate, with the link's own units of packets."""
+    return replace(
+        link,
+        rate_bit_s=times * link.rate_bit_s,
+        burst_bytes=times * link.burst_bytes,
+        buffer_bytes=times * link.buffer_bytes,
+    )
 
 
 def _refuse_relay(preset: Preset, faults: Faults, rate_bit_s: int) -> NoReturn:

@@ -11,8 +11,9 @@ PACKAGES = ("engine", "mesh", "presets", "tui")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
-    "engine/lab/base_keeper": "a base class: tests/engine/lab/test_keeper.py",
-    "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py",
+    "engine/lab/base_keeper": "a base class: tests/engine/lab/test_keeper.py and test_mesh_keeper.py",
+    "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py, test_keeper.py and test_mesh_lab.py",
+    "engine/lab/switches": "bridges of real namespaces: tests/engine/lab/test_mesh_lab.py",
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_admission.py and test_pending.py",
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",

@@ -1,10 +1,13 @@
-"""Emulated links: the two ends of a link as two network namespaces of one Linux machine.
+"""Emulated links and hosts: network namespaces of one Linux machine.
 
 May import model, protocol, host and far, and one constant of `near`; does not travel to a far end.
 
 Public: `builder` (open_lab, Lab, find_orphans, terminate_orphans), `link_spec` (LabLink). `builder` starts a
 `keeper` process, which builds the lab with `namespaces` (unshare, setns) and `devices` (ip, tc, TAP). A `relay`
 process carries frames for links that the kernel's queues cannot emulate.
+
+Several hosts: `mesh_lab` (open_mesh_lab, MeshLab), `mesh_spec` (MeshLabSpec). Its `mesh_keeper` joins hosts with
+`switches` and runs a `dask_cluster` on them. `keeper_process` and `base_keeper` are what both kinds of lab share.
 
 A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.
 """

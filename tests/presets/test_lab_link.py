@@ -4,7 +4,7 @@ import pytest
 from linkgauge.engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.lab_link import Faults, plan_lab_link
+from linkgauge.presets.lab_link import Faults, Slow, plan_lab_hosts, plan_lab_link
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.wire import derive
 
@@ -89,3 +89,63 @@ def test_faults_that_no_link_can_have_are_refused(fault: str, value: float) -> N
     """Before anything is built."""
     with pytest.raises(PlanError, match="is invalid; give"):
         Faults(**{fault: value})
+
+
+def test_each_host_has_the_link_of_the_preset_in_both_directions() -> None:
+    """And in one rack there is no trunk."""
+    spec = plan_lab_hosts(PRESETS["100mb-fd"], 3)
+    assert [host.name for host in spec.hosts] == ["host-1", "host-2", "host-3"]
+    assert {host.rack for host in spec.hosts} == {"rack-1"}
+    assert {link for host in spec.hosts for link in (host.sends, host.receives)} == {
+        plan_lab_link(PRESETS["100mb-fd"])
+    }
+    assert spec.trunks == ()
+
+
+def test_racks_are_of_about_the_same_size() -> None:
+    """And names sort as they are numbered."""
+    spec = plan_lab_hosts(PRESETS["100mb-fd"], 10, 3)
+    assert [host.rack[-1] for host in spec.hosts] == list("1111222333")
+    assert [host.name for host in spec.hosts] == sorted(host.name for host in spec.hosts)
+
+
+def test_a_trunk_carries_more_than_all_hosts_of_a_rack() -> None:
+    """So that it is never the limit: four hosts of a rack, and as much again for each rack."""
+    spec = plan_lab_hosts(PRESETS["100mb-fd"], 8, 2)
+    assert [(trunk.rack, trunk.sends.rate_bit_s) for trunk in spec.trunks] == [
+        ("rack-1", 800_000_000),
+        ("rack-2", 800_000_000),
+    ]
+    assert {trunk.sends.grain for trunk in spec.trunks} == {"packet"}
+
+
+def test_slow_hosts_and_trunks_are_slow_in_the_direction_that_was_asked_for() -> None:
+    """A trunk's share is that of one host's link."""
+    spec = plan_lab_hosts(PRESETS["100mb-fd"], 4, 2, {"host-2": Slow(receives=0.5), "rack-2": Slow(sends=0.3)})
+    assert [(host.sends.rate_bit_s, host.receives.rate_bit_s) for host in spec.hosts[:2]] == [
+        (100_000_000, 100_000_000),
+        (100_000_000, 50_000_000),
+    ]
+    assert [(trunk.sends.rate_bit_s, trunk.receives.rate_bit_s) for trunk in spec.trunks] == [
+        (400_000_000, 400_000_000),
+        (30_000_000, 400_000_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("preset", "hosts", "racks", "slow", "problem"),
+    [
+        ("100mb-hd", 4, 1, {}, "full duplex"),
+        ("loopback", 4, 1, {}, "such as 100mb-fd"),
+        ("100mb-fd", 4, 5, {}, "as many as there are hosts"),
+        ("100mb-fd", 4, 0, {}, "as many as there are hosts"),
+        ("100mb-fd", 1, 1, {}, "2 to 64 hosts"),
+        ("100mb-fd", 4, 1, {"host-5": Slow()}, "host-1 … and rack-1"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(
+    preset: str, hosts: int, racks: int, slow: dict[str, Slow], problem: str
+) -> None:
+    """With what can be."""
+    with pytest.raises(PlanError, match=problem):
+        plan_lab_hosts(PRESETS[preset], hosts, racks, slow)

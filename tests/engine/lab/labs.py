@@ -6,14 +6,18 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from linkgauge.engine.lab.builder import LAB_OWNER_VARIABLE, Lab
 from linkgauge.engine.lab.link_spec import LabLink
+from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from linkgauge.engine.lab.namespaces import find_processes
 
 LINK = LabLink(100_000_000, 1500, 1400, 24, "ethernet", 16_384, 400_000, smallest_bytes=84)
 RELAYED = LabLink(100_000_000, 1500, 1500, 24, "ethernet", 16_384, 400_000, delay_ns=20_000_000)
+SLOW = replace(LINK, rate_bit_s=50_000_000)
+TRUNK = replace(LINK, rate_bit_s=200_000_000)
 DEADLINE_S = 20.0
 
 
@@ -24,6 +28,13 @@ def near(lab: Lab, *command: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def lab_hosts(*racks: str) -> MeshLabSpec:
+    """Return hosts `a`, `b`, … in these racks; a trunk carries as much as a host."""
+    hosts = [LabHost(name, rack, LINK, SLOW) for name, rack in zip("abcd", racks, strict=False)]
+    trunks = [LabTrunk(rack, TRUNK, LINK) for rack in dict.fromkeys(racks)] if len(set(racks)) > 1 else []
+    return MeshLabSpec(tuple(hosts), tuple(trunks))
 
 
 def network_of(pid: int) -> int:

@@ -1,0 +1,126 @@
+"""`python -m linkgauge.engine.lab.mesh_keeper`: the process that keeps emulated hosts and the Dask cluster on them.
+
+It stays in a namespace that is connected to the switch in the middle. The scheduler and the person's commands run
+beside it, and a worker in each host's namespace. Where this machine allows no namespaces, the hosts are addresses
+of its loopback.
+"""
+
+import logging
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar
+
+from ..model.errors import LabError, LabUnavailable
+from .base_keeper import BaseKeeper, keep
+from .dask_cluster import SETTINGS, DaskScheduler, check_dask, scheduler_command, worker_command
+from .devices import check_tools
+from .mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
+from .namespaces import NetworkNamespace, create_privileged_namespace
+from .switches import connect_host, connect_switches, create_switch
+
+_HUB: Final = "hub0"
+_LOOPBACK_HUB: Final = "127.0.0.1"
+_POLL_S: Final = 0.05
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class MeshKeeper(BaseKeeper):
+    """Emulated hosts, their switches, and a Dask worker on each host."""
+
+    def __init__(self, spec: MeshLabSpec) -> None:
+        super().__init__()
+        check_dask()
+        self._spec = spec
+        self._notes: list[str] = []
+        self._hosts: dict[str, NetworkNamespace] = {}
+        self._resources = ExitStack()
+        self._folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="linkgauge-lab-")))
+        self._programs: dict[str, subprocess.Popen[bytes]] = {}
+        os.environ.update(SETTINGS)
+        try:
+            check_tools()
+            hub = create_privileged_namespace()
+        except LabUnavailable as error:
+            self._notes.append(f"hosts are addresses of loopback, and rates are loopback's: {error}")
+        else:
+            self.namespaces.append(hub)
+
+    @property
+    def is_emulated(self) -> bool:
+        """Whether the hosts are namespaces, with links of their own."""
+        return bool(self.namespaces)
+
+    def build(self) -> dict[str, Any]:
+        """Build hosts and cluster; return the scheduler's address, the workers' pids, and notes for a person."""
+        if self.is_emulated:
+            self._build_network()
+        scheduler = self._start_scheduler()
+        for number, host in enumerate(self._spec.hosts):
+            self._start_worker(scheduler, host, number)
+        self._wait_for(lambda: scheduler.count_workers() == len(self._spec.hosts) or None)
+        return {
+            "scheduler": scheduler.address,
+            "workers": {host.name: self._programs[host.name].pid for host in self._spec.hosts},
+            "is_emulated": self.is_emulated,
+            "notes": sorted(set(self._notes)),
+        }
+
+    def take_down(self) -> None:
+        """End everything that runs in the lab, and remove the files of it."""
+        super().take_down()
+        self._resources.close()
+
+    def _build_network(self) -> None:
+        hub = self.namespaces[0]
+        create_switch(_HUB, HUB_ADDRESS)
+        switches = {trunk.rack: f"rack{number}" for number, trunk in enumerate(self._spec.trunks)}
+        for number, trunk in enumerate(self._spec.trunks):
+            create_switch(switches[trunk.rack])
+            connect_switches(trunk, switches[trunk.rack], _HUB, (f"up{number}", f"down{number}"))
+        for number, host in enumerate(self._spec.hosts):
+            with hub.enter():
+                namespace = NetworkNamespace.create()
+            self.namespaces.append(namespace)
+            self._hosts[host.name] = namespace
+            address = self._spec.address(host.name)
+            switch = switches.get(host.rack, _HUB)
+            self._notes += connect_host(host, namespace, address, switch, f"port{number}")
+        _log.debug("%d hosts in %d racks are connected", len(self._hosts), len(self._spec.racks))
+
+    def _start_scheduler(self) -> DaskScheduler:
+        address = HUB_ADDRESS if self.is_emulated else _LOOPBACK_HUB
+        file = self._folder / "scheduler.json"
+        self._start("scheduler", scheduler_command(address, file))
+        return self._wait_for(lambda: DaskScheduler.read(file, address))
+
+    def _start_worker(self, scheduler: DaskScheduler, host: LabHost, number: int) -> None:
+        address = self._spec.address(host.name) if self.is_emulated else f"127.0.0.{2 + number}"
+        with self._hosts[host.name].enter() if self.is_emulated else nullcontext():
+            self._start(host.name, worker_command(scheduler.address, host.name, address, self._folder))
+
+    def _start(self, name: str, command: list[str]) -> None:
+        with self._log_of(len(self._programs)).open("wb") as log:
+            self._programs[name] = self.start_foreign(command, log.fileno())
+
+    def _log_of(self, number: int) -> Path:
+        return self._folder / f"{number}.log"
+
+    def _wait_for(self, ask: Callable[[], T | None]) -> T:
+        """Return an answer once there is one; LabError if a program of the lab ends meanwhile."""
+        while (answer := ask()) is None:  # the process that wants the lab has a deadline for all of it
+            for number, (name, program) in enumerate(self._programs.items()):
+                if program.poll() is not None:
+                    lines = self._log_of(number).read_text(encoding="utf-8", errors="replace").splitlines()
+                    raise LabError(f"Dask's process of {name} ended: {lines[-1] if lines else 'no message'}")
+            time.sleep(_POLL_S)
+        return answer
+
+
+if __name__ == "__main__":
+    keep(MeshLabSpec, MeshKeeper)

@@ -1,0 +1,67 @@
+"""What a lab asks of Dask's scheduler, from its file and over HTTP."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from linkgauge.engine.lab.dask_cluster import DaskScheduler, check_dask
+
+ANSWERS = {"counts": b'{"workers": 7}', "other": b'{"hosts": 7}', "text": b"no JSON", "list": b"[]"}
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers with the server's own text."""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(ANSWERS[getattr(self.server, "answer", "counts")])
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the standard library
+        """Print nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    """Give a server on loopback."""
+    with HTTPServer(("127.0.0.1", 0), Answering) as listening:
+        thread = Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield listening
+        listening.shutdown()
+        thread.join()
+
+
+def test_dask_is_there() -> None:
+    """It belongs to the tests' own packages."""
+    check_dask()
+
+
+def test_a_file_that_is_not_written_yet_is_no_scheduler(tmp_path: Path) -> None:
+    """Nor one that is half written, or says something else."""
+    file = tmp_path / "scheduler.json"
+    assert DaskScheduler.read(file, "127.0.0.1") is None
+    for text in ("", '{"address": "tcp', "{}", '{"address": "tcp://127.0.0.1:1", "services": {}}'):
+        file.write_text(text)
+        assert DaskScheduler.read(file, "127.0.0.1") is None
+    file.write_text(json.dumps({"address": "tcp://127.0.0.1:1", "services": {"dashboard": 2}}))
+    assert DaskScheduler.read(file, "127.0.0.1") == DaskScheduler("tcp://127.0.0.1:1", "127.0.0.1", 2)
+
+
+@pytest.mark.parametrize(("answer", "count"), [("counts", 7), ("other", 0), ("text", 0), ("list", 0)])
+def test_workers_are_counted_by_what_the_scheduler_says(server: HTTPServer, answer: str, count: int) -> None:
+    """An answer without a count counts as none: the lab waits on."""
+    server.answer = answer  # type: ignore[attr-defined]
+    assert DaskScheduler("tcp://127.0.0.1:1", "127.0.0.1", server.server_address[1]).count_workers() == count
+
+
+def test_a_scheduler_that_does_not_answer_has_no_workers(server: HTTPServer) -> None:
+    """As before it listens, and after its end."""
+    port = server.server_address[1]
+    server.shutdown()
+    server.server_close()
+    assert DaskScheduler("tcp://127.0.0.1:1", "127.0.0.1", port).count_workers() == 0
