@@ -2,7 +2,8 @@
 
 It has a process of its own so that a Dask worker's event loop and memory have no part in what is measured, and so
 that nothing of a run is left in a worker that lives for weeks. It reads one line of standard input, a `PairRequest`
-in JSON; the key in it is in no command line, environment or file. It ends when that input ends.
+in JSON; the key in it is in no command line, environment or file. It ends when that input ends, and the kernel ends
+it a while after the run's duration, whatever it waits for then.
 
 When the run is over it writes the run's events, one JSON text a line. They wait for the end because the run must
 not wait for a reader. A run that did not begin is one line, `{"error": TEXT, "code": FailureCode, "end": END}`:
@@ -12,6 +13,9 @@ END is the end at fault, `near`, `far` or null.
 import asyncio
 import contextlib
 import json
+import logging
+import math
+import signal
 import sys
 from dataclasses import dataclass, field
 from typing import Final
@@ -29,7 +33,7 @@ from ..engine.model.errors import (
     explain_resource_error,
 )
 from ..engine.model.peer import Access, Peer, SharedKey
-from ..engine.model.plan import End, Plan
+from ..engine.model.plan import SECOND_NS, End, Plan
 from ..engine.model.serialization import decode, encode, encode_tagged
 from ..engine.near.run import open_run
 from .events import FailureCode
@@ -38,6 +42,8 @@ from .tethered_child import open_standard_input
 MAX_CELL_BYTES: Final = 32 << 20
 """The most that the events of one run may have as text: a minute of 64 sessions has half of it."""
 _MAX_REQUEST_BYTES: Final = 1 << 16
+_GRACE_S: Final = 60.0  # for the start and the end of a run, each of which has a deadline of its own
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +87,7 @@ async def run_pair(request: PairRequest) -> list[str]:
     lines: list[str] = []
     size = 0
     try:
-        if request.plan.duration_ns is None:
-            raise PlanError("--seconds", "none", "each test of a mesh needs an end: give a duration")
+        _check_duration(request.plan)
         async with open_run(request.plan, request.peer) as running:
             async for event in running:
                 line = json.dumps(encode_tagged(event), separators=(",", ":"))
@@ -93,7 +98,15 @@ async def run_pair(request: PairRequest) -> list[str]:
                 lines.append(line)
     except (LinkgaugeError, OSError, MemoryError) as error:
         return [failure_line(error)]
+    except Exception as error:  # noqa: BLE001 - the worker at the other end of the pipe has nothing else to read
+        _log.exception("the run broke off")
+        return [error_line(f"the test broke off: {error!r}", FailureCode.FAILED, End.NEAR)]
     return lines
+
+
+def _check_duration(plan: Plan) -> None:
+    if plan.duration_ns is None:
+        raise PlanError("--seconds", "none", "each test of a mesh needs an end: give a duration")
 
 
 async def _answer_request() -> list[str]:
@@ -103,6 +116,7 @@ async def _answer_request() -> list[str]:
             request = decode(PairRequest, json.loads(await reader.readline()))
         except (LinkgaugeError, ValueError, RecursionError) as error:
             return [error_line(f"no request that can be read: {error}", FailureCode.FAILED, End.NEAR)]
+        _limit_lifetime(request.plan)
         running = asyncio.create_task(run_pair(request))
         input_end = asyncio.create_task(reader.read())
         await asyncio.wait([running, input_end], return_when=asyncio.FIRST_COMPLETED)
@@ -110,6 +124,15 @@ async def _answer_request() -> list[str]:
             task.cancel()
         await asyncio.wait([running, input_end])
         return [] if running.cancelled() else running.result()
+
+
+def _limit_lifetime(plan: Plan) -> None:
+    """Have the kernel end this process at last (SIGALRM).
+
+    Where another program of the worker has inherited both of its pipes, neither of them ends with the worker: then
+    nothing else would end a process that waits for somebody to read its events.
+    """
+    signal.alarm(math.ceil((plan.duration_ns or 0) / SECOND_NS + _GRACE_S))
 
 
 def main() -> None:

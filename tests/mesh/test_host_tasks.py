@@ -240,6 +240,17 @@ async def test_a_task_that_is_cancelled_while_it_runs_ends_and_frees_the_interfa
         await until(lambda: not worker.state.tasks)
 
 
+async def test_a_worker_that_closes_ends_its_cell_first(key: SharedKey) -> None:
+    """Dask cancels the coroutine; the process is waited for."""
+    async with open_cluster(NEAR) as (client, (worker,)), open_hosts(key, NEAR) as (port,):
+        request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0, "cell-1")
+        cell = client.submit(run_cell, request, key="cell-1", resources=NIC, pure=False)
+        await until(lambda: descendants_named(os.getpid(), "pair_run"))
+        await worker.close()
+        assert not descendants_named(os.getpid(), "pair_run")
+        await cell.cancel()
+
+
 async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> None:
     """Neither its endpoint nor its cell outlives it."""
     async with open_cluster() as (client, _):

@@ -123,6 +123,16 @@ async def test_what_this_host_cannot_do_is_its_own_failure(
     assert (failure["code"], failure["end"]) == ("failed", "near")
 
 
+async def test_a_fault_of_our_own_is_a_failure_that_names_it(
+    key: SharedKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has nothing else to read."""
+    monkeypatch.setattr(pair_run, "open_run", lambda *_: 1 / 0)
+    failure = failure_of(await run_pair(PairRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
+    assert "ZeroDivisionError" in failure["error"]
+    assert (failure["code"], failure["end"]) == ("failed", "near")
+
+
 async def test_more_events_than_a_worker_takes_are_a_failure(
     endpoint: Endpoint, key: SharedKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,11 +180,25 @@ async def test_a_line_that_is_no_request_is_a_failure(line: str) -> None:
     assert "no request that can be read" in failure_of((output or "").splitlines())["error"]
 
 
+async def run_code(code: str) -> tuple[int | None, str]:
+    """Return the status and the output of a Python program."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-P", "-c", code, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(DEADLINE_S):
+        output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
 async def test_the_process_imports_neither_dask_nor_the_app() -> None:
     """Each cell waits for its start."""
     unwanted = ("distributed", "dask", "textual", "rich", "typer", "linkgauge.presets", "linkgauge.tui")
     code = f"import sys, {MODULE}; print([name for name in sys.modules if name.startswith({unwanted})])"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-P", "-c", code, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(DEADLINE_S):
-        output, _ = await process.communicate()
-    assert output.decode().strip() == "[]"
+    assert await run_code(code) == (0, "[]\n")
+
+
+async def test_the_kernel_ends_a_process_that_nothing_else_ends() -> None:
+    """Whatever it waits for."""
+    code = (
+        f"import os, {MODULE} as module; from linkgauge.engine.model.plan import Plan; module._GRACE_S = 0.0;"
+        "module._limit_lifetime(Plan(duration_ns=500_000_000)); os.read(os.pipe()[0], 1)"
+    )
+    assert await run_code(code) == (-signal.SIGALRM, "")
