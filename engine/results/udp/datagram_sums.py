@@ -87,11 +87,14 @@ class _FlowSum:
 
     def add(self, counts: DatagramSample) -> None:
         """Add one session's counts, at one end."""
-        merge_counts(self.counters, _known(_SUMMED, _read_summed(counts)))
+        summed = list(_known(_SUMMED, _read_summed(counts)))
+        merge_counts(self.counters, summed)
         if counts.search_phase is not None:
             self.search = counts
-        if not (counts.sent or counts.received):
-            return  # a session that is closed leaves its last values behind
+        # A session that is closed leaves its last values behind, and counts nothing. Arrivals are counted at once,
+        # their extent and jitter at the session's next reading: these may be all that a sample has.
+        if not any(value for _name, value in summed):
+            return
         for name, value in _known(_PEAKS, _read_peaks(counts)):
             self.peaks[name] = max(value, self.peaks.get(name, 0))
         for name, value in _known(_SETTINGS, _read_settings(counts)):

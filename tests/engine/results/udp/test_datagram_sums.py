@@ -44,6 +44,22 @@ def test_lost_datagrams_are_counted_exactly_with_those_at_the_tail(seed: int, di
     assert total.lost_at == LossByHost(0, 0, total.lost)
 
 
+def test_an_extent_that_is_read_after_its_datagrams_counts() -> None:
+    """The receiver's thread counts arrivals at once; the rest follows when the session is next read."""
+    whole = DatagramSum()
+    for index, part in enumerate(
+        (
+            DatagramSample(Direction.OUT, 1, received=100, reordered=1, extent=2),
+            DatagramSample(Direction.OUT, 1, received=0, reordered=1, extent=10),
+            DatagramSample(Direction.OUT, 1, received=0, reordered=0, extent=90),  # what a closed session left
+        )
+    ):
+        sample = Sample(End.FAR, index, (index + 1) * INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,))
+        whole.add(sample, Direction.OUT)
+    assert whole.summary is not None
+    assert (whole.summary.reordered, whole.summary.max_extent) == (2, 10)
+
+
 @pytest.mark.parametrize("direction", Direction.DUPLEX.flows)
 def test_what_is_on_its_way_is_lost_neither_in_a_live_value_nor_in_a_run_that_broke(direction: Direction) -> None:
     """Only what others have overtaken is missing; without the drain of both ends nobody knows more."""
