@@ -1,11 +1,12 @@
 """The processes of a mesh's host, read from /proc, and waiting for what they do."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 DEADLINE_S = 20.0
-_POLL_S = 0.02
+_POLL_S = 0.05
 
 
 async def until(is_true: Callable[[], object]) -> None:
@@ -23,16 +24,19 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def descendants(pid: int) -> set[int]:
-    """Return the children of all of a process's threads, and theirs."""
+def children_of(pid: int) -> set[int]:
+    """Return the children of all of a process's threads."""
     found: set[int] = set()
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = {int(child) for child in path.read_text(encoding="ascii").split()}
-        except OSError:
-            continue
-        found |= children.union(*(descendants(child) for child in children))
+        with contextlib.suppress(OSError):  # the thread has ended
+            found |= {int(child) for child in path.read_text(encoding="ascii").split()}
     return found
+
+
+def descendants(pid: int) -> set[int]:
+    """Return the children of a process, and theirs."""
+    children = children_of(pid)
+    return children.union(*(descendants(child) for child in children))
 
 
 def command_of(pid: int) -> str:
@@ -43,9 +47,12 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def descendants_named(pid: int, name: str) -> set[int]:
-    """Return the descendants of a process whose command line has a name in it."""
-    return {each for each in descendants(pid) if name in command_of(each)}
+def children_named(pid: int, name: str) -> set[int]:
+    """Return the children of a process whose command line has a name in it.
+
+    Not theirs: they have the command line of their parent until they have begun their own program.
+    """
+    return {child for child in children_of(pid) if name in command_of(child)}
 
 
 def holds_text(pid: int, text: str) -> list[str]:

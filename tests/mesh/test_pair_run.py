@@ -171,13 +171,13 @@ async def test_a_run_whose_process_ends_leaves_nothing_behind(
     await until(lambda: not endpoint.get_status().clients)
 
 
-@pytest.mark.parametrize("line", ["[" * 10_000, '{"plan":{},"address":"::1","port":"x","key":""}'])
-async def test_a_line_that_is_no_request_is_a_failure(line: str) -> None:
+async def test_a_line_that_is_no_request_is_a_failure() -> None:
     """It does not hang, and says what was wrong."""
-    child = await TetheredChild.start(MODULE, [], line)
+    child = await TetheredChild.start(MODULE, [], '{"plan":{},"address":"::1","port":"x","key":""}')
     output = await child.read_all(MAX_CELL_BYTES)
     assert await child.end() == 0
-    assert "no request that can be read" in failure_of((output or "").splitlines())["error"]
+    text = failure_of((output or "").splitlines())["error"]
+    assert text == "no request that can be read: .port: expected a whole number of 64 bits, got 'x'"
 
 
 async def run_code(code: str) -> tuple[int | None, str]:
