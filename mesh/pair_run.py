@@ -78,7 +78,8 @@ def failure_line(error: LinkgaugeError | OSError | MemoryError) -> str:
     if isinstance(error, PeerRefused | PeerNotLinkgauge | PeerVersionMismatch | PeerUntrusted):
         return error_line(str(error), FailureCode.UNREACHABLE, End.FAR)
     if isinstance(error, PeerError):  # the far host, or the path there
-        return error_line(str(error), FailureCode.UNREACHABLE)
+        # What follows is for an endpoint that a person starts; the mesh starts its own.
+        return error_line(str(error).partition("; start `linkgauge endpoint`")[0], FailureCode.UNREACHABLE)
     return error_line(str(error), FailureCode.FAILED, End.NEAR)
 
 
