@@ -20,7 +20,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "mesh/events": "data without code",
     "mesh/cluster": "tests/mesh/test_coordinator.py",
-    "mesh/figures": "data; its matrices in tests/mesh/test_matrix.py",
+    "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",

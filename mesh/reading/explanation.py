@@ -1,0 +1,278 @@
+"""The fewest causes that explain which cells of a mesh are slow.
+
+Pure. A rate is that of the slowest part: the sender, the receiver, what is between their groups. The cause that
+explains most of the slowness is taken first; what it explains speaks for no other cause. The delays of transactions
+add up: with two causes, such a cell is slower than with either.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from statistics import NormalDist, median
+from typing import Final
+
+from ..figures import MeshFindingCode
+from .relative_rates import RelativeRates
+from .suspects import Suspect, find_suspects
+
+LEAST_SLOWNESS: Final = 0.08  # of a cause, as a difference of logarithms: 8 % less
+_FAR: Final = 5.0  # standard deviations: a cell further away says no more than this
+_NEW: Final = 3.0  # standard deviations below what causes explain: something else slows this cell down
+_CONTRADICTION: Final = 3.0  # a cell that is not slow speaks against a cause more than a slow one for it
+_COST: Final = 10.0  # of a cause: how much likelier it must make the cells, as a logarithm
+_LEAST_FREE_SHARE: Final = 0.25
+_SLOW_SHARE: Final = 0.8
+_SLOW_SHARE_OF_SLICE: Final = 0.75
+_CHANCE: Final = 2.0  # standard deviations of a count
+_NORMAL: Final = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What slows cells down, and by how much: a negative difference of logarithms."""
+
+    suspect: Suspect
+    slowness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Causes of the slow cells, if `usual` is the usual rate.
+
+    Args:
+        usual: the rate of healthy cells.
+        causes: the largest first.
+        floors: the lowest distance from the usual rate that the causes explain, of each cell.
+        residuals: what the causes leave of each cell's distance: about 0 where they explain it.
+        cost: how badly all this explains the cells; the lower, the better.
+    """
+
+    usual: float
+    causes: tuple[Cause, ...]
+    floors: tuple[float, ...]
+    residuals: tuple[float, ...]
+    cost: float
+
+
+def explain(rates: RelativeRates, usual: float, spread: float) -> Explanation:
+    """Return the causes of what is slower than the usual rate; `spread` is the standard deviation of cells.
+
+    With most hosts of two groups slow, what is between these seems slow. So the hosts are also tried first.
+    """
+    distances = [value - usual for value in rates.logs]
+    suspects = find_suspects(rates, [distance < -LEAST_SLOWNESS / 2 for distance in distances])
+    hosts = [suspect for suspect in suspects if suspect.is_host]
+    orders = [[suspects], [hosts, suspects]] if 0 < len(hosts) < len(suspects) else [[suspects]]
+    found: list[Explanation] = []
+    for order in orders:
+        search = _Search(rates, distances, spread)
+        causes = _joined(search.without_needless(search.run(order)), rates)
+        found.append(Explanation(usual, tuple(causes), *search.outcome(causes)))
+    return min(found, key=lambda each: each.cost)
+
+
+class _Search:
+    """The cells, what the causes taken so far explain of them, and the search for the next cause."""
+
+    def __init__(self, rates: RelativeRates, distances: list[float], spread: float) -> None:
+        self._rates = rates
+        self._distances = distances
+        self._spread = spread
+        # Between these two distances from the usual rate the causes taken so far explain a cell.
+        self._highest = [0.0] * len(distances)
+        self._lowest = [0.0] * len(distances)
+        self._cost = _COST + log(1 + 3 * len(rates.hosts))
+
+    def run(self, order: Sequence[Sequence[Suspect]]) -> list[Cause]:
+        """Take causes of one list of suspects after the other, until none explains more than it costs."""
+        causes: list[Cause] = []
+        for suspects in order:
+            # What is no cause at first may be one when another cause has explained its slowest cells.
+            while more := self._take_from(
+                [each for each in suspects if each not in {own.suspect for own in causes}]
+            ):
+                causes += more
+        return self._fitted(causes)
+
+    def _take_from(self, suspects: Sequence[Suspect]) -> list[Cause]:
+        """Take the suspects that explain something, the one that explains most first.
+
+        What a suspect explains only shrinks while others are taken, so it is judged again only when it is first.
+        """
+        queue = [
+            (-gain, place, 0) for place, suspect in enumerate(suspects) if (gain := self._judge(suspect)[0]) > 0
+        ]
+        heapq.heapify(queue)
+        causes: list[Cause] = []
+        while queue:
+            _, place, when = heapq.heappop(queue)
+            gain, slowness = self._judge(suspects[place])
+            if gain <= 0:
+                continue
+            if when < len(causes):
+                heapq.heappush(queue, (-gain, place, len(causes)))
+                continue
+            causes.append(Cause(suspects[place], slowness))
+            self._take(causes[-1])
+        return causes
+
+    def _judge(self, suspect: Suspect) -> tuple[float, float]:
+        """Return by how much a suspect explains more than it costs, and its slowness; 0 if it is no cause."""
+        distances, spread = self._distances, self._spread
+        free = [
+            cell
+            for cell in suspect.cells
+            if not self._highest[cell] or distances[cell] < self._lowest[cell] - _NEW * spread
+        ]
+        if len(free) < max(2, _LEAST_FREE_SHARE * len(suspect.cells)):
+            return 0.0, 0.0
+        slowness = median(distances[cell] for cell in free)
+        if slowness > -LEAST_SLOWNESS or not self._is_slow_throughout(free, slowness):
+            return 0.0, 0.0
+        if suspect.is_refuted_by and self._is_slow_throughout(suspect.is_refuted_by, slowness):
+            return 0.0, 0.0
+        gain = -self._cost
+        for cell in suspect.cells:
+            before = self._misfit(distances[cell], self._highest[cell], self._lowest[cell])
+            highest, lowest = min(self._highest[cell], slowness), self._low(self._lowest[cell], slowness)
+            better = before - self._misfit(distances[cell], highest, lowest)
+            gain += better if better > 0 else _CONTRADICTION * better
+        return gain, slowness
+
+    def _is_slow_throughout(self, cells: Sequence[int], slowness: float) -> bool:
+        """Return whether not just some hosts of a suspect are slow, and so are themselves the cause."""
+        # Of cells that are slow by so much, so many are nearer to it than to the usual rate, in spite of scatter.
+        share = _NORMAL.cdf(-slowness / 2 / self._spread)
+        slices: dict[tuple[int, int], list[bool]] = defaultdict(list)
+        slow = 0
+        for cell in cells:
+            is_slow = self._distances[cell] < slowness / 2
+            slow += is_slow
+            for side, place in enumerate(self._rates.pairs[cell]):
+                slices[side, place].append(is_slow)
+        if slow < _SLOW_SHARE * share * len(cells):
+            return False
+        return all(sum(part) >= _least_slow(len(part), share) for part in slices.values() if len(part) > 1)
+
+    def _misfit(self, distance: float, highest: float, lowest: float) -> float:
+        """Return how unlikely a cell's distance is if it should be between two others, as a logarithm."""
+        beyond = distance - highest if distance > highest else min(0.0, distance - lowest)
+        return min(_FAR, abs(beyond) / self._spread) ** 2 / 2
+
+    def _low(self, first: float, second: float) -> float:
+        """Return how slow two causes can make a cell together."""
+        return -log(exp(-first) + exp(-second) - 1) if self._rates.adds_up else min(first, second)
+
+    def _take(self, cause: Cause) -> None:
+        for cell in cause.suspect.cells:
+            self._highest[cell] = min(self._highest[cell], cause.slowness)
+            self._lowest[cell] = self._low(self._lowest[cell], cause.slowness)
+
+    def _fitted(self, causes: Sequence[Cause]) -> list[Cause]:
+        """Return causes with their slowness by those cells that no other cause slows down."""
+        counts = [0] * len(self._distances)
+        for cause in causes:
+            for cell in cause.suspect.cells:
+                counts[cell] += 1
+        fitted: list[Cause] = []
+        for cause in causes:
+            own = [self._distances[cell] for cell in cause.suspect.cells if counts[cell] == 1]
+            is_enough = len(own) >= max(2, _LEAST_FREE_SHARE * len(cause.suspect.cells))
+            fitted.append(replace(cause, slowness=min(median(own), 0.0)) if is_enough else cause)
+        return fitted
+
+    def without_needless(self, causes: Sequence[Cause]) -> list[Cause]:
+        """Return causes without those whose cells the others explain: a group of which most hosts are slow."""
+        of_cells: dict[int, list[Cause]] = defaultdict(list)
+        for cause in causes:
+            for cell in cause.suspect.cells:
+                of_cells[cell].append(cause)
+        needed = list(causes)
+        for cause in causes:
+            worth = -self._cost
+            for cell in cause.suspect.cells:
+                worth += self._misfit_of(cell, [each for each in of_cells[cell] if each is not cause])
+                worth -= self._misfit_of(cell, of_cells[cell])
+            if worth <= 0:
+                needed.remove(cause)
+                for cell in cause.suspect.cells:
+                    of_cells[cell].remove(cause)
+        return needed
+
+    def _misfit_of(self, cell: int, causes: Iterable[Cause]) -> float:
+        highest = lowest = 0.0
+        for cause in causes:
+            highest, lowest = min(highest, cause.slowness), self._low(lowest, cause.slowness)
+        return self._misfit(self._distances[cell], highest, lowest)
+
+    def outcome(self, causes: Sequence[Cause]) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+        """Return the floors and residuals of an Explanation, and what causes and the rest cost."""
+        count = len(self._distances)
+        self._highest, self._lowest = [0.0] * count, [0.0] * count
+        for cause in causes:
+            self._take(cause)
+        cost = self._cost * len(causes)
+        residuals: list[float] = []
+        for distance, highest, lowest in zip(self._distances, self._highest, self._lowest, strict=True):
+            cost += self._misfit(distance, highest, lowest)
+            residuals.append(distance - highest if distance > highest else min(0.0, distance - lowest))
+        return tuple(self._lowest), tuple(residuals), cost
+
+
+def _least_slow(count: int, share: float) -> float:
+    """Return how many of so many cells must be slow, if that share of slow cells seems so."""
+    return _SLOW_SHARE_OF_SLICE * share * count - _CHANCE * sqrt(count * share * (1 - share))
+
+
+def _joined(causes: Iterable[Cause], rates: RelativeRates) -> list[Cause]:
+    """Return causes with those joined that are one: what a host sends and receives, what leaves a group."""
+    left = {(cause.suspect.code, cause.suspect.sender, cause.suspect.receiver): cause for cause in causes}
+
+    def join(code: MeshFindingCode, sender: str | None, receiver: str | None, keys: Sequence[_Key]) -> None:
+        if len(keys) < 2 or not all(key in left for key in keys):
+            return
+        parts = [left.pop(key) for key in keys]
+        cells = tuple(sorted({cell for part in parts for cell in part.suspect.cells}))
+        total = sum(len(part.suspect.cells) for part in parts)
+        slowness = sum(part.slowness * len(part.suspect.cells) for part in parts) / total
+        left[code, sender, receiver] = Cause(Suspect(code, sender, receiver, cells), slowness)
+
+    code = MeshFindingCode
+    for host in rates.hosts:
+        name = host.name
+        join(code.HOST, name, None, [(code.HOST_SENDS, name, None), (code.HOST_RECEIVES, name, None)])
+    groups = list(dict.fromkeys(host.group for host in rates.hosts if host.group is not None))
+    for group in groups:
+        others = [other for other in groups if other != group]
+        join(code.GROUPS, group, None, [(code.GROUPS, group, other) for other in others])
+        join(code.GROUPS, None, group, [(code.GROUPS, other, group) for other in others])
+        whole = [(code.GROUPS, group, None), (code.GROUPS, None, group), (code.GROUP, group, group)]
+        join(code.GROUP, group, None, whole)
+        _split_into_hosts(left, group, others[0] if len(others) == 1 else None, rates)
+    join(code.GROUPS, None, None, [(code.GROUPS, group, None) for group in groups])
+    return sorted(left.values(), key=lambda cause: cause.slowness * len(cause.suspect.cells))
+
+
+def _split_into_hosts(left: "dict[_Key, Cause]", group: str, only_other: str | None, rates: RelativeRates) -> None:
+    """Name the hosts of a group that all send, or all receive, as slowly within the group as outside."""
+    code = MeshFindingCode
+    within = (code.GROUP, group, group)
+    for side, of_host, outside in (
+        (0, code.HOST_SENDS, (code.GROUPS, group, only_other)),
+        (1, code.HOST_RECEIVES, (code.GROUPS, only_other, group)),
+    ):
+        if within not in left or outside not in left:
+            continue
+        if abs(left[within].slowness - left[outside].slowness) > LEAST_SLOWNESS:
+            continue
+        slowness = left.pop(outside).slowness
+        del left[within]
+        for place, host in enumerate(rates.hosts):
+            if host.group == group:
+                cells = tuple(cell for cell, pair in enumerate(rates.pairs) if pair[side] == place)
+                left[of_host, host.name, None] = Cause(Suspect(of_host, host.name, None, cells), slowness)
+
+
+_Key = tuple[MeshFindingCode, str | None, str | None]

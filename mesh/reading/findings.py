@@ -1,0 +1,285 @@
+"""What is slow in a mesh: hosts, groups, paths, the network's inside. Each cause is named once.
+
+Pure. `read_matrix` finds the usual rate and the causes that explain what is slower; single cells that these do not
+explain are paths. Cells that were measured again alone tell a slow path from a network that is short inside, and
+from chance.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from typing import Final
+
+from ..events import CellFailure, FailureCode
+from ..figures import MeshFinding, MeshFindingCode, MeshMatrix
+from ..plan import Cell, MeshMode
+from .explanation import LEAST_SLOWNESS, Explanation, explain
+from .relative_rates import RelativeRates, relative_rates
+from .usual_rate import find_spread, slowness_beyond_chance, usual_rates
+
+_AS_EXPECTED: Final = log(0.95)
+_ERRORS_OF_USUAL: Final = 2.5  # standard errors that the usual rate must be below the expected one
+_MEDIAN_ERROR: Final = 1.25  # a median's standard error, in those of a mean
+# More slow hosts than this are the usual ones, and the others are fast; with expected rates there can be more.
+_MOST_SLOW_HOSTS: Final = 0.5
+_MOST_BELOW_EXPECTED: Final = 0.75
+_FAR: Final = 5.0  # standard deviations
+_DOUBTFUL: Final = 3.5
+_SLOW_AGAIN: Final = 3.0
+_LEAST_DOUBTFUL: Final = 0.12  # a difference of logarithms
+_MOST_DOUBTFUL: Final = 8  # paths
+_MOST_UNEXPLAINED: Final = 0.1  # of the cells
+_RECOVERED: Final = 2 / 3  # of the cells that were measured again
+# Fewer paths, all in all and in parts of the cells, that are fast when measured again were slow by chance.
+_LEAST_PATHS: Final = 3
+_LEAST_SHARE_OF_PATHS: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPart:
+    """A cause or a path, before what was measured again is considered.
+
+    `cells` are places in the rates, `slowness` is a negative difference of logarithms from the usual rate, or from
+    the expected one for ALL. `explained` is what of a path's slowness its hosts or groups explain.
+    """
+
+    code: MeshFindingCode
+    sender: str | None
+    receiver: str | None
+    slowness: float
+    cells: tuple[int, ...]
+    explained: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The measured cells of a mesh, and what is slow: the largest cause first.
+
+    Args:
+        rates: the cells.
+        usual: the logarithm of the rate of healthy cells.
+        spread: the standard deviation of healthy cells.
+        parts: what is slow.
+        doubtful: paths that may be slow by chance: they are if a second measurement says so.
+    """
+
+    rates: RelativeRates
+    usual: float
+    spread: float
+    parts: tuple[SlowPart, ...]
+    doubtful: tuple[SlowPart, ...]
+
+
+def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
+    """Return what is slow, and hosts without results: hosts that are down, then causes, then single paths.
+
+    A mesh that is not over yet has findings as far as its cells tell. None where no host, group or path is slower
+    than the others by more than chance, and the rates are as expected or nothing is expected.
+    """
+    findings = list(_hosts_down(matrix))
+    reading = read_matrix(matrix)
+    if reading is not None:
+        parts = list(reading.parts)
+        if matrix.mode is not MeshMode.ISOLATED:
+            parts = _with_recheck(reading)
+        findings += [_finding(part, reading.rates, matrix) for part in parts]
+    return tuple(findings)
+
+
+def read_matrix(matrix: MeshMatrix) -> Reading | None:
+    """Return what is slow by the first measurement of each cell; None for a mesh without a measured cell."""
+    rates = relative_rates(matrix)
+    levels = usual_rates(rates.logs, is_absolute=rates.is_absolute)
+    if not levels:
+        return None
+    spread = min(find_spread(rates.logs, level) for level in levels)
+    best = _choose([explain(rates, level, spread) for level in levels], rates, spread)
+    parts = [
+        SlowPart(
+            cause.suspect.code, cause.suspect.sender, cause.suspect.receiver, cause.slowness, cause.suspect.cells
+        )
+        for cause in best.causes
+    ]
+    least = slowness_beyond_chance(best.residuals, spread)
+    paths = _paths(best, rates, max(_LEAST_DOUBTFUL, _DOUBTFUL * spread))
+    clear = [path for path in paths if path.slowness - path.explained < -least]
+    doubtful = [path for path in paths if path not in clear]
+    everything = _everything(best, rates, spread)
+    return Reading(rates, best.usual, spread, (*everything, *parts, *clear), tuple(doubtful[:_MOST_DOUBTFUL]))
+
+
+def _choose(explanations: Sequence[Explanation], rates: RelativeRates, spread: float) -> Explanation:
+    """Return the explanation that needs least, of those that do not call most hosts slow.
+
+    Where rates are expected, one that finds cells at the expected rate comes first: the rest is slow, however much.
+    """
+    hosts = len({place for pair in rates.pairs for place in pair})
+    slow = {each.usual: len(_slow_hosts(each, rates)) / hosts for each in explanations}
+    limited = [each for each in explanations if slow[each.usual] <= _MOST_BELOW_EXPECTED]
+    limited = limited or [min(explanations, key=lambda each: slow[each.usual])]
+    if rates.is_absolute:
+        as_expected = [
+            each
+            for each in limited
+            if abs(each.usual) <= -_AS_EXPECTED and _unexplained(each, spread, is_any=True) <= _MOST_UNEXPLAINED
+        ]
+        return min(as_expected or limited, key=lambda each: each.cost)
+    possible = [each for each in limited if slow[each.usual] <= _MOST_SLOW_HOSTS]
+    # Where that leaves many cells slow without a cause, most hosts are slow after all.
+    if all(_unexplained(each, spread) > _MOST_UNEXPLAINED for each in possible):
+        possible = limited
+    return min(possible, key=lambda each: each.cost)
+
+
+def _unexplained(explanation: Explanation, spread: float, *, is_any: bool = False) -> float:
+    """Return the share of cells that are far slower than the causes explain, or faster as well."""
+    far = sum(
+        residual < -_FAR * spread or (is_any and residual > _FAR * spread) for residual in explanation.residuals
+    )
+    return far / len(explanation.residuals)
+
+
+def _slow_hosts(explanation: Explanation, rates: RelativeRates) -> set[str | None]:
+    """Return the hosts that an explanation calls slow, those of a group that is slow in everything included."""
+    suspects = [cause.suspect for cause in explanation.causes]
+    groups = {each.sender for each in suspects if each.code is MeshFindingCode.GROUP and each.receiver is None}
+    of_groups = {host.name for host in rates.hosts if host.group is not None and host.group in groups}
+    return {each.sender for each in suspects if each.is_host} | of_groups
+
+
+def _everything(best: Explanation, rates: RelativeRates, spread: float) -> Iterator[SlowPart]:
+    """Yield ALL where even the usual rate is below the expected one."""
+    error = _MEDIAN_ERROR * spread / sqrt(len(rates.logs))
+    if rates.is_absolute and best.usual < _AS_EXPECTED - _ERRORS_OF_USUAL * error:
+        yield SlowPart(MeshFindingCode.ALL, None, None, best.usual, tuple(range(len(rates.logs))))
+
+
+def _paths(best: Explanation, rates: RelativeRates, least: float) -> list[SlowPart]:
+    """Return the cells that are slower than the causes explain by so much, the slowest first."""
+    paths = [
+        SlowPart(MeshFindingCode.PATH, *cell, value - best.usual, (place,), floor)
+        for place, (cell, value, floor, residual) in enumerate(
+            zip(rates.cells, rates.logs, best.floors, best.residuals, strict=True)
+        )
+        if residual < -least
+    ]
+    return sorted(paths, key=lambda path: path.slowness - path.explained)
+
+
+def _with_recheck(reading: Reading) -> list[SlowPart]:
+    """Return what is slow, with the parts that were fast when measured alone as one: the network's inside."""
+    structured = [part for part in reading.parts if part.code is not MeshFindingCode.PATH]
+    paths = [part for part in reading.parts if part.code is MeshFindingCode.PATH]
+    inside = [part for part in structured if _has_recovered(part, reading)]
+    kept = [part for part in structured if part not in inside]
+    fast_now = [path for path in paths if _has_recovered(path, reading)]
+    measured = [path for path in paths if _recoveries(path, reading)]
+    are_many = len(paths) >= max(_LEAST_PATHS, _LEAST_SHARE_OF_PATHS * len(reading.rates.logs))
+    if are_many and measured and len(fast_now) >= _RECOVERED * len(measured):
+        # Those that nobody measured again are as likely of the same kind.
+        inside += [path for path in paths if path in fast_now or path not in measured]
+        paths = [path for path in paths if path in measured]
+    paths = [path for path in paths if path not in fast_now]
+    paths += [path for path in reading.doubtful if _is_slow_again(path, reading)]
+    fabric = [_fabric(inside, reading)] if inside else []
+    return [*fabric, *kept, *paths]
+
+
+def _has_recovered(part: SlowPart, reading: Reading) -> bool:
+    recoveries = _recoveries(part, reading)
+    return bool(recoveries) and sum(recoveries) >= _RECOVERED * len(recoveries)
+
+
+def _is_slow_again(path: SlowPart, reading: Reading) -> bool:
+    """Return whether a doubtful path was slow both times: hardly by chance then."""
+    again = reading.rates.isolated_logs[path.cells[0]]
+    if again is None:
+        return False
+    least = max(LEAST_SLOWNESS, _SLOW_AGAIN * reading.spread)
+    return again - reading.usual < path.explained - least and not _has_recovered(path, reading)
+
+
+def _recoveries(part: SlowPart, reading: Reading) -> list[bool]:
+    """Return of each cell of a part that was measured again whether it was nearer to healthy than to slow."""
+    healthy = 0.0 if part.code is MeshFindingCode.ALL else reading.usual + part.explained / 2
+    logs = reading.rates.logs
+    return [
+        again > healthy + part.slowness / 2 and again > logs[cell] + LEAST_SLOWNESS
+        for cell in part.cells
+        if (again := reading.rates.isolated_logs[cell]) is not None
+    ]
+
+
+def _fabric(parts: Sequence[SlowPart], reading: Reading) -> SlowPart:
+    """Return several parts as one. It names groups if they are all between the same ones."""
+    cells = tuple(sorted({cell for part in parts for cell in part.cells}))
+    slowness = sum(part.slowness * len(part.cells) for part in parts) / sum(len(part.cells) for part in parts)
+    names = {
+        (part.sender, part.receiver)
+        if part.code in {MeshFindingCode.GROUPS, MeshFindingCode.GROUP}
+        else _groups_of(part, reading.rates)
+        for part in parts
+    }
+    sender, receiver = names.pop() if len(names) == 1 else (None, None)
+    return SlowPart(MeshFindingCode.FABRIC, sender, receiver, slowness, cells)
+
+
+def _groups_of(part: SlowPart, rates: RelativeRates) -> tuple[str | None, str | None]:
+    """Return the groups between which a path is; two None for what is in several."""
+    if part.code is not MeshFindingCode.PATH:
+        return None, None
+    sender, receiver = (rates.hosts[place].group for place in rates.pairs[part.cells[0]])
+    return (sender, receiver) if sender is not None and receiver is not None else (None, None)
+
+
+def _finding(part: SlowPart, rates: RelativeRates, matrix: MeshMatrix) -> MeshFinding:
+    cells = tuple(rates.cells[place] for place in part.cells)
+    less_percent = 100 * (1 - exp(part.slowness))
+    return MeshFinding(part.code, part.sender, part.receiver, less_percent, cells, _usual_why(cells, matrix))
+
+
+def _usual_why(cells: Iterable[Cell], matrix: MeshMatrix) -> str | None:
+    """Return the most frequent first finding of the runs of cells; None if most have none."""
+    counts = Counter(matrix.figures[cell].why for cell in cells).most_common(2)
+    return next((why for why, _ in counts if why is not None), None)
+
+
+def _hosts_down(matrix: MeshMatrix) -> Iterator[MeshFinding]:
+    """Yield the hosts whose cells have all failed, and not because of the other hosts of these cells."""
+    failures: dict[str, dict[Cell, CellFailure]] = {host.name: {} for host in matrix.hosts}
+    alive: set[str] = set()
+    for cell, figure in matrix.figures.items():
+        if figure.failure is None:
+            alive.update(cell)
+        elif figure.failure.code is not FailureCode.STOPPED:
+            for name in cell:
+                failures.setdefault(name, {})[cell] = figure.failure
+    down: set[str] = set()
+    silent = {name: cells for name, cells in failures.items() if cells and name not in alive}
+    while silent:
+        # The host that most failures name, then the one that most failures are left of, is down first: it may be
+        # why others have no results.
+        open_cells = {
+            name: {cell: failure for cell, failure in cells.items() if not down.intersection(cell)}
+            for name, cells in silent.items()
+        }
+        blamed = {name: _blame(name, cells) for name, cells in open_cells.items()}
+        name = max(silent, key=lambda each: (blamed[each], len(open_cells[each])))
+        del silent[name]
+        has_live_peer = any(peer in alive for cell in open_cells[name] for peer in cell)
+        if open_cells[name] and (blamed[name] or has_live_peer):
+            down.add(name)
+            own = tuple(failures[name])
+            yield MeshFinding(MeshFindingCode.HOST_DOWN, name, cells=own, failure=_reason(name, failures[name]))
+
+
+def _blame(name: str, cells: dict[Cell, CellFailure]) -> int:
+    return sum(failure.host == name for failure in cells.values())
+
+
+def _reason(name: str, cells: dict[Cell, CellFailure]) -> CellFailure:
+    """Return the failure that names the host, or the most frequent one."""
+    own = [failure for failure in cells.values() if failure.host == name]
+    ((failure, _),) = Counter(own or list(cells.values())).most_common(1)
+    return failure

@@ -1,0 +1,120 @@
+"""The usual rate of a mesh's cells, how far cells scatter about it, and what is too slow to be chance. Pure.
+
+Everything is in natural logarithms of rates: -0.1 is about 10 % less.
+
+With a third of the hosts slow, the healthy cells are fewer than half, and the median of all cells is a slow one. So
+the usual rate is one of the rates at which many cells lie, and `explanation` tells which of them explains most.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from math import log, sqrt
+from statistics import median
+from typing import Final
+
+from ...engine.results.confidence import student_t
+
+_REACH: Final = 0.15  # cells of one rate lie about this near to each other
+_SAME: Final = 0.05  # rates nearer than this are one
+_STARTS: Final = (0.5, 0.78, 0.875, 0.95, 0.99, 1.0)  # shares of cells below, from which rates are looked for
+_STEPS: Final = 30
+# What is assumed of the scatter before any cell is seen, and for how many cells that counts.
+_PRIOR_SPREAD: Final = 0.05
+_PRIOR_CELLS: Final = 8
+_LEAST_SPREAD: Final = 0.01
+_SPREAD_REACH: Final = 0.3
+_MEDIAN_OF_NORMAL: Final = 0.6745  # the median distance from the mean, in standard deviations
+_FALSE_PATHS: Final = 0.02  # how many cells of a healthy mesh may seem slow
+_LEAST_SLOWNESS: Final = 0.16  # of one cell: 15 % less
+_FAST: Final = log(2)  # beyond, cells are not scattered but of another kind, such as two hosts of one machine
+_ONE_SIDE_CELLS: Final = 40
+_OTHER_SIDE_CELLS: Final = 400
+# With a tenth of the cells so many deviations below, or three in a hundred so many times as far as that tenth,
+# these are slow and no scatter.
+_APART: Final = 4.0
+_APART_OF_TENTH: Final = 2.5
+
+
+def usual_rates(logs: Sequence[float], *, is_absolute: bool) -> list[float]:
+    """Return the rates at which many cells lie, the highest first; none without cells."""
+    ordered = sorted(logs)
+    if not ordered:
+        return []
+    starts = [_quantile(ordered, share) for share in _STARTS]
+    if is_absolute:
+        starts.append(0.0)
+    least_cells = min(2, max(1, len(ordered) - 1))
+    rates: list[float] = []
+    for start in starts:
+        rate = _centre(ordered, start)
+        is_new = all(abs(rate - other) > _SAME for other in rates)
+        if is_new and len(_within(ordered, rate, _REACH)) >= least_cells:
+            rates.append(rate)
+    return sorted(rates or [median(ordered)], reverse=True)
+
+
+def _centre(ordered: Sequence[float], start: float) -> float:
+    """Return the rate about which the cells near `start` lie: the median of what is near, until that stays."""
+    rate = start
+    for _ in range(_STEPS):
+        near = _within(ordered, rate, _REACH)
+        if not near:
+            return rate
+        middle = _quantile(near, 0.5)
+        if abs(middle - rate) < 1e-6:
+            return middle
+        rate = middle
+    return rate
+
+
+def _within(ordered: Sequence[float], rate: float, reach: float) -> Sequence[float]:
+    return ordered[bisect_left(ordered, rate - reach) : bisect_right(ordered, rate + reach)]
+
+
+def find_spread(logs: Sequence[float], rate: float) -> float:
+    """Return the standard deviation of healthy cells about a rate.
+
+    Only cells above the rate tell: among those below are the slow ones.
+    """
+    above = [value - rate for value in logs if 0 < value - rate <= _SPREAD_REACH]
+    own = median(above) / _MEDIAN_OF_NORMAL if above else 0.0
+    together = (len(above) * own**2 + _PRIOR_CELLS * _PRIOR_SPREAD**2) / (len(above) + _PRIOR_CELLS)
+    return max(_LEAST_SPREAD, sqrt(together))
+
+
+def slowness_beyond_chance(residuals: Sequence[float], spread: float) -> float:
+    """Return from which slowness on a single cell is not chance, as a positive difference of logarithms.
+
+    Rates scatter with longer tails than a normal distribution has. How long they are, the fast cells show, and in
+    larger meshes the slow ones as well: the tail is continued as an exponential one.
+    """
+    count = len(residuals)
+    if not count:
+        return _LEAST_SLOWNESS
+    chance = _FALSE_PATHS / count
+    # The spread comes from the faster half of the cells, of which a few are chance themselves.
+    normal = spread * student_t(count / 4 + 2, 1 - 2 * chance)
+    slowness = max(_LEAST_SLOWNESS, normal)
+    if count >= _ONE_SIDE_CELLS:
+        fast = sorted(min(residual, spread) if residual > _FAST else residual for residual in residuals)
+        slowness = max(slowness, _continued(fast, chance))
+    if count >= _OTHER_SIDE_CELLS:
+        slow = sorted(-residual for residual in residuals)
+        tenth, few = _quantile(slow, 0.9), _quantile(slow, 0.97)
+        if tenth < _APART * spread and few < _APART_OF_TENTH * tenth:
+            slowness = max(slowness, _continued(slow, chance))
+    return slowness
+
+
+def _continued(ordered: Sequence[float], chance: float) -> float:
+    """Return the value that is exceeded with so small a chance, by what a tenth and three in a hundred exceed."""
+    tenth, few = _quantile(ordered, 0.9), _quantile(ordered, 0.97)
+    return few + (few - tenth) / log(0.10 / 0.03) * log(0.03 / min(chance, 0.03))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value below which a share of sorted values lies, interpolated."""
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
