@@ -7,7 +7,8 @@ Public: `builder` (open_lab, Lab, find_orphans, terminate_orphans), `link_spec` 
 process carries frames for links that the kernel's queues cannot emulate.
 
 Several hosts: `mesh_lab` (open_mesh_lab, MeshLab), `mesh_spec` (MeshLabSpec). Its `mesh_keeper` joins hosts with
-`switches` and runs a `dask_cluster` on them. `keeper_process` and `base_keeper` are what both kinds of lab share.
+`switches` and runs a `dask_cluster` on them, on loopback with `dask_credentials`. Both kinds of lab share
+`keeper_process` and `base_keeper`.
 
 A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.
 """

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from ..model.errors import LabUnavailable
 
 SETTINGS: Final[Mapping[str, str]] = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """The environment of Dask's processes: a profile would take each of them 100 samples a second."""
+Protocol = Literal["tcp", "tls"]
 _DASK: Final = "distributed"
 _ASK_DEADLINE_S: Final = 5.0
 _MOST_BYTES: Final = 65_536
@@ -28,15 +29,15 @@ def check_dask() -> None:
         raise LabUnavailable("a lab of several hosts needs Dask: pip install 'linkgauge[mesh]'")
 
 
-def scheduler_command(address: str, file: Path) -> list[str]:
+def scheduler_command(protocol: Protocol, address: str, file: Path) -> list[str]:
     """Return a scheduler's command line. It listens on a free port, and writes to the file where."""
-    return [*_program("dask_scheduler", address), "--port", "0", "--scheduler-file", str(file)]
+    return [*_program("dask_scheduler", protocol, address), "--port", "0", "--scheduler-file", str(file)]
 
 
-def worker_command(scheduler: str, name: str, address: str, folder: Path) -> list[str]:
+def worker_command(protocol: Protocol, scheduler: str, name: str, address: str, folder: Path) -> list[str]:
     """Return the command line of a host's worker, which has one network interface to lend."""
     return [
-        *_program("dask_worker", address),
+        *_program("dask_worker", protocol, address),
         scheduler,
         "--no-nanny",
         *("--name", name),
@@ -47,10 +48,11 @@ def worker_command(scheduler: str, name: str, address: str, folder: Path) -> lis
     ]
 
 
-def _program(name: str, address: str) -> list[str]:
+def _program(name: str, protocol: Protocol, address: str) -> list[str]:
     # Dask serves counts and metrics by HTTP even without a dashboard: on a free port, since 8787 may be taken.
     http_address = ("--no-dashboard", "--dashboard-address", f"{address}:0")
-    return [sys.executable, "-P", "-m", f"{_DASK}.cli.{name}", "--host", address, *http_address]
+    listening = ("--protocol", protocol, "--host", address)
+    return [sys.executable, "-P", "-m", f"{_DASK}.cli.{name}", *listening, *http_address]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from typing import Any, Final, TypeVar
 
 from ..model.errors import LabError, LabUnavailable
 from .base_keeper import BaseKeeper, keep
-from .dask_cluster import SETTINGS, DaskScheduler, check_dask, scheduler_command, worker_command
+from .dask_cluster import SETTINGS, DaskScheduler, Protocol, check_dask, scheduler_command, worker_command
+from .dask_credentials import create_credentials
 from .devices import check_tools
 from .mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
 from .namespaces import NetworkNamespace, create_privileged_namespace
@@ -42,14 +43,18 @@ class MeshKeeper(BaseKeeper):
         self._resources = ExitStack()
         self._folder = Path(self._resources.enter_context(TemporaryDirectory(prefix="linkgauge-lab-")))
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
-        os.environ.update(SETTINGS)
+        self._settings = dict(SETTINGS)
+        self._protocol: Protocol = "tcp"
         try:
             check_tools()
             hub = create_privileged_namespace()
         except LabUnavailable as error:
             self._notes.append(f"hosts are addresses of loopback, and rates are loopback's: {error}")
+            self._settings |= create_credentials(self._folder)
+            self._protocol = "tls"
         else:
             self.namespaces.append(hub)
+        os.environ.update(self._settings)
 
     @property
     def is_emulated(self) -> bool:
@@ -67,6 +72,7 @@ class MeshKeeper(BaseKeeper):
         return {
             "scheduler": scheduler.address,
             "workers": {host.name: self._programs[host.name].pid for host in self._spec.hosts},
+            "settings": self._settings,
             "is_emulated": self.is_emulated,
             "notes": sorted(set(self._notes)),
         }
@@ -96,13 +102,14 @@ class MeshKeeper(BaseKeeper):
     def _start_scheduler(self) -> DaskScheduler:
         address = HUB_ADDRESS if self.is_emulated else _LOOPBACK_HUB
         file = self._folder / "scheduler.json"
-        self._start("scheduler", scheduler_command(address, file))
+        self._start("scheduler", scheduler_command(self._protocol, address, file))
         return self._wait_for(lambda: DaskScheduler.read(file, address))
 
     def _start_worker(self, scheduler: DaskScheduler, host: LabHost, number: int) -> None:
         address = self._spec.address(host.name) if self.is_emulated else f"127.0.0.{2 + number}"
         with self._hosts[host.name].enter() if self.is_emulated else nullcontext():
-            self._start(host.name, worker_command(scheduler.address, host.name, address, self._folder))
+            command = worker_command(self._protocol, scheduler.address, host.name, address, self._folder)
+            self._start(host.name, command)
 
     def _start(self, name: str, command: list[str]) -> None:
         with self._log_of(len(self._programs)).open("wb") as log:

@@ -22,13 +22,19 @@ _log = logging.getLogger(__name__)
 class MeshLab(KeptLab):
     """Emulated hosts that are up. Commands run beside the scheduler, where every host can be reached.
 
-    `workers` has the process of each host's worker. Without `is_emulated` the hosts are addresses of loopback.
+    `workers` has the process of each host's worker. Without `is_emulated` the hosts are addresses of loopback, and
+    `settings`, the environment of Dask's clients, has the files that prove that they belong to the lab.
     """
 
     spec: MeshLabSpec
     scheduler: str
     workers: Mapping[str, int]
+    settings: Mapping[str, str]
     is_emulated: bool
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+        """Run a command beside the scheduler, as `KeptLab.run` does, with what Dask's clients need."""
+        return KeptLab.run(self, command, {**self.settings, **(environment or {})})
 
     def host_command(self, name: str, command: Sequence[str]) -> list[str]:
         """Return a command line that runs a command on a host, as a child of this process and thread."""
@@ -48,6 +54,7 @@ def open_mesh_lab(spec: MeshLabSpec) -> Generator[MeshLab]:
             spec=spec,
             scheduler=answer["scheduler"],
             workers=answer["workers"],
+            settings=answer["settings"],
             is_emulated=answer["is_emulated"],
             notes=tuple(answer["notes"]),
             keeper_pid=pid,

@@ -1,4 +1,6 @@
-"""`python xdp_loss.py DEVICE PERCENT [TOS]`: drop a random share of large UDP packets that arrive at an interface.
+"""`python xdp_loss.py DEVICE PERCENT [SOURCE]`: drop a random share of large packets that arrive at an interface.
+
+Without a source they are those of UDP from anywhere, with one those of any protocol from this IPv4 address alone.
 
 For tests, inside a network namespace of their own. The kernel drops (XDP, bpf(2)), so it keeps up with every rate.
 Handshakes and feedback are small, and pass. The program prints `ready`, and drops until its standard input ends.
@@ -15,6 +17,7 @@ _PROG_LOAD, _LINK_CREATE = 5, 28
 _TYPE_XDP, _ATTACH_XDP, _SKB_MODE = 6, 37, 2
 _LEAST_BYTES = 300  # shorter packets pass
 _PROTOCOL_AT = 23  # of the IPv4 header, behind that of Ethernet
+_SOURCE_AT = 26
 _UDP = 17
 
 
@@ -22,9 +25,13 @@ def _instruction(code: int, target: int = 0, source: int = 0, offset: int = 0, v
     return struct.pack("<BBhi", code, source << 4 | target, offset, value)
 
 
-def drop_program(percent: float) -> bytes:
-    """Return the instructions (linux/bpf.h) that drop so many percent of large UDP packets."""
+def drop_program(percent: float, source: str | None = None) -> bytes:
+    """Return the instructions (linux/bpf.h) that drop so many percent of large packets, of UDP or of a source."""
     threshold = min(2**31 - 1, int(percent / 100 * 2**32))
+    if source is None:
+        load, wanted = _instruction(0x71, 5, 2, _PROTOCOL_AT), _UDP
+    else:
+        load, wanted = _instruction(0x61, 5, 2, _SOURCE_AT), *struct.unpack("=i", socket.inet_aton(source))
     return b"".join(
         (
             _instruction(0x61, 2, 1, 0),  # r2 = data
@@ -32,8 +39,8 @@ def drop_program(percent: float) -> bytes:
             _instruction(0xBF, 4, 2),  # r4 = r2 + 300
             _instruction(0x07, 4, value=_LEAST_BYTES),
             _instruction(0x2D, 4, 3, 6),  # if r4 > r3: pass
-            _instruction(0x71, 5, 2, _PROTOCOL_AT),
-            _instruction(0x55, 5, offset=4, value=_UDP),  # if not UDP: pass
+            load,
+            _instruction(0x56, 5, offset=4, value=wanted),  # if it is another one: pass (32 bits are compared)
             _instruction(0x85, value=7),  # r0 = get_prandom_u32()
             _instruction(0x35, offset=2, value=threshold),  # if r0 >= threshold: pass
             _instruction(0xB7, value=1),  # return XDP_DROP
@@ -54,9 +61,9 @@ def _bpf(command: int, attributes: bytes) -> int:
     return int(result)
 
 
-def attach(device: str, percent: float) -> int:
+def attach(device: str, percent: float, source: str | None = None) -> int:
     """Drop from now on; return the descriptor that holds the program in place."""
-    instructions = ctypes.create_string_buffer(drop_program(percent))
+    instructions = ctypes.create_string_buffer(drop_program(percent, source))
     license_ = ctypes.create_string_buffer(b"GPL")
     count = (len(instructions) - 1) // 8
     program = struct.pack(
@@ -70,7 +77,7 @@ def attach(device: str, percent: float) -> int:
 
 
 if __name__ == "__main__":
-    attach(sys.argv[1], float(sys.argv[2]))
+    attach(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.read()

@@ -17,6 +17,12 @@ from ..child_processes import children_of
 from .labs import DEADLINE_S, lab_hosts, network_of, wait_for_end
 
 SPEC = lab_hosts("rack", "rack")
+USE = """
+import sys
+from distributed import Client
+with Client(sys.argv[1], timeout=float(sys.argv[2]), set_as_default=False) as client:
+    assert client.submit(int, "7").result(timeout=10) == 7
+"""
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGKILL])
@@ -48,15 +54,20 @@ def test_hosts_and_dask_end_with_the_keeper(number: signal.Signals | None) -> No
 
 
 def test_without_namespaces_the_hosts_are_addresses_of_loopback() -> None:
-    """In a user namespace that may have no network namespaces; its notes say so. Nothing is left afterwards."""
+    """In a user namespace that may have no network namespaces; its notes say so. Nothing is left afterwards.
+
+    Any user can reach loopback, so that only who has the lab's certificate may use the scheduler.
+    """
     code = textwrap.dedent(f"""
-        import json
+        import json, subprocess, sys
         from linkgauge.engine.lab.link_spec import LabLink
         from linkgauge.engine.lab.mesh_lab import open_mesh_lab
         from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
         from {children_of.__module__} import children_of
         with open_mesh_lab({SPEC!r}) as lab:
-            assert lab.run(["true"]) == 0
+            use = [sys.executable, "-c", {USE!r}, lab.scheduler]
+            assert lab.run([*use, "10"]) == 0
+            assert subprocess.call([*use, "1"], stderr=subprocess.DEVNULL) == 1
             print(json.dumps([lab.is_emulated, lab.scheduler, lab.notes, children_of(lab.keeper_pid)]))
     """)
     forbid = 'echo 0 > /proc/sys/user/max_net_namespaces || exit 77; exec "$@"'
@@ -73,7 +84,7 @@ def test_without_namespaces_the_hosts_are_addresses_of_loopback() -> None:
     assert done.returncode == 0, done.stderr
     is_emulated, scheduler, notes, parts = json.loads(done.stdout)
     assert not is_emulated
-    assert "://127.0.0.1:" in scheduler
+    assert scheduler.startswith("tls://127.0.0.1:")
     assert "rates are loopback's: this machine cannot create a network namespace" in notes[0]
     assert len(parts) == 3
     wait_for_end(set(parts))
