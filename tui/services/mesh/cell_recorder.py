@@ -4,16 +4,17 @@ The hosts know no presets. The expected rate is found here, for the interfaces t
 the run's first event, so that the run log has it as if it had been known from the start.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.model.events import Event, ExpectedRate, Started
+from ....engine.model.events import Event, Reason, Started
 from ....engine.results.meter import Meter
 from ....engine.results.run_log import RunLog
 from ....mesh.events import CellEnded, CellFailure, FailureCode
 from ....mesh.figures import CellFigure
-from ....mesh.plan import Cell
+from ....mesh.plan import Cell, MeshMode, MeshPlan
 from ....presets.auto_select import select_preset
 from ....presets.catalog import Catalog
 from ....presets.diagnosis.evidence import link_evidence
@@ -22,7 +23,7 @@ from ....presets.expectation import find_expectation
 from ....presets.preset import Preset
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
-from ..run_recorder import Outcome, RunRecorder
+from ..run_recorder import RunRecorder
 
 CELL_KEY: Final = "cell"
 """The member of a run's document that names its cell."""
@@ -43,8 +44,8 @@ class Judging:
 class CellRecorder:
     """Records the runs of a mesh's cells in a group of the run log."""
 
-    def __init__(self, group: str, judging: Judging, log: RunLog | None) -> None:
-        self._group = group
+    def __init__(self, plan: MeshPlan, judging: Judging, log: RunLog | None) -> None:
+        self._plan = plan
         self._judging = judging
         self._log = log
         self.notices: list[str] = []
@@ -68,10 +69,18 @@ class CellRecorder:
             preset_id=None if preset is None else preset.id,
             peer=started.peer,
             label=f"{ended.cell.sender} to {ended.cell.receiver}",
-            group=self._group,
+            group=self._plan.group,
         )
-        outcome = recorder.record_whole(events, {CELL_KEY: _cell_document(ended)})
-        return figure_of_run(ended.cell, outcome, ended.failure)
+        outcome = recorder.record_whole(events, {CELL_KEY: self._cell_document(ended)})
+        return figure_of_run(ended.cell, outcome.run_id, outcome.document, ended.failure)
+
+    def is_again(self, ended: CellEnded) -> bool:
+        """Return whether a cell was measured once more, alone."""
+        return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
+
+    def _cell_document(self, ended: CellEnded) -> dict[str, Any]:
+        sender, receiver = ended.cell
+        return {"sender": sender, "receiver": receiver, "near": ended.near, "is_again": self.is_again(ended)}
 
     def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
         preset, variant = self._judging.preset, self._judging.variant
@@ -95,31 +104,28 @@ class CellRecorder:
             self.notices.append(text)
 
 
-def figure_of_run(cell: Cell, outcome: Outcome, failure: CellFailure | None = None) -> CellFigure:
-    """Return the result of a cell from the run that was recorded for it.
+def figure_of_run(
+    cell: Cell, run_id: str, document: Mapping[str, Any], failure: CellFailure | None = None
+) -> CellFigure:
+    """Return the result of a cell from the document of its run.
 
     A run that broke off, or that measured nothing, is a failure with the detail of its end.
     """
-    summary = outcome.summary
-    measured, expected = summary.measured.total, _expected(outcome)
-    if failure is None and (measured is None or not summary.end.reason.is_regular):
-        failure = CellFailure(FailureCode.FAILED, summary.end.detail)
+    measured, ended = document["measured"]["total"], document["ended"]
+    if failure is None and (measured is None or not Reason(ended["reason"]).is_regular):
+        failure = CellFailure(FailureCode.FAILED, ended["detail"])
     if failure is not None or measured is None:
-        return CellFigure(cell, outcome.run_id, failure=failure)
-    codes = [finding.code for finding in outcome.findings if finding.code != _AT_EXPECTED]
+        return CellFigure(cell, run_id, failure=failure)
+    expected = document["expected"]["total"] or document["expected"]["out"] or document["expected"]["in"]
+    codes = [finding["code"] for finding in document["why"] if finding["code"] != _AT_EXPECTED]
     return CellFigure(
         cell,
-        run_id=outcome.run_id,
-        bit_s=measured.result_bit_s,
-        transactions_s=measured.transactions_s,
-        expected_bit_s=None if expected is None else expected.bit_s,
+        run_id=run_id,
+        bit_s=measured["mbit_s"] * 1e6,
+        transactions_s=measured["transactions_s"],
+        expected_bit_s=None if expected is None else expected["mbit_s"] * 1e6,
         why=codes[0] if codes else None,
     )
-
-
-def _expected(outcome: Outcome) -> ExpectedRate | None:
-    expectation = outcome.summary.expectation
-    return expectation.total or expectation.out or expectation.in_
 
 
 def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:
@@ -128,12 +134,3 @@ def _with_expectation(started: Started, preset: Preset | None, variant: Variant)
         return started
     expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
     return replace(started, expectation=expectation)
-
-
-def _cell_document(ended: CellEnded) -> dict[str, Any]:
-    return {
-        "sender": ended.cell.sender,
-        "receiver": ended.cell.receiver,
-        "near": ended.near,
-        "is_isolated": ended.is_isolated,
-    }

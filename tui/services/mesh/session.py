@@ -4,13 +4,14 @@ What the hosts report comes as events of the coordinator. This adds what each ce
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshMatrix
-from ....mesh.plan import Cell, Host, MeshMode, MeshPlan
+from ....mesh.plan import Cell, Host, MeshMode
 from .cell_recorder import CellRecorder
+from .stored_mesh import MeshDefinition, with_isolated
 
 FindFaults = Callable[[MeshMatrix], tuple[MeshFinding, ...]]
 CellsToRecheck = Callable[[MeshMatrix], Sequence[Cell]]
@@ -52,27 +53,31 @@ class MeshSession:
     def __init__(
         self,
         mesh: RunningMesh,
-        plan: MeshPlan,
+        definition: MeshDefinition,
         recorder: CellRecorder,
         *,
         find_faults: FindFaults,
         cells_to_recheck: CellsToRecheck,
         earlier: Iterable[CellFigure] = (),
+        lost: Sequence[HostLost] = (),
     ) -> None:
         """Take over a mesh that has not begun.
 
         Args:
             mesh: the coordinator's mesh.
-            plan: its plan.
+            definition: what it measures.
             recorder: what makes a cell's result of its run.
             find_faults: names the slow hosts and paths.
             cells_to_recheck: chooses the slow cells to measure alone.
             earlier: the results of earlier sessions of this mesh.
+            lost: hosts that cannot be used from the start.
         """
+        plan = definition.plan
+        self.definition = definition
         self._mesh, self._plan, self._recorder = mesh, plan, recorder
         self._find_faults, self._cells_to_recheck = find_faults, cells_to_recheck
         self._figures = {figure.cell: figure for figure in earlier}
-        self._hosts = plan.hosts
+        self._hosts, self._lost = plan.hosts, lost
         self._is_stopping = False
         self._findings: tuple[MeshFinding, ...] | None = None
         self._updates = self._run()
@@ -123,14 +128,14 @@ class MeshSession:
             case MeshBegan(plan):
                 self._hosts = _joined(self._plan.hosts, plan.hosts)
                 self._findings = None
+                for lost in self._lost:
+                    self._lose(lost)
                 return MeshUpdate(event)
             case RoundBegan():
                 self._findings = None
                 return MeshUpdate(event)
-            case HostLost(host, failure):
-                for cell in self._cells_of(host):
-                    if cell not in self._figures:
-                        self._figures[cell] = CellFigure(cell, failure=failure)
+            case HostLost():
+                self._lose(event)
                 return MeshUpdate(event)
             case CellEnded():
                 figure = self._figure(event)
@@ -142,16 +147,15 @@ class MeshSession:
     def _figure(self, event: CellEnded) -> CellFigure:
         """Return the result of a cell; where it was measured before, with what it is alone."""
         figure, before = self._recorder.record(event), self._figures.get(event.cell)
-        is_again = event.is_isolated and self._plan.mode is not MeshMode.ISOLATED
-        if not is_again or before is None or before.value is None:
+        if not self._recorder.is_again(event) or before is None or before.value is None:
             return figure
-        if figure.value is None:
-            return before
-        return replace(before, isolated_bit_s=figure.bit_s, isolated_run_id=figure.run_id)
+        return before if figure.value is None else with_isolated(before, figure)
 
-    def _cells_of(self, host: str) -> list[Cell]:
-        names = [other.name for other in self._hosts if other.name != host]
-        return [cell for name in names for cell in (Cell(host, name), Cell(name, host))]
+    def _lose(self, lost: HostLost) -> None:
+        """Note why the cells of a host that have no result will have none."""
+        names = [host.name for host in self._hosts if host.name != lost.host]
+        for cell in (cell for name in names for cell in (Cell(lost.host, name), Cell(name, lost.host))):
+            self._figures.setdefault(cell, CellFigure(cell, failure=lost.failure))
 
 
 def _joined(given: tuple[Host, ...], known: tuple[Host, ...]) -> tuple[Host, ...]:

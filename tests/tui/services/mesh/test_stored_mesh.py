@@ -1,0 +1,89 @@
+"""Stored meshes: found by their names, and their results from the log and the definition."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.model.errors import PlanError, RunLogError
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.mesh.figures import CellFigure
+from linkgauge.mesh.plan import GROUP_PREFIX, Cell
+from linkgauge.presets.wire import Variant
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
+from linkgauge.tui.services.mesh.stored_mesh import (
+    MeshDefinition,
+    find_mesh,
+    load_matrix,
+    measured_figures,
+    new_mesh_name,
+    save_mesh,
+)
+
+from ...scripted_mesh import CATALOG, PLAN, SLOW_BIT_S, UNREACHABLE, cell_ended
+
+CELL = Cell("db-01", "db-02")
+
+
+@pytest.fixture(autouse=True)
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Store in this test's directory."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_a_mesh_is_found_by_the_beginning_of_its_name_as_it_was_saved() -> None:
+    """With all that a resumed mesh needs."""
+    definition = MeshDefinition(PLAN, "tcp://10.0.0.1:8786", None, Variant(ip=6), 90.0)
+    failed = definition.with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
+    save_mesh(failed)
+    assert find_mesh(PLAN.group) == find_mesh("mesh-2026") == failed
+    request = failed.request
+    assert request.define(request.hosts) == definition
+
+
+def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -> None:
+    """And a file that is damaged says so."""
+    with pytest.raises(PlanError, match="no mesh is saved"):
+        find_mesh("mesh-1")
+    for name in ("mesh-a", "mesh-b"):
+        save_mesh(MeshDefinition(replace(PLAN, group=name)))
+    with pytest.raises(PlanError, match="mesh-a, mesh-b"):
+        find_mesh("mesh")
+    with pytest.raises(PlanError, match="mesh-a, mesh-b"):
+        find_mesh("../mesh-a")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"plan": {"group": 1}})])
+def test_a_damaged_definition_names_its_file(data_dir: Path, text: str) -> None:
+    """A new mesh is the remedy."""
+    save_mesh(MeshDefinition(PLAN))
+    path = data_dir / "meshes" / f"{PLAN.group}.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RunLogError, match="begin a new mesh") as caught:
+        find_mesh(PLAN.group)
+    assert str(path) in str(caught.value)
+
+
+def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir: Path) -> None:
+    """Measured alone as well; failures only of cells without a run."""
+    definition = MeshDefinition(PLAN).with_failures(
+        {cell: CellFigure(cell, failure=UNREACHABLE) for cell in (CELL, Cell("db-03", "db-01"))}
+    )
+    with RunLog.open(data_dir) as log:
+        recorder = CellRecorder(PLAN, Judging(CATALOG), log)
+        recorder.record(cell_ended(*CELL, SLOW_BIT_S))
+        newest = recorder.record(cell_ended(*CELL, 17e9))
+        alone = recorder.record(cell_ended(*CELL, is_isolated=True))
+        log.flush()
+        figures = load_matrix(log, definition).figures
+    assert figures[CELL] == replace(newest, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id)
+    assert figures[Cell("db-03", "db-01")].failure == UNREACHABLE
+    assert measured_figures(figures.values()) == [figures[CELL]]
+
+
+def test_a_mesh_without_a_log_has_its_failures() -> None:
+    """And its name is a group of its own."""
+    definition = MeshDefinition(PLAN).with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
+    assert load_matrix(None, definition).figures == {CELL: CellFigure(CELL, failure=UNREACHABLE)}
+    assert new_mesh_name().startswith(GROUP_PREFIX)

@@ -1,0 +1,217 @@
+"""Meshes on disk: the definition in a small file next to the run log, and the results so far from both.
+
+Each run of a mesh is in the run log like any other run, with the mesh's name as its group. The file also has the
+reasons why cells without a run have none.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, Final
+
+from ....engine.host.saved_files import write_atomically
+from ....engine.model.errors import DecodeError, PlanError, RunLogError, explain_os_error
+from ....engine.model.plan import Plan
+from ....engine.model.serialization import decode, encode
+from ....engine.results.run_log import RunLog, new_run_id
+from ....mesh.events import CellFailure
+from ....mesh.figures import CellFigure, MeshMatrix
+from ....mesh.plan import GROUP_PREFIX, Cell, Host, MeshMode, MeshPlan
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ....presets.wire import DEFAULT_VARIANT, Variant
+from ..storage import data_dir
+from .cell_recorder import CELL_KEY, figure_of_run
+
+_log = logging.getLogger(__name__)
+_FOLDER: Final = "meshes"
+_NAMES_IN_ERROR: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MeshRequest:
+    """A mesh as a person asks for it, before its hosts are known.
+
+    Args:
+        group: its name.
+        hosts: the hosts; empty for all workers of the scheduler.
+        base: the plan of each run.
+        mode: which pairs are measured at the same time.
+        seed: makes the order of pairs.
+        preset: the id of the preset that rates are judged by, `auto`, or None.
+        scheduler: the address of the Dask scheduler whose workers are the hosts; None for hosts that ssh reaches.
+        remote_python: the Python of those; None for the usual one.
+        variant: the options of the preset's link.
+        pass_percent: the pass mark in percent of the expected rate.
+    """
+
+    group: str
+    hosts: tuple[Host, ...]
+    base: Plan
+    mode: MeshMode = MeshMode.ROUNDS
+    seed: int = 1
+    preset: str | None = None
+    scheduler: str | None = None
+    remote_python: str | None = None
+    variant: Variant = DEFAULT_VARIANT
+    pass_percent: float = DEFAULT_PASS_PERCENT
+
+    def define(self, hosts: tuple[Host, ...]) -> "MeshDefinition":
+        """Return the definition with these hosts; raise PlanError where they are too few."""
+        plan = MeshPlan(self.group, hosts, self.base, self.mode, self.seed, self.preset)
+        return MeshDefinition(plan, self.scheduler, self.remote_python, self.variant, self.pass_percent)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCell:
+    """A cell without a result, and why."""
+
+    sender: str
+    receiver: str
+    failure: CellFailure
+
+
+@dataclass(frozen=True, slots=True)
+class MeshDefinition:
+    """A mesh as it is stored: enough to resume it, and to show it.
+
+    Args:
+        plan: what it measures.
+        scheduler: the address of the Dask scheduler whose workers are the hosts; None for hosts that ssh reaches.
+        remote_python: the Python of those; None for the usual one.
+        variant: the options of the preset's link.
+        pass_percent: the pass mark in percent of the expected rate.
+        failures: the cells without a run.
+    """
+
+    plan: MeshPlan
+    scheduler: str | None = None
+    remote_python: str | None = None
+    variant: Variant = DEFAULT_VARIANT
+    pass_percent: float = DEFAULT_PASS_PERCENT
+    failures: tuple[FailedCell, ...] = ()
+
+    @property
+    def request(self) -> MeshRequest:
+        """The request that continues this mesh."""
+        plan = self.plan
+        hosts = tuple(replace(host, address=None) for host in plan.hosts)
+        return MeshRequest(
+            plan.group,
+            hosts,
+            plan.base,
+            plan.mode,
+            plan.seed,
+            plan.preset,
+            self.scheduler,
+            self.remote_python,
+            self.variant,
+            self.pass_percent,
+        )
+
+    def with_failures(self, figures: Mapping[Cell, CellFigure]) -> "MeshDefinition":
+        """Return this definition with the failures among these results."""
+        failures = tuple(
+            FailedCell(*cell, figure.failure) for cell, figure in figures.items() if figure.failure is not None
+        )
+        return replace(self, failures=failures)
+
+
+def new_mesh_name() -> str:
+    """Return the name of a new mesh: `mesh-20261121-011530-k3f9`."""
+    return f"{GROUP_PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}"
+
+
+def save_mesh(definition: MeshDefinition) -> None:
+    """Write the definition of a mesh. Raises RunLogError."""
+    path = _folder() / f"{definition.plan.group}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(encode(definition), indent=1) + "\n")
+    except OSError as error:
+        raise RunLogError(f"the mesh cannot be saved in {path}: {error.strerror or error}") from error
+    _log.debug("mesh %s of %d hosts in %s", definition.plan.group, len(definition.plan.hosts), path)
+
+
+def find_mesh(text: str) -> MeshDefinition:
+    """Return the stored mesh of a name, or of the beginning of one.
+
+    Raises PlanError unless exactly one mesh matches, and RunLogError for a definition that cannot be read.
+    """
+    names = mesh_names()
+    matches = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
+    if len(matches) != 1:
+        hint = ", ".join(matches[:_NAMES_IN_ERROR]) if matches else ", ".join(names[-3:])
+        raise PlanError("mesh", repr(text[:60]), f"give a saved mesh: {hint}" if hint else "no mesh is saved")
+    path = _folder() / f"{matches[0]}.json"
+    try:
+        return decode(MeshDefinition, json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, DecodeError, PlanError) as error:
+        is_ours = isinstance(error, DecodeError | PlanError)
+        why = explain_os_error(error) if isinstance(error, OSError) else str(error) if is_ours else "it is damaged"
+        raise RunLogError(f"{path} cannot be read: {why}; begin a new mesh") from error
+
+
+def mesh_names() -> list[str]:
+    """Return the names of the stored meshes, the oldest first."""
+    return sorted(path.stem for path in _folder().glob(f"{GROUP_PREFIX}*.json"))
+
+
+def load_matrix(log: RunLog | None, definition: MeshDefinition) -> MeshMatrix:
+    """Return the results of a mesh so far.
+
+    A cell has its newest run that measured something, else its failure. Raises RunLogError.
+    """
+    plan = definition.plan
+    figures = {
+        cell: CellFigure(cell, failure=failed.failure)
+        for failed in definition.failures
+        for cell in [Cell(failed.sender, failed.receiver)]
+    }
+    figures |= {} if log is None else _stored_figures(log, plan)
+    cells = set(plan.cells)
+    figures = {cell: figure for cell, figure in figures.items() if cell in cells}
+    return MeshMatrix(plan.group, plan.mode, plan.hosts, figures)
+
+
+def measured_figures(figures: Iterable[CellFigure]) -> list[CellFigure]:
+    """Return the results of the cells that need no further run."""
+    return [figure for figure in figures if figure.value is not None]
+
+
+def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
+    """Return the results that the runs of a group have, each with what its cell was alone."""
+    together: dict[Cell, CellFigure] = {}
+    alone: dict[Cell, CellFigure] = {}
+    for row in log.runs_of_group(plan.group):  # the newest first
+        document = row.document
+        cell = None if document is None else _cell_of(document)
+        if document is None or cell is None:
+            continue
+        figure = figure_of_run(cell, row.run_id, document)
+        kind = alone if document[CELL_KEY].get("is_again") else together
+        if cell not in kind or (kind[cell].value is None and figure.value is not None):
+            kind[cell] = figure
+    for cell, figure in alone.items():
+        before = together.get(cell)
+        if before is not None and before.value is not None and figure.value is not None:
+            together[cell] = with_isolated(before, figure)
+    return together
+
+
+def with_isolated(figure: CellFigure, alone: CellFigure) -> CellFigure:
+    """Return the result of a cell with what it was when it was measured again alone."""
+    return replace(figure, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id)
+
+
+def _cell_of(document: dict[str, Any]) -> Cell | None:
+    names: dict[str, Any] = document.get(CELL_KEY) or {}
+    sender, receiver = names.get("sender"), names.get("receiver")
+    return Cell(sender, receiver) if isinstance(sender, str) and isinstance(receiver, str) else None
+
+
+def _folder() -> Path:
+    return data_dir() / _FOLDER
