@@ -1,0 +1,79 @@
+"""A mesh for programs: its document, its rows, its verdict."""
+
+import pytest
+from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
+from linkgauge.mesh.plan import Cell
+from linkgauge.tui.text.mesh.mesh_document import CSV_COLUMNS, csv_rows, judge_mesh, mesh_json
+
+from ....json_schemas import check
+from ...scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix
+
+FAILED = CellFigure(Cell("db-03", "db-02"), failure=UNREACHABLE)
+ALONE = CellFigure(
+    Cell("db-01", "db-03"),
+    "r",
+    SLOW_BIT_S,
+    None,
+    23.53e9,
+    isolated_bit_s=GOOD_BIT_S,
+    isolated_run_id="s",
+    why="loss",
+)
+DOWN = MeshFinding(MeshFindingCode.HOST_DOWN, "db-03", failure=LOST)
+
+
+def test_the_document_of_a_mesh_is_as_its_schema_says() -> None:
+    """Every cell and every finding, in the order of the hosts; of a mesh without results as well."""
+    document = mesh_json(PLAN, matrix([FAILED, ALONE, *full_figures()[:1]]), [FINDING, DOWN])
+    check("mesh.schema.json", document)
+    assert [(cell["sender"], cell["receiver"]) for cell in document["cells"]] == [
+        ("db-01", "db-02"),
+        ("db-01", "db-03"),
+        ("db-03", "db-02"),
+    ]
+    assert document["cells"][1]["percent_of_expected"] == pytest.approx(64.598)
+    assert document["cells"][2]["failure"] == {
+        "code": "unreachable",
+        "detail": "db-03 refuses the connection",
+        "host": "db-03",
+    }
+    assert document["findings"][0]["words"].startswith("db-01 to db-03")
+    assert (document["verdict"], document["is_complete"]) == ("short", False)
+    check("mesh.schema.json", mesh_json(PLAN, matrix([]), []))
+
+
+@pytest.mark.parametrize(
+    ("rates", "findings", "verdict"),
+    [
+        ({}, [], "pass"),
+        ({0: SLOW_BIT_S}, [], "short"),
+        ({0: 5e9}, [], "fail"),
+        ({}, [FINDING], "short"),
+        ({}, [DOWN], "pass"),
+    ],
+)
+def test_a_mesh_is_as_good_as_its_worst_cell(
+    rates: dict[int, float], findings: list[MeshFinding], verdict: str
+) -> None:
+    """A finding counts as well: without an expected rate, nothing else says that a host is slow."""
+    slow = {PLAN.cells[number]: bit_s for number, bit_s in rates.items()}
+    figures = full_figures(lambda cell: slow.get(cell, GOOD_BIT_S))
+    assert judge_mesh(matrix(figures), findings) == verdict
+    missing = judge_mesh(matrix(figures[:-1]), findings)
+    assert missing == ("none" if verdict == "pass" else verdict)
+
+
+def test_rows_have_the_groups_of_both_hosts_and_the_reason_of_a_failure() -> None:
+    """An empty field is unknown."""
+    header, slow, failed = csv_rows(matrix([FAILED, ALONE]))
+    assert tuple(header) == CSV_COLUMNS
+    row = dict(zip(header, slow, strict=True))
+    assert (row["sender_group"], row["receiver_group"], row["mbit_s"], row["isolated_run_id"]) == (
+        "rack-1",
+        "rack-2",
+        "15200.0",
+        "s",
+    )
+    assert (row["failure"], row["transactions_s"]) == ("", "")
+    row = dict(zip(header, failed, strict=True))
+    assert (row["failure"], row["failed_host"], row["mbit_s"], row["run_id"]) == ("unreachable", "db-03", "", "")

@@ -1,0 +1,149 @@
+"""The report of a mesh: one HTML page with what is slow, the map of all cells, and every number.
+
+`python -m linkgauge.tui.report.mesh_page GROUP FILE` writes the page of a stored mesh.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ...engine.host.saved_files import write_atomically
+from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.results.run_log import RunLog
+from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
+from ...mesh.plan import Cell
+from ..services.mesh.stored_mesh import MeshDefinition, find_mesh, load_matrix
+from ..services.storage import data_dir
+from ..text import numbers
+from ..text.mesh.cell_marks import CellMark, CellScale, legend
+from ..text.mesh.mesh_sentences import failure_lines, figure_words, finding_words, headline
+from .html import render
+
+_COLUMNS: Final = ("from", "to", "result", "of expected", "alone", "why", "run")
+_CLASSES: Final = {
+    CellMark.GOOD: "good",
+    CellMark.SHORT: "slow",
+    CellMark.FAIL: "bad",
+    CellMark.NO_RESULT: "absent",
+    CellMark.WAITING: "waiting",
+}
+_MOST_NUMBERS: Final = 16  # more columns do not fit on a page with their numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _MapCell:
+    """A cell of the map: its text, what a pointer shows, and its class."""
+
+    text: str
+    title: str
+    css_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class _MapRow:
+    """A row of the map: the sender and its cells."""
+
+    number: int
+    name: str
+    group: str
+    cells: tuple[_MapCell, ...]
+
+
+def write_mesh_report(
+    path: Path, definition: MeshDefinition, matrix: MeshMatrix, findings: Sequence[MeshFinding]
+) -> None:
+    """Write the page of a mesh.
+
+    Raises:
+        RunLogError: The file cannot be written.
+    """
+    from ...mesh.reading import order_hosts
+
+    scale, order = CellScale(matrix, definition.pass_percent), order_hosts(matrix)
+    conclusions = [*map(finding_words, findings), *failure_lines(matrix, findings)]
+    page = render(
+        "mesh.html.j2",
+        title=f"Mesh {matrix.group}",
+        description=_description(definition, matrix),
+        headline=headline(matrix, definition.pass_percent),
+        conclusions=conclusions or ["no host and no path is slower than the others"],
+        map_title="From row to column" + (f": {scale.unit}" if _has_numbers(order) else ""),
+        map_columns=list(range(1, len(order) + 1)),
+        map_rows=[_map_row(matrix, scale, order, number) for number in range(len(order))],
+        legend=legend(scale, definition.pass_percent),
+        columns=_COLUMNS,
+        rows=[_cells(figure) for _, figure in sorted(matrix.figures.items())],
+    )
+    try:
+        write_atomically(path, page)
+    except OSError as error:
+        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _description(definition: MeshDefinition, matrix: MeshMatrix) -> str:
+    plan = definition.plan
+    groups = {host.group for host in matrix.hosts if host.group is not None}
+    parts = [
+        f"{numbers.quantity(len(matrix.hosts), 'host')}, tests of {numbers.duration(plan.base.duration_ns)}",
+        numbers.workload(plan.base),
+        numbers.sessions(plan.base.settings.sessions),
+        f"order {plan.mode.value}, seed {plan.seed}",
+    ]
+    if groups:
+        parts.append(numbers.quantity(len(groups), "group"))
+    if plan.preset is not None:
+        parts.append(f"preset {plan.preset}")
+    return "; ".join(parts)
+
+
+def _has_numbers(order: Sequence[str]) -> bool:
+    return len(order) <= _MOST_NUMBERS
+
+
+def _map_row(matrix: MeshMatrix, scale: CellScale, order: Sequence[str], number: int) -> _MapRow:
+    sender = order[number]
+    group = next((host.group for host in matrix.hosts if host.name == sender), None)
+    cells = tuple(_map_cell(matrix, scale, Cell(sender, receiver), _has_numbers(order)) for receiver in order)
+    return _MapRow(number + 1, sender, group or "", cells)
+
+
+def _map_cell(matrix: MeshMatrix, scale: CellScale, cell: Cell, has_number: bool) -> _MapCell:
+    if cell.sender == cell.receiver:
+        return _MapCell("", "", "self")
+    figure, mark = matrix.figures.get(cell), scale.mark(cell)
+    words = "not measured" if figure is None else figure_words(figure)
+    character = "" if mark is CellMark.GOOD else mark.value
+    text = f"{scale.number(cell)} {character}".strip() if has_number else character
+    return _MapCell(text, f"{cell.sender} to {cell.receiver}: {words}", _CLASSES[mark])
+
+
+def _cells(figure: CellFigure) -> tuple[str, ...]:
+    if figure.failure is not None:
+        result = figure_words(figure)
+    elif figure.transactions_s is not None:
+        result = numbers.transactions(figure.transactions_s)
+    else:
+        result = numbers.rate(figure.bit_s)
+    alone = "" if figure.isolated_bit_s is None else numbers.rate(figure.isolated_bit_s)
+    percent = "" if figure.percent is None else numbers.percent(figure.percent)
+    return (*figure.cell, result, percent, alone, figure.why or "", figure.run_id or "")
+
+
+def main() -> None:
+    """Write the page of a stored mesh; an error becomes the last line of stderr."""
+    from ...mesh.reading import find_faults
+
+    group, path = sys.argv[1:]
+    try:
+        definition = find_mesh(group)
+        with RunLog.open(data_dir()) as log:
+            matrix = load_matrix(log, definition)
+        write_mesh_report(Path(path), definition, matrix, find_faults(matrix))
+    except LinkgaugeError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

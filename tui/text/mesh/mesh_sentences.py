@@ -1,0 +1,131 @@
+"""The sentences of a mesh: what is slow, what has no result, how far it is. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ....engine.model.plan import SECOND_NS, Plan
+from ....mesh.events import CellFailure, FailureCode
+from ....mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
+from ....mesh.plan import Cell, MeshMode
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from .. import numbers
+from .cell_marks import CellMark, CellScale
+
+_EACH_RUN_NS: Final = SECOND_NS  # to begin and to end a run takes about this long
+_MAX_FAILURES: Final = 8
+_FAILURES: Final = {
+    FailureCode.HOST_LOST: "lost",
+    FailureCode.NO_ANSWER: "no answer in time",
+    FailureCode.UNREACHABLE: "not reached",
+    FailureCode.FAILED: "the test broke off",
+    FailureCode.BUSY: "busy with another test",
+    FailureCode.STOPPED: "stopped before its turn",
+}
+
+_FINDINGS: Final = {
+    MeshFindingCode.HOST_SENDS: "{host} sends {less} to everybody: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} receives {less} from everybody: host",
+    MeshFindingCode.HOST: "{host} sends and receives {less}: host",
+    MeshFindingCode.GROUPS: "{groups} {less}: path",
+    MeshFindingCode.GROUP: "{groups} {less}: group",
+    MeshFindingCode.PATH: "{path} {less}, in this direction: path",
+    MeshFindingCode.FABRIC: "{where}{cells} {less} while others are measured, but not alone: network",
+    MeshFindingCode.ALL: "all cells {less} than expected: network, or the preset is of another link",
+    MeshFindingCode.HOST_DOWN: "{host} has no results{failure}",
+}
+
+
+def estimated_duration_ns(hosts: int, base: Plan, mode: MeshMode) -> int:
+    """Return the estimated time of a mesh: each run takes a second more than its duration."""
+    rounds = hosts - 1 + hosts % 2
+    pairs_in_turn = hosts * (hosts - 1) // 2 if mode is MeshMode.ISOLATED else rounds
+    return pairs_in_turn * 2 * ((base.duration_ns or 0) + _EACH_RUN_NS)
+
+
+def cell_words(cell: Cell) -> str:
+    """Return a cell as text: `db-03 to db-07`."""
+    return f"{cell.sender} to {cell.receiver}"
+
+
+def figure_words(figure: CellFigure) -> str:
+    """Return the result of a cell: `23.4 Gb/s, 99.7 % of expected`, or why it has none."""
+    if figure.failure is not None:
+        return failure_words(figure.failure)
+    if figure.transactions_s is not None:
+        value = numbers.transactions(figure.transactions_s)
+    else:
+        value = numbers.rate(figure.bit_s)
+    percent = "" if figure.percent is None else f", {numbers.percent(figure.percent)} of expected"
+    alone = "" if figure.isolated_bit_s is None else f"; alone {numbers.rate(figure.isolated_bit_s)}"
+    return value + percent + alone
+
+
+def failure_words(failure: CellFailure) -> str:
+    """Return why a cell has no result: `no answer in time: db-05 does not answer`."""
+    detail = numbers.sanitize(failure.detail)
+    return f"{_FAILURES[failure.code]}: {detail}" if detail else _FAILURES[failure.code]
+
+
+def finding_words(finding: MeshFinding) -> str:
+    """Return a finding as a sentence: `db-07 receives 41 % less from everybody: host`."""
+    why = "" if finding.why is None else f"; its tests say {finding.why}"
+    return _what_is_slow(finding) + why
+
+
+def _what_is_slow(finding: MeshFinding) -> str:
+    less = "less" if finding.less_percent is None else f"{numbers.percent(finding.less_percent, 0)} less"
+    has_groups = finding.sender is not None or finding.receiver is not None
+    return _FINDINGS[finding.code].format(
+        host=finding.sender or finding.receiver,
+        path=f"{finding.sender} to {finding.receiver}",
+        groups=_groups(finding),
+        where=f"{_groups(finding)}: " if has_groups else "",
+        cells=numbers.quantity(len(finding.cells), "cell"),
+        less=less,
+        failure="" if finding.failure is None else f": {failure_words(finding.failure)}",
+    )
+
+
+def _groups(finding: MeshFinding) -> str:
+    """Return the groups of a finding: `rack-2 to rack-3`, `rack-2 to all others`, `between all groups`."""
+    if finding.sender is None and finding.receiver is None:
+        return "between all groups"
+    if finding.sender is not None and finding.sender == finding.receiver:
+        return f"within {finding.sender}"
+    if finding.code is MeshFindingCode.GROUP:
+        return f"{finding.sender}, within it and with all others,"
+    return f"{finding.sender or 'all others'} to {finding.receiver or 'all others'}"
+
+
+def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
+    """Return a mesh in one line: how many cells were measured, how many are slow, the median."""
+    scale, cells = CellScale(matrix, pass_percent), len(matrix.hosts) * (len(matrix.hosts) - 1)
+    marks = Counter(scale.mark(cell) for cell in matrix.figures)
+    measured = marks[CellMark.GOOD] + marks[CellMark.SHORT] + marks[CellMark.FAIL]
+    slow = marks[CellMark.SHORT] + marks[CellMark.FAIL]
+    parts = [
+        f"mesh {matrix.group}: {numbers.quantity(len(matrix.hosts), 'host')}",
+        f"{numbers.count(measured)} of {numbers.quantity(cells, 'cell')} measured",
+        f"{numbers.count(slow)} slow",
+    ]
+    if marks[CellMark.NO_RESULT]:
+        parts.append(f"{numbers.count(marks[CellMark.NO_RESULT])} without a result")
+    if scale.median is not None:
+        words = numbers.transactions if scale.is_of_transactions else numbers.rate
+        parts.append(f"median {words(scale.median)}")
+    return ", ".join(parts)
+
+
+def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:
+    """Yield the cells without a result that no finding names, and why; of many the number."""
+    down = {finding.sender for finding in findings if finding.code is MeshFindingCode.HOST_DOWN}
+    failed = [
+        figure
+        for cell, figure in sorted(matrix.figures.items())
+        if figure.failure is not None and not down & {cell.sender, cell.receiver}
+    ]
+    for figure in failed[:_MAX_FAILURES]:
+        yield f"{cell_words(figure.cell)}: {figure_words(figure)}"
+    if len(failed) > _MAX_FAILURES:
+        yield f"{len(failed) - _MAX_FAILURES} further cells have no result"
