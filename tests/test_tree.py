@@ -36,6 +36,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
     "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
+    "tui/cli/runners/local_mesh": "a whole lab: tests/end_to_end/test_mesh_command.py",
+    "tui/cli/runners/mesh_runner": "a whole mesh: tests/tui/cli/commands/test_mesh.py",
+    "tui/cli/render/mesh": "a printer of rows: tests/tui/cli/commands/test_mesh.py prints them",
+    "tui/services/mesh/opening": "a whole mesh: tests/tui/cli/commands/test_mesh.py",
     "tui/cli/runners/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
     "tui/cli/terminal_app": "tests/end_to_end/test_terminal.py, tests/tui/screens/sweep/test_sweep_screen.py",
     "tui/cli/endpoint/endpoint_screen": "tests/end_to_end/test_terminal.py (endpoint --ui)",
@@ -91,7 +95,7 @@ SAME_ROLE = {
         "preset",
     ),
     *("interval_figures", "responsiveness"),
-    *("rate_steps", "run", "runs", "session", "summary", "sweep"),
+    *("mesh", "rate_steps", "run", "runs", "session", "summary", "sweep"),
 }
 
 

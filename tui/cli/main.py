@@ -19,6 +19,7 @@ from .commands.app import open_app
 from .commands.ceiling import ceiling
 from .commands.endpoint import endpoint
 from .commands.lab import lab
+from .commands.mesh import mesh
 from .commands.mtu import mtu
 from .commands.respond import respond
 from .commands.run import check, run
@@ -84,6 +85,7 @@ for _name, _command in {
     "respond": respond,
     "endpoint": endpoint,
     "sweep": sweep,
+    "mesh": mesh,
     "lab": lab,
     "mtu": mtu,
     "ceiling": ceiling,

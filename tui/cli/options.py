@@ -416,6 +416,31 @@ class ResultOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class SeriesOutputOptions:
+    """Where the result of a series of runs goes."""
+
+    csv: Path | None = option(OUTPUT, Path | None, "Write a row for each run.", "--csv", metavar="FILE")
+    report: Path | None = option(OUTPUT, Path | None, "Write an HTML page with plots.", metavar="FILE")
+    force: bool = option(
+        OUTPUT, bool, "Replace the files if they exist.", "--force", "-f", default=False, metavar=""
+    )
+    as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
+    as_json_stream: bool = option(
+        OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
+    )
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line."""
+        files = {"--csv": self.csv, "--report": self.report}
+        flags = {"--force": self.force, "--json": self.as_json, "--json-stream": self.as_json_stream}
+        return [
+            *(word for name, path in files.items() if path is not None for word in (name, str(path))),
+            *(name for name, is_given in flags.items() if is_given),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class OutputOptions(ResultOptions):
     """The same, and what is a pass."""
 

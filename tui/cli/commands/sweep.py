@@ -8,7 +8,7 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..options import OUTPUT, LinkOptions
+from ..options import LinkOptions, SeriesOutputOptions
 from ..output import check_output_file
 from ..peer_options import PEER_HELP, AccessOptions, SshOptions, check_supported
 from ..typer_extension import option
@@ -94,21 +94,6 @@ class SweepOptions:
         return definition, catalog if is_auto else find_preset(definition.preset, catalog)
 
 
-@dataclass(frozen=True, slots=True)
-class SweepOutputOptions:
-    """The files of a sweep's result."""
-
-    csv: Path | None = option(OUTPUT, Path | None, "Write a row for each run.", "--csv", metavar="FILE")
-    report: Path | None = option(OUTPUT, Path | None, "Write an HTML page with plots.", metavar="FILE")
-    force: bool = option(
-        OUTPUT, bool, "Replace the files if they exist.", "--force", "-f", default=False, metavar=""
-    )
-    as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
-    as_json_stream: bool = option(
-        OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
-    )
-
-
 def sweep(
     peer: Annotated[
         str | None,
@@ -119,7 +104,7 @@ def sweep(
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
-    output: SweepOutputOptions,
+    output: SeriesOutputOptions,
 ) -> int:
     """Run a test for each combination of settings, and find the best.
 

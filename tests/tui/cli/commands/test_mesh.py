@@ -1,0 +1,205 @@
+"""The mesh command: what it refuses, its output in every form, and a mesh that is stopped and continued."""
+
+import asyncio
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
+from linkgauge.mesh.reading import cells_to_recheck, find_faults
+from linkgauge.presets.catalog import Catalog
+from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.cli.runners import mesh_runner
+from linkgauge.tui.services.mesh import opening
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
+from linkgauge.tui.services.mesh.session import MeshSession
+from linkgauge.tui.services.mesh.stored_mesh import (
+    MeshDefinition,
+    MeshRequest,
+    load_matrix,
+    measured_figures,
+    save_mesh,
+)
+
+from ....json_schemas import check
+from ...scripted_mesh import HOST_DOWN, PLAN, ScriptedMesh, all_events, cell_ended
+
+
+@pytest.fixture(autouse=True)
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Store in this test's directory."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path / "config"))
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "give the hosts"),
+        (["db-01"], "2 to 4096 hosts"),
+        (["db-01", "db-01"], "give each host once"),
+        (["db-01", "db-02", "--hosts", "file"], "not both"),
+        (["--hosts", "/nonexistent"], "no such file"),
+        (["--scheduler", "10.0.0.1:8786"], "tcp://ADDRESS:PORT"),
+        (["db-01", "db-02", "--local", "3"], "its own hosts"),
+        (["db-01", "db-02", "--racks", "2"], "give --local N as well"),
+        (["--local", "1"], "2 to 64 hosts"),
+        (["--scheduler", "tcp://10.0.0.1:8786", "--remote-python", "x"], "ssh reaches"),
+        (["db-01", "db-02", "--mode", "some"], "rounds, isolated or all"),
+        (["db-01", "db-02", "--workload", "crr"], "stream, udp or rr"),
+        (["db-01", "db-02", "--workload", "udp"], "--rate"),
+        (["db-01", "db-02", "--seconds", "none"], "needs an end"),
+        (["db-01", "db-02", "--preset", "nope"], "presets list"),
+        (["db-01", "db-02", "--json", "--json-stream"], "exclude each other"),
+        (["db-01", "db-02", "--report", "page.txt"], ".html"),
+        (["--resume", "nothing"], "no mesh is saved"),
+        (["--resume", "mesh", "--seconds", "5"], "its own hosts and settings"),
+    ],
+)
+def test_a_wrong_mesh_is_a_wrong_command_line(
+    arguments: list[str], problem: str, data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Told before anything runs."""
+    assert run_command_line(["mesh", *arguments]) == 2
+    assert problem in capsys.readouterr().err
+    assert not data_dir.exists()
+
+
+def test_without_the_extra_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That is no mistake of the command line."""
+    monkeypatch.setattr(opening, "_EXTRA", ("distributed_that_is_not_there",))
+    assert run_command_line(["mesh", "db-01", "db-02"]) == 3
+    assert "pip install 'linkgauge[mesh]'" in capsys.readouterr().err
+
+
+def test_other_commands_do_not_load_dask() -> None:
+    """Its import takes a second."""
+    code = (
+        "import sys; from linkgauge.tui.cli.main import run_command_line as run; run(['mesh', '--help']); "
+        "run(['mesh', 'a']); print([name for name in sys.modules if name in ('dask', 'distributed', 'textual')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout
+
+
+class InterruptedMesh(ScriptedMesh):
+    """A coordinator in whose third cell Ctrl-C is pressed."""
+
+    async def __aiter__(self) -> AsyncIterator[MeshEvent]:
+        """Play the events, and wait for the stop."""
+        cells, self.stopped = 0, asyncio.Event()
+        async for event in super().__aiter__():
+            yield event
+            cells += isinstance(event, CellEnded)
+            if cells == 3 and not self.is_stopped:
+                os.kill(os.getpid(), signal.SIGINT)
+                await self.stopped.wait()
+
+    def stop(self) -> None:
+        """Play nothing more."""
+        super().stop()
+        self.stopped.set()
+
+
+def script(monkeypatch: pytest.MonkeyPatch, mesh: ScriptedMesh) -> list[MeshRequest]:
+    """Have a scripted coordinator measure. Return the requests that it gets."""
+    requests: list[MeshRequest] = []
+
+    @asynccontextmanager
+    async def open_session(
+        request: MeshRequest, catalog: Catalog, log: RunLog | None, earlier: MeshDefinition | None = None
+    ) -> AsyncGenerator[MeshSession]:
+        requests.append(request)
+        definition = MeshDefinition(PLAN)
+        done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
+        session = MeshSession(
+            mesh,
+            definition,
+            CellRecorder(PLAN, Judging(catalog), log),
+            find_faults=find_faults,
+            cells_to_recheck=cells_to_recheck,
+            earlier=done,
+        )
+        yield session
+        save_mesh(definition.with_failures(session.matrix.figures))
+
+    monkeypatch.setattr(mesh_runner, "open_mesh_session", open_session)
+    return requests
+
+
+def complete_events() -> list[MeshEvent]:
+    """Return the events of a mesh in which every cell is good."""
+    good = (cell_ended(*event.cell) if isinstance(event, CellEnded) else event for event in all_events())
+    return list(good)
+
+
+def test_a_mesh_is_printed_as_a_map_with_its_rows_and_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slow cell makes the status 1; one without a result is named, and how to measure it."""
+    requests = script(monkeypatch, ScriptedMesh(all_events(), dict.fromkeys(PLAN.cells, 15e9)))
+    rows, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    arguments = ["--csv", str(rows), "--report", str(page), "--seed", "7", "--mode", "all", "-P", "2"]
+    assert run_command_line(["mesh", "db-01", "db-02", "db-03", *arguments]) == 1
+    out, errors = capsys.readouterr()
+    assert [host.name for host in requests[0].hosts] == ["db-01", "db-02", "db-03"]
+    assert (requests[0].seed, requests[0].mode.value, requests[0].preset) == (7, "all", "auto")
+    assert requests[0].base.settings.sessions == 2
+    text = out.replace("\u00a0", " ")
+    assert "5 of 6 cells measured" in text
+    assert "15.2▼" in text
+    assert "db-03 to db-02: not reached: db-03 refuses the connection" in text
+    assert "round 2 of 3: 2 of 6 tests done" in errors
+    assert f"linkgauge mesh --resume {PLAN.group}" in errors
+    assert len(list(csv.reader(rows.read_text(encoding="utf-8").splitlines()))) == 7
+    assert "15.2" in page.read_text(encoding="utf-8")
+
+
+def test_each_line_of_a_stream_and_the_document_are_as_their_schemas_say(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scripts live on them. A mesh without a fault has the status 0."""
+    script(monkeypatch, ScriptedMesh([*all_events()[:3], HOST_DOWN], dict.fromkeys(PLAN.cells, 15e9)))
+    assert run_command_line(["mesh", "--scheduler", "tcp://10.0.0.1:8786", "--json-stream"]) == 3
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line in lines:
+        check("stream.schema.json", line)
+    assert {line["type"] for line in lines} >= {"mesh_start", "mesh_round", "mesh_host_lost", "mesh_end"}
+    script(monkeypatch, ScriptedMesh(complete_events(), dict.fromkeys(PLAN.cells, 15e9)))
+    assert run_command_line(["mesh", "--scheduler", "tcp://10.0.0.1:8786", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    check("mesh.schema.json", document)
+    assert (document["verdict"], document["is_complete"]) == ("pass", True)
+
+
+def test_an_interrupted_mesh_resumes_where_it_stopped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was measured stays, and is not measured again; a complete one is shown without its hosts."""
+    script(monkeypatch, InterruptedMesh(complete_events()))
+    assert run_command_line(["mesh", "db-01", "db-02", "db-03", "--json"]) == 130
+    out, errors = capsys.readouterr()
+    first = {cell["run_id"] for cell in json.loads(out)["cells"]}
+    assert len(first) == 3
+    assert f"--resume {PLAN.group}" in errors
+    rest = complete_events()[9:]
+    script(monkeypatch, ScriptedMesh([MeshBegan(PLAN, 3), *rest], dict.fromkeys(PLAN.cells, 15e9)))
+    assert run_command_line(["mesh", "--resume", PLAN.group, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_complete"]
+    assert first < {cell["run_id"] for cell in document["cells"]}
+    asked = script(monkeypatch, ScriptedMesh([]))
+    assert run_command_line(["mesh", "--resume", PLAN.group[:12], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cells"] == document["cells"]
+    assert asked == []

@@ -1,0 +1,313 @@
+"""`linkgauge mesh`: every pair of many hosts measured, and the slow hosts and paths named."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ....engine.model.errors import PlanError, UsageError, explain_os_error
+from ....engine.model.plan import Plan, Settings
+from ....engine.model.workload import Workload, workload_named
+from ....mesh.plan import Host, MeshMode
+from ...text import parsing
+from ..options import OUTPUT, SeriesOutputOptions
+from ..output import check_output_file
+from ..typer_extension import option
+from ..usage_errors import join_choices
+
+if TYPE_CHECKING:
+    from ....presets.catalog import Catalog
+    from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest
+
+_HOSTS: Final = "Hosts"
+_RUNS: Final = "Each test"
+_ORDER: Final = "Order"
+_WORKLOADS: Final = ("stream", "udp", "rr")
+_SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
+_INTERVAL_NS: Final = 100_000_000  # 24 intervals of a test of 3 s: enough for a confidence interval of its mean
+_DEFAULT_SECONDS: Final = "3"
+_LAB_PRESET: Final = "100mb-fd"
+_AUTO: Final = "auto"
+_NO_PRESET: Final = "none"
+_MAX_FILE_BYTES: Final = 1_000_000
+
+
+def _parse_workload(name: str) -> Workload:
+    if name not in _WORKLOADS:
+        raise typer.BadParameter(f"'{name}' is invalid; give {join_choices(_WORKLOADS)}")
+    return workload_named(name)
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """Where the hosts of a mesh come from."""
+
+    hosts_file: Path | None = option(
+        _HOSTS, Path | None, "Hosts from a file: a line for each, NAME [GROUP].", "--hosts", metavar="FILE"
+    )
+    scheduler: str | None = option(
+        _HOSTS,
+        str | None,
+        "Dask scheduler whose workers are the hosts; with HOST or --hosts, only these.",
+        metavar="tcp://ADDRESS:PORT",
+    )
+    local: int | None = option(
+        _HOSTS, int | None, "Emulate so many hosts on this machine, to try a mesh out.", metavar="N"
+    )
+    racks: int | None = option(
+        _HOSTS, int | None, "Put the emulated hosts into so many racks.", metavar="N", default_text="1"
+    )
+    slow: list[str] | None = option(
+        _HOSTS,
+        list[str] | None,
+        "Give an emulated host or rack half of its rate: host-2, rack-1; repeatable.",
+        metavar="NAME",
+    )
+    remote_python: str | None = option(
+        _HOSTS,
+        str | None,
+        "Python on the hosts that ssh reaches.",
+        metavar="PATH",
+        default_text="the path of this one",
+    )
+    resume: str | None = option(
+        _HOSTS, str | None, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP"
+    )
+
+    @property
+    def arguments(self) -> list[str]:
+        """The options of the command on emulated hosts, as words of a command line."""
+        return [] if self.resume is None else ["--resume", self.resume]
+
+    def read(self, words: list[str]) -> tuple[Host, ...]:
+        """Return the hosts that are named; none where all workers of a scheduler are meant.
+
+        Raises UsageError where there are no hosts or two sources of them, and PlanError for a wrong name.
+        """
+        from ....mesh.hosts import parse_hosts, parse_hosts_file
+
+        if words and self.hosts_file is not None:
+            raise UsageError("give hosts as arguments or with --hosts, not both")
+        if self.local is not None and (words or self.hosts_file is not None or self.scheduler is not None):
+            raise UsageError("--local makes its own hosts; give no others with it")
+        if self.local is None and (self.racks is not None or self.slow):
+            raise UsageError("--racks and --slow are for emulated hosts; give --local N as well")
+        if self.remote_python is not None and (self.local is not None or self.scheduler is not None):
+            raise UsageError("--remote-python is for hosts that ssh reaches; the workers run already")
+        if self.scheduler is not None and not _SCHEDULER.fullmatch(self.scheduler):
+            raise PlanError(
+                "scheduler", repr(self.scheduler), "give tcp://ADDRESS:PORT, as dask scheduler prints it"
+            )
+        if self.hosts_file is not None:
+            return parse_hosts_file(_read_text(self.hosts_file), str(self.hosts_file))
+        if words:
+            return parse_hosts(words)
+        if self.scheduler is None and self.local is None:
+            raise UsageError(
+                "give the hosts: HOST HOST ..., --hosts FILE, --scheduler tcp://ADDRESS:PORT or --local N"
+            )
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class MeshOptions:
+    """What a mesh measures, and in which order."""
+
+    seconds: str = option(
+        _RUNS,
+        str,
+        "Duration of each test.",
+        "--seconds",
+        "-t",
+        default=_DEFAULT_SECONDS,
+        metavar="TIME",
+        default_text=True,
+    )
+    workload: Workload = option(
+        _RUNS,
+        Workload,
+        "What each pair does: a TCP stream, UDP datagrams, or requests and answers.",
+        default=Workload.STREAM,
+        metavar="|".join(_WORKLOADS),
+        default_text="stream",
+        parser=_parse_workload,
+    )
+    sessions: str = option(
+        _RUNS,
+        str,
+        "TCP connections, or UDP flows, 1 to 128.",
+        "--sessions",
+        "-P",
+        default="1",
+        metavar="N",
+        default_text=True,
+    )
+    rate: str | None = option(
+        _RUNS,
+        str | None,
+        "Limit each test to this rate: 100M, 2.5G.",
+        "--rate",
+        "-b",
+        metavar="RATE",
+        default_text="no limit; with udp the preset's",
+    )
+    preset: str | None = option(
+        _RUNS,
+        str | None,
+        "Preset to compare with; auto chooses by the interfaces of both hosts, none compares with no rate.",
+        metavar="auto|none|ID",
+        default_text="auto",
+    )
+    mode: MeshMode = option(
+        _ORDER,
+        MeshMode,
+        "rounds: each host has one test at a time; isolated: one pair at a time; all: all hosts at once.",
+        default=MeshMode.ROUNDS,
+        default_text="rounds",
+    )
+    seed: int = option(_ORDER, int, "Choose the order; the same seed, the same order.", metavar="N", default=1)
+
+    def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
+        """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
+        from ...services.mesh.stored_mesh import MeshRequest, new_mesh_name
+        from ..preset_option import read_pass_mark
+
+        preset = None if self.preset == _NO_PRESET else self.preset or _AUTO
+        if preset not in {None, _AUTO}:
+            catalog.find(preset or "")
+        duration_ns = parsing.duration_ns(self.seconds)
+        if duration_ns is None:
+            raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
+        return MeshRequest(
+            new_mesh_name(),
+            hosts,
+            self._base(catalog, preset, duration_ns),
+            self.mode,
+            self.seed,
+            preset,
+            source.scheduler,
+            source.remote_python,
+            pass_percent=read_pass_mark(),
+        )
+
+    def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
+        """Return the plan of each test; datagrams without a rate have the expected one of their preset."""
+        sessions = parsing.sessions(self.sessions)
+        rate = None if self.rate is None else parsing.rate_bit_s(self.rate)
+        if not self.workload.is_datagram:
+            return Plan(
+                Settings(sessions=sessions), self.workload, duration_ns, interval_ns=_INTERVAL_NS, rate_bit_s=rate
+            )
+        rate = rate or _datagram_rate(catalog, preset, sessions)
+        settings = Settings(sessions=sessions, rate_bit_s=rate)
+        return Plan(settings, self.workload, duration_ns, interval_ns=_INTERVAL_NS)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line, without the preset."""
+        words = ["--seconds", self.seconds, "--workload", str(self.workload), "--sessions", self.sessions]
+        words += [] if self.rate is None else ["--rate", self.rate]
+        return [] if not self.has_changes else [*words, "--mode", self.mode.value, "--seed", str(self.seed)]
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything is given that a stored mesh has already."""
+        return self != MeshOptions()
+
+
+def mesh(
+    hosts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[HOST ...]", show_default=False, help="Hosts that ssh reaches, as it names them."),
+    ] = None,
+    *,
+    source: HostOptions,
+    options: MeshOptions,
+    output: SeriesOutputOptions,
+    headless: Annotated[
+        bool,
+        typer.Option("--headless", metavar="", help="Open no screen.", rich_help_panel=OUTPUT),
+    ] = False,
+) -> int:
+    """Test every pair of many hosts in both directions, and name the slow hosts and paths.
+
+    The hosts measure each other; this machine only coordinates, by Dask: pip install 'linkgauge[mesh]' here and
+    there. Rounds of disjoint pairs keep each host at one test at a time, so that N hosts take about 8 s x N. Slow
+    pairs are measured again alone. Ctrl-C saves the results so far; --resume continues.
+    """
+    from ...services.mesh.opening import check_extra
+    from ..preset_option import load_catalog_with_warnings
+    from ..runners.mesh_runner import MeshJob, run_mesh
+
+    page = None if output.report is None else _report_path(output.report)
+    check_output_file("CSV file", output.csv, force=output.force)
+    check_output_file("report", page, force=output.force)
+    catalog, words, earlier = load_catalog_with_warnings(), hosts or [], None
+    if source.local is not None and source.resume is None and options.preset in {None, _AUTO, _NO_PRESET}:
+        options = replace(options, preset=_LAB_PRESET)
+    if source.resume is not None:
+        earlier, request = _resumed(source, options, words)
+    else:
+        request = options.to_request(catalog, source.read(words), source)
+    check_extra()
+    if source.local is not None:
+        from ..runners.local_mesh import run_local_mesh
+
+        further = [*source.arguments, *options.arguments, *output.arguments, *(["--headless"] if headless else [])]
+        preset = options.preset or _LAB_PRESET
+        return run_local_mesh(catalog, preset, source.local, source.racks or 1, source.slow or [], further)
+    return run_mesh(
+        MeshJob(
+            request,
+            catalog,
+            earlier,
+            csv=output.csv,
+            report=page,
+            as_json=output.as_json,
+            as_json_stream=output.as_json_stream,
+        )
+    )
+
+
+def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tuple[MeshDefinition, MeshRequest]":
+    """Return the stored mesh that is to be continued, on the scheduler that is given, if any."""
+    from ...services.mesh.stored_mesh import find_mesh
+
+    if words or source.hosts_file is not None or options.has_changes:
+        raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")
+    earlier = find_mesh(source.resume or "")
+    request = earlier.request
+    if source.scheduler is not None:
+        request = replace(request, scheduler=source.scheduler)
+    return earlier, request
+
+
+def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int:
+    """Return the rate that a preset expects of datagrams. Raises UsageError where there is none."""
+    from ....presets.expectation import find_expectation
+
+    if preset in {None, _AUTO}:
+        raise UsageError("udp needs a rate: give --rate, such as 1G, or --preset ID to send its expected rate")
+    expected = find_expectation(catalog.find(preset or ""), Settings(sessions=sessions), Workload.UDP).out
+    if expected is None:
+        raise UsageError(f"{preset} has no expected rate of datagrams; give --rate, such as 1G")
+    return expected.bit_s
+
+
+def _read_text(path: Path) -> str:
+    """Return the text of a hosts file. Raises PlanError where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            return stream.read(_MAX_FILE_BYTES)
+    except OSError as error:
+        raise PlanError("hosts file", path, explain_os_error(error)) from error
+    except UnicodeDecodeError as error:
+        raise PlanError("hosts file", path, "it is not text in UTF-8") from error
+
+
+def _report_path(path: Path) -> Path:
+    from ...report.html import check_report_path
+
+    return check_report_path(path)

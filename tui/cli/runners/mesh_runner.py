@@ -1,0 +1,232 @@
+"""A mesh from its hosts to its result: on the screen or as lines, then as a map, JSON, CSV or a page."""
+
+import asyncio
+import csv
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....engine.host.event_loop import run
+from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
+from ....engine.model.events import Reason
+from ....engine.results.json_stream import error_line
+from ....engine.results.run_log import RunLog
+from ....mesh.events import CellBegan, CellEnded, HostLost, MeshBegan, MeshEnded, RoundBegan
+from ....mesh.figures import MeshFinding, MeshMatrix
+from ....presets.catalog import Catalog
+from ...services.mesh.opening import open_mesh_session
+from ...services.mesh.session import MeshSession, MeshUpdate
+from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, load_matrix
+from ...services.pruning import thin_old_runs
+from ...services.storage import open_run_log
+from ...text import numbers
+from ...text.mesh.mesh_document import (
+    MeshVerdict,
+    csv_rows,
+    end_line,
+    is_complete,
+    judge_mesh,
+    mesh_json,
+    start_line,
+    stream_lines,
+)
+from ...text.mesh.mesh_sentences import cell_words, estimated_duration_ns, failure_words, figure_words
+from ..output import (
+    PROGRAM,
+    check_json_options,
+    emit_json,
+    emit_json_line,
+    emit_rich,
+    print_stderr,
+    terminal_width,
+    write_in_background,
+)
+from ..termination import INCOMPLETE, PASS, SHORT, RunStopper, handle_signals, signal_exit_status
+
+_PIPE_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MeshJob:
+    """A mesh and its outputs. `earlier` is the mesh that it continues."""
+
+    request: MeshRequest
+    catalog: Catalog
+    earlier: MeshDefinition | None = None
+    csv: Path | None = None
+    report: Path | None = None
+    as_json: bool = False
+    as_json_stream: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for two kinds of JSON."""
+        check_json_options(self.as_json, self.as_json_stream)
+
+
+@dataclass(frozen=True, slots=True)
+class MeshResult:
+    """What a mesh has brought, in this session and in earlier ones."""
+
+    definition: MeshDefinition
+    matrix: MeshMatrix
+    findings: tuple[MeshFinding, ...]
+
+
+def run_mesh(job: MeshJob) -> int:
+    """Measure the missing cells of a mesh and print the whole result; return the exit status."""
+    write_in_background()
+    log = open_run_log(print_stderr)
+    progress = _Progress(job)
+    try:
+        result = _stored_result(job, log)
+        if result is None:
+            result = run(_measure(job, log, progress))
+    except LinkgaugeError as error:
+        if job.as_json_stream:
+            emit_json_line(error_line(str(error)))
+        raise
+    finally:
+        if log is not None:
+            log.close(print_stderr)
+            if log.problem is not None:
+                print_stderr(log.problem)
+    if result is None:
+        print_stderr("interrupted before anything was measured")
+        return _exit_status("none", progress.signal_number)
+    _write_result(job, result)
+    thin_old_runs()
+    if log is not None and not is_complete(result.matrix):
+        print_stderr(f"to measure the missing cells: {PROGRAM} mesh --resume {result.matrix.group}")
+    verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
+    return _exit_status(verdict, progress.signal_number)
+
+
+def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
+    if signal_number is not None:
+        return signal_exit_status(signal_number)
+    return {"pass": PASS, "short": SHORT, "fail": SHORT, "none": INCOMPLETE}[verdict]
+
+
+def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
+    """Return the result of a mesh that is complete already; None if there is anything to measure."""
+    if job.earlier is None:
+        return None
+    matrix = load_matrix(log, job.earlier)
+    if not is_complete(matrix):
+        return None
+    from ....mesh.reading import find_faults
+
+    return MeshResult(job.earlier, matrix, find_faults(matrix))
+
+
+async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
+    """Measure until the last cell, or until a signal; return None where one came before the mesh began."""
+    stopper, session = RunStopper(), None
+    with handle_signals(stopper.receive):
+        try:
+            async with open_mesh_session(job.request, job.catalog, log, job.earlier) as session:
+                stopper.run = _Stoppable(session)
+                async for update in session:
+                    progress.show(update, session)
+        except asyncio.CancelledError:
+            if not stopper.received:
+                raise
+        finally:
+            progress.signal_number = stopper.first
+    return None if session is None else MeshResult(session.definition, session.matrix, session.findings)
+
+
+class _Stoppable:
+    """A mesh as what a signal stops."""
+
+    def __init__(self, session: MeshSession) -> None:
+        self._session = session
+
+    def stop(self, reason: Reason, detail: str = "") -> None:  # noqa: ARG002 (a mesh needs no reason)
+        self._session.stop()
+
+
+class _Progress:
+    """The lines of a mesh in progress: on stderr for people, with `--json-stream` also on stdout."""
+
+    def __init__(self, job: MeshJob) -> None:
+        self.signal_number: int | None = None
+        self._job = job
+        self._started = time.monotonic()
+        self._cells = self._done = 0
+        self._notices = 0
+
+    def show(self, update: MeshUpdate, session: MeshSession) -> None:
+        """Print what there is to say about an event."""
+        event = update.event
+        if self._job.as_json_stream:
+            if isinstance(event, MeshBegan):
+                done = sum(figure.value is not None for figure in session.matrix.figures.values())
+                emit_json_line(start_line(session.matrix.group, event, done))
+            for line in stream_lines(event, update.figure):
+                emit_json_line(line)
+        self._done += isinstance(event, CellEnded) and not event.is_isolated
+        for line in [*self._lines(update), *session.notices[self._notices :]]:
+            print_stderr(numbers.sanitize(line))
+        self._notices = len(session.notices)
+
+    def _lines(self, update: MeshUpdate) -> Sequence[str]:
+        figure, words = update.figure, ""
+        match update.event:
+            case MeshBegan(plan, cells):
+                self._started, self._cells = time.monotonic(), cells
+                about = numbers.rough_time(estimated_duration_ns(len(plan.hosts), plan.base, plan.mode))
+                hosts, runs = numbers.quantity(len(plan.hosts), "host"), numbers.quantity(cells, "test")
+                words = f"mesh {plan.group}: {hosts}, {runs}, at most about {about}"
+            case HostLost(host, failure):
+                words = f"{host}: {failure_words(failure)}"
+            case RoundBegan(number, rounds):
+                words = f"round {number} of {rounds}: {self._done} of {self._cells} tests done{self._rest()}"
+            case CellBegan(cell, True) if self._done >= self._cells:
+                words = f"again, alone: {cell_words(cell)}"
+            case CellEnded(cell) if figure is not None and figure.failure is not None:
+                words = f"{cell_words(cell)}: {figure_words(figure)}"
+            case MeshEnded(False, detail):
+                words = detail and f"ended early: {detail}"
+            case _:
+                pass
+        return [words] if words else []
+
+    def _rest(self) -> str:
+        if not 0 < self._done < self._cells:
+            return ""
+        seconds = (time.monotonic() - self._started) / self._done * (self._cells - self._done)
+        return f", about {numbers.rough_time(round(seconds) * 1_000_000_000)} left"
+
+
+def _write_result(job: MeshJob, result: MeshResult) -> None:
+    """Print the result, and write the CSV file and the page of the job."""
+    matrix, findings, pass_percent = result.matrix, result.findings, job.request.pass_percent
+    document = mesh_json(result.definition.plan, matrix, findings, pass_percent)
+    if job.as_json:
+        emit_json(document)
+    elif job.as_json_stream:
+        emit_json_line(end_line(document))
+    else:
+        from ....mesh.reading import order_hosts
+        from ..render.mesh import mesh_parts
+
+        width = terminal_width() or _PIPE_WIDTH
+        emit_rich(*mesh_parts(matrix, findings, order_hosts(matrix), width=width, pass_percent=pass_percent))
+    if job.csv is not None:
+        _write_csv(job.csv, matrix)
+        print_stderr(f"rows written to {job.csv}")
+    if job.report is not None:
+        from ...report.mesh_page import write_mesh_report
+
+        write_mesh_report(job.report, result.definition, matrix, findings)
+        print_stderr(f"report written to {job.report}")
+
+
+def _write_csv(path: Path, matrix: MeshMatrix) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\r\n").writerows(csv_rows(matrix))
+    except OSError as error:
+        raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error
