@@ -8,7 +8,7 @@ from linkgauge.mesh.figures import CellFigure, MeshFindingCode
 from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import compare_meshes
 
-from .scripted_meshs import Fault, MeshExample, names
+from .mesh_examples import Fault, MeshExample, names
 
 CODE = MeshFindingCode
 BEFORE = MeshExample(10, (Fault(CODE.HOST, "db-02"), Fault(CODE.HOST_SENDS, "db-05", None, 0.7)), noise=0.02)

@@ -7,7 +7,7 @@ from linkgauge.mesh.figures import MeshFindingCode
 from linkgauge.mesh.reading.explanation import Explanation, explain
 from linkgauge.mesh.reading.relative_rates import relative_rates
 
-from .scripted_meshs import Fault, MeshExample
+from .mesh_examples import Fault, MeshExample
 
 CODE = MeshFindingCode
 SPREAD = 0.03

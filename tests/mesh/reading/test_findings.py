@@ -12,7 +12,7 @@ from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode, Mes
 from linkgauge.mesh.plan import Cell, Host, MeshMode
 from linkgauge.mesh.reading import find_faults
 
-from .scripted_meshs import LINE_RATE, Fault, MeshExample, fits, make_hosts, names
+from .mesh_examples import LINE_RATE, Fault, MeshExample, fits, make_hosts, names
 
 CODE = MeshFindingCode
 SIZES = (3, 5, 8, 12, 20)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from linkgauge.mesh.figures import MeshFindingCode
 from linkgauge.mesh.reading import medians_of_groups, medians_received, medians_sent, order_hosts
 
-from .scripted_meshs import LINE_RATE, Fault, MeshExample
+from .mesh_examples import LINE_RATE, Fault, MeshExample
 
 CODE = MeshFindingCode
 

@@ -7,7 +7,7 @@ from linkgauge.mesh.figures import MeshFindingCode
 from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.mesh.reading import MAX_RECHECKS, cells_to_recheck, find_faults
 
-from .scripted_meshs import LINE_RATE, Fault, MeshExample, names
+from .mesh_examples import LINE_RATE, Fault, MeshExample, names
 
 CODE = MeshFindingCode
 

@@ -7,7 +7,7 @@ import pytest
 from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading.relative_rates import relative_rates
 
-from .scripted_meshs import LINE_RATE, MeshExample
+from .mesh_examples import LINE_RATE, MeshExample
 
 
 def test_rates_are_shares_of_the_expected_ones() -> None:

@@ -4,7 +4,7 @@ from linkgauge.mesh.figures import MeshFindingCode
 from linkgauge.mesh.reading.relative_rates import relative_rates
 from linkgauge.mesh.reading.suspects import find_suspects
 
-from .scripted_meshs import Fault, MeshExample
+from .mesh_examples import Fault, MeshExample
 
 CODE = MeshFindingCode
 
