@@ -1,34 +1,53 @@
-"""The Dask cluster that a mesh runs on: its workers as hosts, calls of functions there, holds of interfaces.
+"""The Dask cluster that a mesh runs on: its workers as hosts, and calls and tasks there.
 
 Scheduling, the registry of workers, heartbeats and the wire are Dask's. A mesh uses the workers of a scheduler that
-runs already (`connect_cluster`), or has Dask start a scheduler and workers over ssh and ends them
-(`start_ssh_cluster`). Dask is imported where it is needed: a command line without a mesh does not wait for it.
+runs already (`connect_cluster`), or has Dask start a scheduler and workers over ssh (`start_ssh_cluster`). Dask is
+imported where it is needed: a command line without a mesh does not wait for it.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from ipaddress import ip_address
+from typing import Any, Final, TypeVar, cast
 
-from ..engine.model.errors import LinkgaugeError
-from .events import HostLost
-from .plan import Host
+from ..engine.host.event_loop import await_shielded
+from ..engine.model.errors import ClusterError, LinkgaugeError, PlanError, make_printable
+from .events import CellFailure, FailureCode, HostLost
+from .hosts import add_groups
+from .plan import MIN_HOSTS, Host
+
+NIC: Final = "nic"
+"""The resource of a Dask worker that is its host's interface: each test takes one."""
+CONNECT_DEADLINE_S: Final = 10.0
+_SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
+_ASK_DEADLINE_S: Final = 10.0
+_CLOSE_DEADLINE_S: Final = 10.0
+_MAX_TEXT: Final = 300
+_GONE: Final = "its Dask worker has gone"
+_DASK_LOGGERS: Final = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application")
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class ClusterError(LinkgaugeError):
-    """The cluster cannot be used: no scheduler answers, or its workers are not as a mesh needs them."""
+class HostFault(Exception):
+    """A call of a host's worker has no result. The text is for a person."""
 
 
-class HostGone(LinkgaugeError):
+class HostGone(HostFault):
     """The scheduler has no worker of this host any more."""
 
 
-class HostSilent(LinkgaugeError):
-    """A host's worker did not answer until a deadline."""
+class HostSilent(HostFault):
+    """The worker did not answer until the deadline."""
+
+
+class HostFailed(HostFault):
+    """The function raised an error there, or could not be found there."""
 
 
 class Cluster:
@@ -43,43 +62,264 @@ class Cluster:
     def __init__(self, client: Any, workers: Mapping[Host, str], lost: Sequence[HostLost] = ()) -> None:
         self._client = client
         self._workers = {host.name: worker for host, worker in workers.items()}
+        self._calls: set[asyncio.Future[Any]] = set()
+        self._gone = {worker: asyncio.Event() for worker in workers.values()}
         self.hosts = tuple(workers)
         self.lost = tuple(lost)
+        client.subscribe_topic("all", self._on_event)
+
+    def _on_event(self, event: tuple[float, Any]) -> None:
+        """Note a worker that the scheduler has removed: its connection broke, or it said goodbye."""
+        message = event[1]
+        if isinstance(message, dict):
+            members = cast("dict[str, Any]", message)
+            if members.get("action") == "remove-worker" and (gone := self._gone.get(members.get("worker", ""))):
+                gone.set()
 
     async def call(
         self, host: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: object, deadline_s: float
     ) -> T:
-        """Return what a function of `host_tasks` returns on a host, or raise its LinkgaugeError.
+        """Return what a function of `host_tasks` returns on a host's worker, at once and beside its tasks.
 
-        Raises HostGone, HostSilent after the deadline, or ClusterError where the scheduler has gone.
+        Raises HostGone, HostSilent, HostFailed, or ClusterError where the scheduler has gone.
         """
-        raise NotImplementedError
+        worker = self._workers[host]
+        if self._gone[worker].is_set():
+            raise HostGone(_GONE)
+        run = self._client.run(function, *arguments, workers=[worker], on_error="return")
+        answers = await self._race(self._gone[worker], run, deadline_s)
+        answer = answers[worker]
+        if not isinstance(answer, BaseException):
+            return answer
+        if isinstance(answer, OSError) and not await self._has(worker):
+            raise HostGone(_GONE) from None
+        raise HostFailed(_explain(answer)) from None
+
+    async def _race(self, gone: asyncio.Event, run: Awaitable[T], deadline_s: float) -> T:
+        """Return the result of a request, unless the worker goes or the deadline comes before."""
+        call, watch = asyncio.ensure_future(run), asyncio.create_task(gone.wait())
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        try:
+            await asyncio.wait((call, watch), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+            if call.done():
+                return call.result()
+            if gone.is_set():
+                raise HostGone(_GONE)
+            raise HostSilent(f"its Dask worker did not answer for {deadline_s:g} s")
+        except OSError as error:
+            raise ClusterError(f"the Dask scheduler was lost: {_explain(error)}") from error
+        finally:
+            watch.cancel()
+            # The call itself is not cancelled: Dask leaves a socket open where that comes while it connects.
+            call.add_done_callback(_take_error)
+
+    async def settle(self) -> None:
+        """Wait for the requests that nobody waits for any more, once the client is closed."""
+        if self._calls:
+            _, late = await asyncio.wait(self._calls, timeout=_CLOSE_DEADLINE_S)
+            for call in late:
+                call.cancel()
+
+    async def _has(self, worker: str) -> bool:
+        """Return whether the scheduler knows a worker."""
+        try:
+            async with asyncio.timeout(_ASK_DEADLINE_S):
+                return worker in await self._client.scheduler.ncores(workers=[worker])
+        except OSError as error:
+            raise ClusterError(f"the Dask scheduler was lost: {_explain(error)}") from error
 
     def submit(
-        self, host: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: object, key: str
-    ) -> Any:
-        """Submit a task that waits for a host's resource `nic`; return its future, which must be released."""
-        raise NotImplementedError
+        self, host: str, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: object, key: str
+    ) -> "InterfaceTask":
+        """Queue a task of a host that begins once no other there has its interface: Dask sees to that."""
+        future = self._client.submit(
+            function,
+            *arguments,
+            key=key,
+            workers=[self._workers[host]],
+            allow_other_workers=False,
+            resources={NIC: 1},
+            pure=False,
+            retries=0,
+        )
+        return InterfaceTask(future)
+
+
+def _take_error(call: "asyncio.Future[Any]") -> None:
+    """Take the error of a call that nobody waits for, so that asyncio does not write about it."""
+    if not call.cancelled():
+        call.exception()
+
+
+class InterfaceTask:
+    """A task that waits for a host's interface, or has it."""
+
+    def __init__(self, future: Any) -> None:
+        self._future = future
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it ended or failed, or the scheduler has forgotten it."""
+        return self._future.done()
+
+    def drop(self) -> None:
+        """Have the scheduler forget it, whether it has begun or not."""
+        self._future.release()
+
+
+def no_worker(name: str) -> HostLost:
+    """Return that a host takes no part because no worker has its name."""
+    return HostLost(name, CellFailure(FailureCode.HOST_LOST, "no Dask worker has this name", name))
 
 
 @asynccontextmanager
 async def connect_cluster(scheduler: str, hosts: Sequence[Host] = ()) -> AsyncGenerator[Cluster]:
     """Connect to a scheduler (`tcp://ADDRESS:PORT`) and yield its workers as hosts.
 
-    With `hosts`, only these take part, with their groups; those without a worker are lost. Raises ClusterError.
+    With `hosts`, only these take part, with their groups; those without a worker are lost. Raises ClusterError,
+    or PlanError for what is no address.
     """
-    del scheduler, hosts
-    await asyncio.sleep(0)
-    yield Cluster(None, {})
+    cluster: Cluster | None = None
+    try:
+        async with open_client(scheduler) as client:
+            cluster = await _find_hosts(client, scheduler, hosts)
+            yield cluster
+    finally:
+        if cluster is not None:
+            await await_shielded(cluster.settle())
+
+
+async def _find_hosts(client: Any, scheduler: str, hosts: Sequence[Host]) -> Cluster:
+    """Return the workers of a scheduler as hosts; with `hosts`, these only."""
+    names = {host.name for host in hosts}
+    found = _check_workers(await _list_workers(client, scheduler), names)
+    lost: list[HostLost] = []
+    if hosts:
+        known = {host.name: (host, worker) for host, worker in found.items()}
+        lost = [no_worker(host.name) for host in hosts if host.name not in known]
+        chosen = {name: known[name] for name in (host.name for host in hosts) if name in known}
+        grouped = add_groups((host for host, _ in chosen.values()), hosts)
+        found = {host: chosen[host.name][1] for host in grouped}
+    if len(found) < MIN_HOSTS:
+        raise ClusterError(_too_few(scheduler, found, lost))
+    return Cluster(client, found, lost)
 
 
 @asynccontextmanager
-async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None = None) -> AsyncGenerator[Cluster]:
-    """Start a scheduler on the first host that answers and a worker on each, over ssh; end them afterwards.
+async def open_client(scheduler: str) -> AsyncGenerator[Any]:
+    """Connect to a scheduler and yield the asynchronous client of Dask. Raises PlanError or ClusterError."""
+    distributed = _import_dask()
+    from distributed.versions import VersionMismatchWarning
 
-    Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
-    there, by default of the same path as this one. Raises ClusterError where fewer than two hosts are left.
+    if scheduler.partition("://")[0] not in _SCHEMES or not scheduler.partition("://")[2]:
+        raise PlanError("--scheduler", scheduler, f"give tcp://ADDRESS:PORT ({', '.join(_SCHEMES)})")
+    client: Any = None
+    try:
+        with warnings.catch_warnings():
+            # Workers of another Dask or Python: what a mesh needs of them is checked by itself.
+            warnings.simplefilter("ignore", VersionMismatchWarning)
+            client = distributed.Client(
+                scheduler, asynchronous=True, set_as_default=False, timeout=CONNECT_DEADLINE_S, name="linkgauge"
+            )
+            await client
+    except (OSError, ValueError, ImportError, TimeoutError) as error:
+        if client is not None:
+            await _close(client)
+        raise ClusterError(
+            f"no Dask scheduler answers at {make_printable(scheduler)}: {_explain(error)}; "
+            "start one with: dask scheduler"
+        ) from error
+    try:
+        for topic in ("print", "warn"):  # a worker's words would come in between those of the mesh
+            client.unsubscribe_topic(topic)
+        yield client
+    finally:
+        await await_shielded(_close(client))
+
+
+async def _close(client: Any) -> None:
+    """Leave the scheduler, which may have gone."""
+    with contextlib.suppress(TimeoutError, OSError):
+        async with asyncio.timeout(_CLOSE_DEADLINE_S):
+            await client.close()
+
+
+def _import_dask() -> Any:
+    """Import Dask, whose log then goes nowhere: lines of it on stderr would appear in the middle of a screen."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ClusterError(f"a mesh needs Dask: pip install 'linkgauge[mesh]' ({error})") from error
+    for name in _DASK_LOGGERS:
+        logger = logging.getLogger(name)
+        for handler in logger.handlers[:]:
+            logger.removeHandler(handler)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    return distributed
+
+
+async def _list_workers(client: Any, scheduler: str) -> dict[str, dict[str, Any]]:
+    """Return what the scheduler says of each of its workers, by their addresses."""
+    try:
+        async with asyncio.timeout(_ASK_DEADLINE_S):
+            return (await client.scheduler.identity(n_workers=-1))["workers"]
+    except (OSError, TimeoutError) as error:
+        raise ClusterError(f"the Dask scheduler at {scheduler} was lost: {_explain(error)}") from error
+
+
+def _check_workers(workers: Mapping[str, Mapping[str, Any]], names: Collection[str]) -> dict[Host, str]:
+    """Return the host of each worker, in the order of names; raise ClusterError for workers that are no hosts.
+
+    With `names`, workers of other names are left alone.
     """
-    del hosts, remote_python
-    await asyncio.sleep(0)
-    yield Cluster(None, {})
+    found: dict[Host, str] = {}
+    for worker, facts in sorted(workers.items(), key=lambda item: str(item[1].get("name"))):
+        host = _read_host(worker, facts)
+        if names and host.name not in names:
+            continue
+        if not facts.get("resources", {}).get(NIC):
+            raise ClusterError(
+                f"the Dask worker {host.name} has no resource {NIC}, which keeps a host from two tests at once; "
+                f"start the workers with: dask worker --resources {NIC}=1"
+            )
+        for other in found:
+            if other.address == host.address:
+                raise ClusterError(
+                    f"the Dask workers {other.name} and {host.name} are on the same host, {host.address}; "
+                    "start one a host: dask worker --nworkers 1"
+                )
+            if other.name == host.name:
+                raise ClusterError(f"two Dask workers are named {host.name}; give each a name of its own: --name")
+        found[host] = worker
+    return found
+
+
+def _read_host(worker: str, facts: Mapping[str, Any]) -> Host:
+    """Return a worker's host: its name if it has been given one, else its address."""
+    name, address = facts.get("name"), str(facts.get("host"))
+    try:
+        ip_address(address.partition("%")[0])
+        return Host(name if isinstance(name, str) and name != worker else address, address=address)
+    except (PlanError, ValueError) as error:
+        raise ClusterError(
+            f"the Dask worker at {make_printable(worker)} cannot be a host: {_explain(error)}; "
+            "start it with a --name and with --host and its IP address"
+        ) from error
+
+
+def _too_few(scheduler: str, found: Mapping[Host, str], lost: Sequence[HostLost]) -> str:
+    names = f" ({', '.join(each.host for each in lost[:5])}: no worker has this name)" if lost else ""
+    return (
+        f"the Dask scheduler at {scheduler} has {len(found) or 'no'} worker{'' if len(found) == 1 else 's'} "
+        f"for a mesh{names}; it takes at least {MIN_HOSTS}: dask worker {scheduler} --resources {NIC}=1 --name NAME"
+    )
+
+
+def _explain(error: BaseException) -> str:
+    """Return an error of a worker or of Dask as one bounded line for a person."""
+    if isinstance(error, ImportError | AttributeError):
+        return f"its Python cannot import linkgauge with Dask: {make_printable(str(error))[:_MAX_TEXT]}"
+    text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
+    return text if isinstance(error, LinkgaugeError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -1,42 +1,326 @@
 """A mesh from first to last cell: `async with open_mesh(plan, cluster) as mesh: async for event in mesh`.
 
-`MeshBegan` comes first, `MeshEnded` last. Each host runs an endpoint for this mesh alone while the block lasts.
+`MeshBegan` comes first, `MeshEnded` last. Each host runs an endpoint for this mesh alone while the block lasts, and
+each pair keeps both its interfaces while it is measured. A host or a path that fails costs its own cells and
+nobody else's.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from .cluster import Cluster
-from .events import MeshEvent
-from .plan import Cell, MeshPlan
+from ..engine.host.event_loop import await_shielded
+from ..engine.model.errors import ClusterError
+from ..engine.model.events import Event
+from ..engine.model.plan import SECOND_NS, Direction
+from .cell_result import read_cell
+from .cluster import Cluster, HostFault, no_worker
+from .events import (
+    CellBegan,
+    CellEnded,
+    CellFailure,
+    FailureCode,
+    HostLost,
+    MeshBegan,
+    MeshEnded,
+    MeshEvent,
+    RoundBegan,
+)
+from .plan import MIN_HOSTS, Cell, MeshMode, MeshPlan, Pairing
+from .roster import Roster, describe_fault, together
+from .schedule import leave_out, make_rounds
 
-
-class Mesh:
-    """A mesh that is measured: an iterator of its events, once, up to `MeshEnded`."""
-
-    def __aiter__(self) -> AsyncIterator[MeshEvent]:
-        """Return the events."""
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        """End the mesh: running cells fail as stopped, no others begin, `MeshEnded` follows."""
-
-    async def measure_again(self, cells: Sequence[Cell]) -> AsyncIterator[MeshEvent]:
-        """Measure cells once more, one after the other, after `MeshEnded` and before the block is left.
-
-        Yields `CellBegan` and `CellEnded` of each, both isolated, and `HostLost`; after `stop`, no more.
-        """
-        del cells
-        raise NotImplementedError
-        yield
+RUN_MARGIN_S: Final = 15.0
+"""How much longer than its plan a run may take until it counts as failed."""
+_HOST_MARGIN_S: Final = 12.0  # the near host gives it up before, and says so
+_OTHERS_MARGIN_S: Final = 75.0  # until the lease of a coordinator that has gone is over
+_CLOSE_DEADLINE_S: Final = 15.0
+_MOST_WAITING: Final = 256  # events that nobody has read: each may have a megabyte
+_STOPPED: Final = CellFailure(FailureCode.STOPPED, "the mesh was stopped")
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def open_mesh(plan: MeshPlan, cluster: Cluster, *, done: Collection[Cell] = ()) -> AsyncGenerator[Mesh]:
+async def open_mesh(plan: MeshPlan, cluster: Cluster, *, done: Collection[Cell] = ()) -> AsyncGenerator["Mesh"]:
     """Open the endpoints of all hosts and yield the mesh; on leaving the block, everything on the hosts is ended.
 
     The plan's hosts are found in the cluster by their names. Cells that are `done` are left out. Raises
     ClusterError where fewer than two hosts can be used.
     """
-    del plan, cluster, done
-    yield Mesh()
+    addresses = {host.name: host.address for host in cluster.hosts}
+    found = tuple(replace(host, address=addresses[host.name]) for host in plan.hosts if host.name in addresses)
+    reasons = {each.host: each for each in cluster.lost}
+    absent = [host.name for host in plan.hosts if host.name not in addresses]
+    missing = [reasons.get(name) or no_worker(name) for name in absent]
+    if len(found) < MIN_HOSTS:
+        raise ClusterError(_too_few(missing))
+    mesh = Mesh(replace(plan, hosts=found), cluster, frozenset(done), missing)
+    try:
+        await mesh.open()
+        yield mesh
+    finally:
+        await await_shielded(mesh.close())
+
+
+def _too_few(lost: Sequence[HostLost]) -> str:
+    reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
+    return f"a mesh needs at least {MIN_HOSTS} hosts that can be used; {reasons or 'the cluster has none of these'}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a cell is measured: its pair, and the direction as the near host sees it."""
+
+    pairing: Pairing
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How a cell's run ended: its events, or its failure, and whether that is the own one of the host it names."""
+
+    events: tuple[Event, ...]
+    failure: CellFailure | None = None
+    is_own: bool = False
+
+
+class Mesh:
+    """A mesh that is measured: an iterator of its events, once, up to `MeshEnded`."""
+
+    def __init__(
+        self, plan: MeshPlan, cluster: Cluster, done: Collection[Cell], missing: Sequence[HostLost]
+    ) -> None:
+        self._plan = plan
+        self._roster = Roster(cluster, plan.hosts, self._on_lost)
+        rounds = make_rounds([host.name for host in plan.hosts], plan.seed)
+        self._places = {
+            cell: _Place(pairing, direction)
+            for pairs in rounds
+            for pairing in pairs
+            for cell, direction in pairing.cells
+        }
+        self._rounds = leave_out(rounds, done)
+        self._pending = {cell: None for cell in self._places if cell not in done}  # in order
+        self._missing = missing
+        self._is_alone = False  # whether the cells of now are measured with nothing beside them
+        self._queue: asyncio.Queue[MeshEvent | None] = asyncio.Queue()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._stopping = asyncio.Event()
+        self._background: set[asyncio.Task[None]] = set()
+        duration_s = (plan.base.duration_ns or 0) / SECOND_NS
+        self._run_s = duration_s + RUN_MARGIN_S
+        self._host_run_s = duration_s + _HOST_MARGIN_S
+
+    async def open(self) -> None:
+        """Start the endpoints; raise ClusterError where fewer than two hosts are left."""
+        self._emit(MeshBegan(self._plan, len(self._pending)))
+        for lost in self._missing:
+            self._emit(lost)
+        await self._roster.open()
+        if len(self._roster.present) < MIN_HOSTS:
+            raise ClusterError(_too_few([*(HostLost(*item) for item in self._roster.lost.items()), *self._missing]))
+        self._start(self._roster.keep())
+
+    async def close(self) -> None:
+        """End everything on the hosts."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_DEADLINE_S):
+                await self._roster.close()
+
+    def __aiter__(self) -> AsyncIterator[MeshEvent]:
+        """Return the events."""
+        return self._events_of(self._measure_all())
+
+    def stop(self) -> None:
+        """End the mesh: running cells fail as stopped, no others begin, `MeshEnded` follows."""
+        self._stopping.set()
+
+    async def measure_again(self, cells: Sequence[Cell]) -> AsyncIterator[MeshEvent]:
+        """Measure cells once more, one after the other, after `MeshEnded` and before the block is left.
+
+        Yields `CellBegan` and `CellEnded` of each, both isolated, and `HostLost`; after `stop`, no more. Raises
+        ClusterError where the scheduler has gone.
+        """
+        async for event in self._events_of(self._until_stopped(self._measure_alone(cells))):
+            yield event
+
+    async def _events_of(self, work: Coroutine[Any, Any, None]) -> AsyncIterator[MeshEvent]:
+        """Do work, yield the events that it causes, and raise its error."""
+        task = self._start(work)
+        task.add_done_callback(lambda _: self._queue.put_nowait(None))
+        while (event := await self._queue.get()) is not None:
+            if self._queue.qsize() < _MOST_WAITING:
+                self._has_room.set()
+            yield event
+        await task
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        return task
+
+    def _emit(self, event: MeshEvent) -> None:
+        self._queue.put_nowait(event)
+        if self._queue.qsize() >= _MOST_WAITING:
+            self._has_room.clear()
+
+    def _on_lost(self, lost: HostLost) -> None:
+        """Tell that a host is lost, and end its remaining cells with the same reason."""
+        self._emit(lost)
+        for cell in [cell for cell in self._pending if lost.host in cell]:
+            self._fail(cell, lost.failure)
+
+    def _fail(self, cell: Cell, failure: CellFailure) -> None:
+        """End a cell that did not begin."""
+        if cell in self._pending:
+            del self._pending[cell]
+            near = self._places[cell].pairing.near
+            self._emit(CellEnded(cell, near, failure=failure, is_isolated=self._is_alone))
+
+    async def _measure_all(self) -> None:
+        """Measure every round, and end the mesh."""
+        detail = ""
+        try:
+            await self._until_stopped(self._measure_rounds())
+        except ClusterError as error:
+            detail = str(error)
+        if self._stopping.is_set():
+            detail = detail or _STOPPED.detail
+        self._emit(MeshEnded(not self._pending and not detail, detail))
+        if self._stopping.is_set():
+            await self._roster.close()
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work until it is done or the mesh is stopped."""
+        if self._stopping.is_set():
+            work.close()
+            return
+        task, stop = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+        finally:
+            for each in (task, stop):
+                each.cancel()
+            await asyncio.gather(task, stop, return_exceptions=True)
+
+    async def _measure_rounds(self) -> None:
+        measure: Callable[[Sequence[Pairing]], Coroutine[Any, Any, None]] = {
+            MeshMode.ROUNDS: self._measure_beside,
+            MeshMode.ISOLATED: self._measure_in_turn,
+            MeshMode.ALL: self._measure_at_once,
+        }[self._plan.mode]
+        self._is_alone = self._plan.mode is MeshMode.ISOLATED
+        for number, pairs in enumerate(self._rounds, 1):
+            await self._has_room.wait()
+            self._emit(RoundBegan(number, len(self._rounds)))
+            await measure(pairs)
+
+    async def _measure_beside(self, pairs: Sequence[Pairing]) -> None:
+        """Measure disjoint pairs at the same time; each begins when its interfaces are free."""
+        await together(self._measure_pair(pairing) for pairing in pairs)
+
+    async def _measure_in_turn(self, pairs: Sequence[Pairing]) -> None:
+        for pairing in pairs:
+            await self._has_room.wait()
+            await self._measure_pair(pairing)
+
+    async def _measure_at_once(self, pairs: Sequence[Pairing]) -> None:
+        """Begin the runs of all pairs at the same time: first all in one direction, then all in the other."""
+        async with self._holding([pairing for pairing in pairs if self._cells_of(pairing)]) as held:
+            for index in range(2):
+                cells = [pairing.cells[index][0] for pairing in held]
+                await together(self._measure(cell) for cell in cells)
+
+    async def _measure_pair(self, pairing: Pairing) -> None:
+        """Measure the cells of a pair that are left, one after the other."""
+        cells = self._cells_of(pairing)
+        if cells:
+            async with self._holding([pairing]) as held:
+                for cell in cells if held else ():
+                    await self._measure(cell)
+
+    async def _measure_alone(self, cells: Sequence[Cell]) -> None:
+        """Measure cells once more, one at a time."""
+        self._is_alone = True
+        self._pending = dict.fromkeys(cell for cell in cells if cell in self._places)
+        for cell in tuple(self._pending):
+            await self._has_room.wait()
+            pairing = self._places[cell].pairing
+            for name, failure in self._roster.lost.items():
+                if name in cell:
+                    self._fail(cell, failure)
+            if cell in self._pending:
+                async with self._holding([pairing], only=cell) as held:
+                    if held:
+                        await self._measure(cell)
+
+    def _cells_of(self, pairing: Pairing) -> list[Cell]:
+        """Return the cells of a pair that are left."""
+        return [cell for cell, _ in pairing.cells if cell in self._pending]
+
+    @asynccontextmanager
+    async def _holding(self, pairs: Sequence[Pairing], only: Cell | None = None) -> AsyncGenerator[list[Pairing]]:
+        """Keep the interfaces of pairs and yield the pairs that got theirs; the cells of the others fail."""
+        pair_s = 2 * self._run_s + RUN_MARGIN_S
+        wait_s = pair_s + _OTHERS_MARGIN_S
+        async with self._roster.holding(pairs, wait_s=wait_s, hold_s=wait_s + pair_s) as failures:
+            for pairing, failure in failures.items():
+                for cell in self._cells_of(pairing) if only is None else [only]:
+                    self._fail(cell, failure)
+            yield [pairing for pairing in pairs if pairing not in failures]
+
+    async def _measure(self, cell: Cell) -> None:
+        """Measure a cell if it is left, whose interfaces are held."""
+        if cell not in self._pending:
+            return
+        place = self._places[cell]
+        suspects = [name for name in cell if self._roster.is_suspect(name)]
+        if suspects and (failure := await self._roster.find_fault(suspects)):
+            self._roster.note_failure(failure)
+            self._fail(cell, failure)
+            return
+        del self._pending[cell]
+        self._emit(CellBegan(cell, self._is_alone))
+        try:
+            outcome = await self._run(place)
+        except (asyncio.CancelledError, ClusterError):
+            self._emit(CellEnded(cell, place.pairing.near, failure=_STOPPED, is_isolated=self._is_alone))
+            raise
+        failure = outcome.failure
+        self._emit(CellEnded(cell, place.pairing.near, outcome.events, failure, self._is_alone))
+        if failure is None:
+            self._roster.note_success(cell)
+        elif outcome.is_own:
+            self._roster.note_failure(failure)
+        elif failure.code is FailureCode.UNREACHABLE:
+            # The other run would be begun by the same host, over the same path.
+            for other in self._cells_of(place.pairing):
+                self._fail(other, failure)
+
+    async def _run(self, place: _Place) -> "_Outcome":
+        """Run a cell's test and return how it ended; where it failed, ask both hosts whose fault it is."""
+        near, far = place.pairing.near, place.pairing.far
+        base = self._plan.base
+        plan = replace(base, settings=replace(base.settings, direction=place.direction))
+        try:
+            lines = await self._roster.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
+            result = read_cell(lines, plan, place.pairing)
+        except HostFault as fault:
+            result = describe_fault(fault, near)
+        if not isinstance(result, CellFailure):
+            return _Outcome(result)
+        if result.host == near:
+            return _Outcome((), result, is_own=True)
+        fault = await self._roster.find_fault((near, far))
+        # What a host says of another is shown, and not counted.
+        return _Outcome((), fault or result, is_own=fault is not None)

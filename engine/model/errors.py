@@ -30,6 +30,7 @@ LinkgaugeError
 ├── EndpointError            the endpoint cannot listen there
 ├── LabError                 a lab could not be built
 │   └── LabUnavailable       this machine or user cannot have labs at all
+├── ClusterError             the hosts of a mesh cannot be used
 ├── RunLogError              the run log cannot be used
 │   └── UnknownRun           no run has this id, or several have this beginning of one
 ├── OutputError              a result could not be written
@@ -246,6 +247,10 @@ class LabError(LinkgaugeError):
 
 class LabUnavailable(LabError):
     """This machine, or this user on it, cannot have labs at all: says why, and what would help."""
+
+
+class ClusterError(LinkgaugeError):
+    """The hosts of a mesh cannot be used: no scheduler answers, or its workers are not as a mesh needs them."""
 
 
 class RunLogError(LinkgaugeError):
