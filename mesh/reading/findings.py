@@ -26,8 +26,8 @@ _MOST_SLOW_HOSTS: Final = 0.5
 _MOST_BELOW_EXPECTED: Final = 0.75
 _FAR: Final = 5.0  # standard deviations
 _DOUBTFUL: Final = 3.5
-_SLOW_AGAIN: Final = 3.0
-_LEAST_DOUBTFUL: Final = 0.12  # a difference of logarithms
+_LEAST_PATH: Final = 0.16  # a difference of logarithms: 15 % less
+_LEAST_DOUBTFUL: Final = 0.12
 _MOST_DOUBTFUL: Final = 8  # paths
 _MOST_UNEXPLAINED: Final = 0.1  # of the cells
 _RECOVERED: Final = 2 / 3  # of the cells that were measured again
@@ -59,16 +59,16 @@ class Reading:
     Args:
         rates: the cells.
         usual: the logarithm of the rate of healthy cells.
-        spread: the standard deviation of healthy cells.
         parts: what is slow.
-        doubtful: paths that may be slow by chance: they are if a second measurement says so.
+        doubtful: paths that may be slow by chance: they are no finding unless a second measurement says so.
+        least_again: how slow they must be then.
     """
 
     rates: RelativeRates
     usual: float
-    spread: float
     parts: tuple[SlowPart, ...]
     doubtful: tuple[SlowPart, ...]
+    least_again: float
 
 
 def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
@@ -101,12 +101,13 @@ def read_matrix(matrix: MeshMatrix) -> Reading | None:
         )
         for cause in best.causes
     ]
-    least = slowness_beyond_chance(best.residuals, spread)
+    least = max(_LEAST_PATH, slowness_beyond_chance(best.residuals, spread))
     paths = _paths(best, rates, max(_LEAST_DOUBTFUL, _DOUBTFUL * spread))
     clear = [path for path in paths if path.slowness - path.explained < -least]
     doubtful = [path for path in paths if path not in clear]
     everything = _everything(best, rates, spread)
-    return Reading(rates, best.usual, spread, (*everything, *parts, *clear), tuple(doubtful[:_MOST_DOUBTFUL]))
+    again = max(LEAST_SLOWNESS, slowness_beyond_chance(best.residuals, spread, _MOST_DOUBTFUL))
+    return Reading(rates, best.usual, (*everything, *parts, *clear), tuple(doubtful[:_MOST_DOUBTFUL]), again)
 
 
 def _choose(explanations: Sequence[Explanation], rates: RelativeRates, spread: float) -> Explanation:
@@ -196,8 +197,7 @@ def _is_slow_again(path: SlowPart, reading: Reading) -> bool:
     again = reading.rates.isolated_logs[path.cells[0]]
     if again is None:
         return False
-    least = max(LEAST_SLOWNESS, _SLOW_AGAIN * reading.spread)
-    return again - reading.usual < path.explained - least and not _has_recovered(path, reading)
+    return again - reading.usual < path.explained - reading.least_again and not _has_recovered(path, reading)
 
 
 def _recoveries(part: SlowPart, reading: Reading) -> list[bool]:

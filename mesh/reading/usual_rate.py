@@ -25,14 +25,12 @@ _LEAST_SPREAD: Final = 0.01
 _SPREAD_REACH: Final = 0.3
 _MEDIAN_OF_NORMAL: Final = 0.6745  # the median distance from the mean, in standard deviations
 _FALSE_PATHS: Final = 0.02  # how many cells of a healthy mesh may seem slow
-_LEAST_SLOWNESS: Final = 0.16  # of one cell: 15 % less
 _FAST: Final = log(2)  # beyond, cells are not scattered but of another kind, such as two hosts of one machine
-_ONE_SIDE_CELLS: Final = 40
-_OTHER_SIDE_CELLS: Final = 400
-# With a tenth of the cells so many deviations below, or three in a hundred so many times as far as that tenth,
-# these are slow and no scatter.
+_TAIL_CELLS: Final = 40
+# With a tenth of the cells so many deviations below, or so many times as far as a quarter is, these are slow and no
+# scatter.
 _APART: Final = 4.0
-_APART_OF_TENTH: Final = 2.5
+_APART_OF_QUARTER: Final = 3.0
 
 
 def usual_rates(logs: Sequence[float], *, is_absolute: bool) -> list[float]:
@@ -74,42 +72,43 @@ def _within(ordered: Sequence[float], rate: float, reach: float) -> Sequence[flo
 def find_spread(logs: Sequence[float], rate: float) -> float:
     """Return the standard deviation of healthy cells about a rate.
 
-    Only cells above the rate tell: among those below are the slow ones.
+    Among the cells below are the slow ones: of these, only as many tell as are above, the nearest. A link has an
+    upper end, so that the cells below may scatter more.
     """
     above = [value - rate for value in logs if 0 < value - rate <= _SPREAD_REACH]
-    own = median(above) / _MEDIAN_OF_NORMAL if above else 0.0
+    below = sorted(rate - value for value in logs if 0 < rate - value <= _SPREAD_REACH)[: len(above)]
+    own = max((median(side) for side in (above, below) if side), default=0.0) / _MEDIAN_OF_NORMAL
     together = (len(above) * own**2 + _PRIOR_CELLS * _PRIOR_SPREAD**2) / (len(above) + _PRIOR_CELLS)
     return max(_LEAST_SPREAD, sqrt(together))
 
 
-def slowness_beyond_chance(residuals: Sequence[float], spread: float) -> float:
+def slowness_beyond_chance(residuals: Sequence[float], spread: float, cells: int | None = None) -> float:
     """Return from which slowness on a single cell is not chance, as a positive difference of logarithms.
 
-    Rates scatter with longer tails than a normal distribution has. How long they are, the fast cells show, and in
-    larger meshes the slow ones as well: the tail is continued as an exponential one.
+    `cells` is how many are looked at, by default all. Rates scatter with longer tails than a normal distribution
+    has. How long they are, the fast cells show, and the slow ones: the tail is continued as an exponential one.
     """
     count = len(residuals)
     if not count:
-        return _LEAST_SLOWNESS
-    chance = _FALSE_PATHS / count
+        return 0.0
+    chance = _FALSE_PATHS / (cells or count)
     # The spread comes from the faster half of the cells, of which a few are chance themselves.
     normal = spread * student_t(count / 4 + 2, 1 - 2 * chance)
-    slowness = max(_LEAST_SLOWNESS, normal)
-    if count >= _ONE_SIDE_CELLS:
-        fast = sorted(min(residual, spread) if residual > _FAST else residual for residual in residuals)
-        slowness = max(slowness, _continued(fast, chance))
-    if count >= _OTHER_SIDE_CELLS:
-        slow = sorted(-residual for residual in residuals)
-        tenth, few = _quantile(slow, 0.9), _quantile(slow, 0.97)
-        if tenth < _APART * spread and few < _APART_OF_TENTH * tenth:
-            slowness = max(slowness, _continued(slow, chance))
+    if count < _TAIL_CELLS:
+        return normal
+    fast = sorted(min(residual, spread) if residual > _FAST else residual for residual in residuals)
+    slow = sorted(-residual for residual in residuals)
+    slowness = max(normal, _continued(fast, (0.10, 0.03), chance))
+    quarter, tenth = _quantile(slow, 0.75), _quantile(slow, 0.9)
+    if tenth < min(_APART * spread, _APART_OF_QUARTER * quarter):
+        slowness = max(slowness, _continued(slow, (0.25, 0.10), chance))
     return slowness
 
 
-def _continued(ordered: Sequence[float], chance: float) -> float:
-    """Return the value that is exceeded with so small a chance, by what a tenth and three in a hundred exceed."""
-    tenth, few = _quantile(ordered, 0.9), _quantile(ordered, 0.97)
-    return few + (few - tenth) / log(0.10 / 0.03) * log(0.03 / min(chance, 0.03))
+def _continued(ordered: Sequence[float], shares: tuple[float, float], chance: float) -> float:
+    """Return the value that is exceeded with so small a chance, by what two larger shares of values exceed."""
+    near, far = (_quantile(ordered, 1 - share) for share in shares)
+    return far + (far - near) / log(shares[0] / shares[1]) * log(shares[1] / min(chance, shares[1]))
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -48,7 +48,7 @@ def test_few_cells_are_assumed_to_scatter_as_rates_usually_do() -> None:
 def test_longer_tails_make_more_chance() -> None:
     """The fast cells show them, and two hosts of one machine are no tail."""
     normal = slowness_beyond_chance(cells(1000, 0.0, 0.03), 0.03)
-    assert 0.16 <= normal < 0.25
+    assert 0.1 <= normal < 0.25
     draw = random.Random(1)  # noqa: S311 - no secret
     wild = [value * draw.choice((1, 1, 1, 5)) for value in cells(1000, 0.0, 0.03)]
     assert slowness_beyond_chance(wild, 0.03) > 1.5 * normal
@@ -59,4 +59,4 @@ def test_slow_paths_do_not_hide_each_other() -> None:
     """One in seven is slow: that is no scatter."""
     many = cells(900, 0.0, 0.03) + cells(150, -0.7, 0.03)
     assert slowness_beyond_chance(many, 0.03) < 0.3
-    assert slowness_beyond_chance([], 0.03) > 0
+    assert slowness_beyond_chance([], 0.03) == 0
