@@ -190,6 +190,26 @@ async def connect_cluster(scheduler: str, hosts: Sequence[Host] = ()) -> AsyncGe
             await await_shielded(cluster.settle())
 
 
+@asynccontextmanager
+async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None = None) -> AsyncGenerator[Cluster]:
+    """Start a scheduler on the first host that ssh reaches and a worker on each; end them afterwards.
+
+    Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
+    there, by default of the same path as this one. Raises ClusterError where fewer than two hosts are left.
+    """
+    from .ssh_cluster import start_processes  # here: it imports this module
+
+    async with start_processes(hosts, remote_python) as (scheduler, found, lost):
+        async with open_client(scheduler) as client:
+            try:
+                await client.wait_for_workers(len(found), timeout=_ASK_DEADLINE_S)
+            except TimeoutError:
+                _log.debug("not all workers of %s came", scheduler)
+        async with connect_cluster(scheduler, found) as cluster:
+            cluster.lost = (*lost, *cluster.lost)
+            yield cluster
+
+
 async def _find_hosts(client: Any, scheduler: str, hosts: Sequence[Host]) -> Cluster:
     """Return the workers of a scheduler as hosts; with `hosts`, these only."""
     names = {host.name for host in hosts}
@@ -209,7 +229,7 @@ async def _find_hosts(client: Any, scheduler: str, hosts: Sequence[Host]) -> Clu
 @asynccontextmanager
 async def open_client(scheduler: str) -> AsyncGenerator[Any]:
     """Connect to a scheduler and yield the asynchronous client of Dask. Raises PlanError or ClusterError."""
-    distributed = _import_dask()
+    distributed = import_dask()
     from distributed.versions import VersionMismatchWarning
 
     if scheduler.partition("://")[0] not in _SCHEMES or not scheduler.partition("://")[2]:
@@ -245,7 +265,7 @@ async def _close(client: Any) -> None:
             await client.close()
 
 
-def _import_dask() -> Any:
+def import_dask() -> Any:
     """Import Dask, whose log then goes nowhere: lines of it on stderr would appear in the middle of a screen."""
     try:
         import distributed

@@ -28,7 +28,7 @@ from linkgauge.mesh.events import (
 from linkgauge.mesh.plan import Cell, Host, MeshMode, MeshPlan
 
 from .dask_processes import DEADLINE_S, DaskProcesses
-from .host_processes import descendants_named, until
+from .host_processes import command_of, descendants, until
 
 SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**7)
 LONG = replace(SHORT, duration_ns=60 * SECOND_NS)
@@ -53,6 +53,11 @@ async def cluster_of(dask: DaskProcesses, *names: str) -> AsyncGenerator[Cluster
             await asyncio.sleep(0.05)
     async with connect_cluster(dask.address, [Host(name) for name in names]) as cluster:
         yield cluster
+
+
+def processes_of(dask: DaskProcesses, name: str) -> list[int]:
+    """Return the processes of linkgauge that a worker has."""
+    return [pid for pid in descendants(dask.pid(name)) if "linkgauge.mesh" in command_of(pid)]
 
 
 async def workers_of(client: Any) -> dict[str, Any]:
@@ -186,7 +191,7 @@ async def test_a_stopped_mesh_ends_in_order_and_leaves_nothing_on_its_hosts(dask
                     mesh.stop()
             assert [event async for event in mesh.measure_again([Cell("db-1", "db-2")])] == []
             for name in ("db-1", "db-2", "db-3"):
-                await until(lambda name=name: not descendants_named(dask.pid(name), "linkgauge.mesh"))
+                await until(lambda name=name: not processes_of(dask, name))
     (ended,) = of(CellEnded, events)
     assert ended.failure is not None
     assert ended.failure.code is FailureCode.STOPPED

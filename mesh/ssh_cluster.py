@@ -1,0 +1,151 @@
+"""A Dask cluster that is started over ssh for one mesh: which hosts can take part, and their processes.
+
+Dask's own processes over ssh (`distributed.deploy.ssh`) start the scheduler and the workers, as SSHCluster does,
+but with a name and an address for each worker. Before, every host is asked by itself: SSHCluster gives up all hosts
+for one that does not answer. ~/.ssh/config and known_hosts apply as asyncssh reads them.
+"""
+
+import asyncio
+import logging
+import shlex
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import Any, Final
+
+from .. import __version__
+from ..engine.model.errors import ClusterError, PlanError, make_printable
+from .cluster import NIC, import_dask
+from .events import CellFailure, FailureCode, HostLost
+from .plan import MIN_HOSTS, Host
+
+_LOGIN_DEADLINE_S: Final = 15.0
+_CHECK_DEADLINE_S: Final = 45.0
+_IDLE_S: Final = 300  # a scheduler whose coordinator was killed ends after it, and its workers with it
+_MAX_TEXT: Final = 200
+_CHECK: Final = "import linkgauge, distributed, linkgauge.mesh.host_tasks; print(linkgauge.__version__)"
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def start_processes(
+    hosts: Sequence[Host], remote_python: str | None
+) -> AsyncGenerator[tuple[str, tuple[Host, ...], tuple[HostLost, ...]]]:
+    """Start a scheduler and workers; yield its address, the hosts that have a worker, and those that are lost."""
+    import_dask()
+    asyncssh = _import_asyncssh()
+    python = remote_python or sys.executable
+    for host in hosts:
+        if not set(host.name).isdisjoint("'\"\\$`;&|<> "):  # Dask writes it into a shell's command line
+            raise PlanError("host", repr(host.name), "give a name or an address that ssh knows")
+    answers = await asyncio.gather(*(_ask(asyncssh, host, python) for host in hosts))
+    found = _keep_reachable([answer for answer in answers if isinstance(answer, Host)])
+    lost = tuple(answer for answer in answers if isinstance(answer, HostLost))
+    if len(found) < MIN_HOSTS:
+        reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
+        raise ClusterError(f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}")
+    async with _spec_cluster(found, python) as cluster:
+        yield cluster.scheduler_address, found, lost
+
+
+def _import_asyncssh() -> Any:
+    try:
+        import asyncssh
+    except ImportError as error:
+        raise ClusterError(f"hosts by ssh need asyncssh: pip install 'linkgauge[mesh]' ({error})") from error
+    logger = logging.getLogger("asyncssh")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return asyncssh
+
+
+async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
+    """Log in to a host and return it with its address; or why no worker can run there."""
+    try:
+        async with asyncio.timeout(_LOGIN_DEADLINE_S):
+            connection = await asyncssh.connect(*_target(host)[0], **_target(host)[1])
+        async with connection, asyncio.timeout(_CHECK_DEADLINE_S):
+            command = f"echo $SSH_CONNECTION; {python} -P -c {shlex.quote(_CHECK)}"
+            answer = await connection.run(command, check=False, encoding="utf-8", errors="replace")
+    except TimeoutError:
+        return _lost(host, FailureCode.NO_ANSWER, "it did not answer to ssh")
+    except (OSError, asyncssh.Error) as error:
+        return _lost(host, FailureCode.UNREACHABLE, f"ssh: {error}")
+    words = str(answer.stdout).split()
+    if answer.exit_status or not words:
+        reason = (str(answer.stderr).strip().splitlines() or ["it ended"])[-1]
+        return _lost(host, FailureCode.FAILED, f"{python} there cannot import linkgauge with Dask: {reason}")
+    if words[-1] != __version__:
+        return _lost(host, FailureCode.FAILED, f"it has linkgauge {words[-1]}, not {__version__}")
+    return replace(host, address=_read_address(words))
+
+
+def _target(host: Host) -> tuple[tuple[str], dict[str, Any]]:
+    """Return the arguments of `asyncssh.connect` for a host, `[USER@]NAME`."""
+    user, _, name = host.name.rpartition("@")
+    return (name,), {"username": user} if user else {}
+
+
+def _lost(host: Host, code: FailureCode, text: str) -> HostLost:
+    detail = make_printable(" ".join(text.split()))[:_MAX_TEXT]
+    return HostLost(host.name, CellFailure(code, detail, host.name))
+
+
+def _read_address(words: Sequence[str]) -> str | None:
+    """Return the address at which sshd was reached, the third word of SSH_CONNECTION; None for what is none."""
+    try:
+        return str(ip_address(words[2].partition("%")[0])) if len(words) == 5 else None
+    except ValueError:
+        return None
+
+
+def _keep_reachable(hosts: Sequence[Host]) -> tuple[Host, ...]:
+    """Return the hosts; an address of loopback stays only where all have one: others would not reach it."""
+    local = [host for host in hosts if host.address is not None and ip_address(host.address).is_loopback]
+    if len(local) == len(hosts):
+        return tuple(hosts)
+    return tuple(replace(host, address=None) if host in local else host for host in hosts)
+
+
+@asynccontextmanager
+async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[Any]:
+    """Start the scheduler on the first host and a worker on each, and end them; raise ClusterError."""
+    from distributed import SpecCluster
+    from distributed.deploy.ssh import Scheduler, Worker
+
+    def options(host: Host, **kwargs: Any) -> dict[str, Any]:
+        (address,), login = _target(host)
+        settings = {**kwargs, "dashboard": False, **({"host": host.address} if host.address else {})}
+        return {"address": address, "connect_options": login, "kwargs": settings, "remote_python": python}
+
+    worker = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
+    workers = {
+        host.name: {
+            "cls": Worker,
+            "options": {**options(host, name=host.name, **worker), "worker_class": "distributed.Worker"},
+        }
+        for host in hosts
+    }
+    scheduler = {"cls": Scheduler, "options": options(hosts[0], port=0, idle_timeout=f"{_IDLE_S} s")}
+    cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
+    try:
+        await cluster
+    except Exception as error:  # Dask raises plain ones where a process does not start
+        await _end(cluster)
+        text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
+        raise ClusterError(f"Dask did not start over ssh: {text}") from error
+    try:
+        yield cluster
+    finally:
+        await _end(cluster)
+
+
+async def _end(cluster: Any) -> None:
+    """End the processes; what has ended already, or a host that has gone, keeps nothing from ending."""
+    try:
+        async with asyncio.timeout(_LOGIN_DEADLINE_S):
+            await cluster.close()
+    except Exception as error:  # noqa: BLE001 - assertions of Dask included: the connections end with this process
+        _log.debug("the Dask cluster was not closed: %s", error)

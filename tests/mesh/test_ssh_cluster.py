@@ -1,0 +1,69 @@
+"""A Dask cluster over a real OpenSSH server: its hosts, those that are lost, and that nothing stays behind."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import linkgauge
+import pytest
+from linkgauge.engine.model.errors import ClusterError, PlanError
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.mesh.cluster import start_ssh_cluster
+from linkgauge.mesh.coordinator import open_mesh
+from linkgauge.mesh.events import CellEnded, FailureCode, HostLost, MeshEnded
+from linkgauge.mesh.plan import Host, MeshPlan
+
+from ..end_to_end.conftest import Sshd
+
+SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**7)
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
+    """Give a server that lets in who runs the tests, as ~/.ssh/config says for db-1, db-2 and db-3."""
+    folder = tmp_path / "sshd"
+    folder.mkdir()
+    sshd = Sshd(folder)
+    sshd.provide("env", "/usr/bin/env")
+    sshd.provide("uname", "/bin/uname")
+    sshd.start(address="0.0.0.0", PYTHONPATH=str(Path(linkgauge.__path__[0]).parent))  # noqa: S104
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    lines = [f"Host db-{n}\n  HostName 127.0.0.6{n}\n" for n in (1, 2)]
+    lines += [f"Host db-*\n  Port {sshd.port}\n  User root\n  IdentityFile {folder / 'key'}\n"]
+    lines += [f"  UserKnownHostsFile {folder / 'known_hosts'}\n"]
+    (home / ".ssh" / "config").write_text("".join(lines))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    yield sshd
+    sshd.stop()
+
+
+async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(sshd: Sshd) -> None:
+    """A host that does not exist is lost, with the reason, and the others go on."""
+    hosts = (Host("db-1", "rack-1"), Host("no-such-host.invalid"), Host("db-2", "rack-2"))
+    async with start_ssh_cluster(hosts, remote_python=sys.executable) as cluster:
+        assert set(cluster.hosts) == {Host("db-1", "rack-1", "127.0.0.61"), Host("db-2", "rack-2", "127.0.0.62")}
+        async with open_mesh(MeshPlan("mesh-test", hosts, SHORT), cluster) as mesh:
+            events = [event async for event in mesh]
+    (lost,) = [event for event in events if isinstance(event, HostLost)]
+    assert (lost.host, lost.failure.code) == ("no-such-host.invalid", FailureCode.UNREACHABLE)
+    assert [event.failure for event in events if isinstance(event, CellEnded)] == [None, None]
+    assert events[-1] == MeshEnded(is_complete=True)
+    sshd.wait_until_gone()
+
+
+async def test_hosts_without_linkgauge_are_named_with_the_reason(sshd: Sshd) -> None:
+    """Here their interpreter is not there."""
+    hosts = (Host("db-1"), Host("db-2"))
+    with pytest.raises(ClusterError, match=r"db-1: /no/python there cannot import linkgauge with Dask: .*found"):
+        async with start_ssh_cluster(hosts, remote_python="/no/python"):
+            pass
+    sshd.wait_until_gone()
+
+
+async def test_a_name_that_would_be_a_command_of_the_remote_shell_is_refused() -> None:
+    """It is part of a command line there."""
+    with pytest.raises(PlanError, match="ssh knows"):
+        async with start_ssh_cluster((Host("db-1"), Host("x';reboot;'"))):
+            pass
