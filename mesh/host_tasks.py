@@ -157,7 +157,9 @@ class _OpenHost:
                 await self.is_idle.wait()
 
 
-_hosts: Final[dict[tuple[str, str], _OpenHost]] = {}  # by mesh and address: a process may have several workers
+# By mesh and address: a process may have several workers.
+_hosts: Final[dict[tuple[str, str], _OpenHost]] = {}
+_openings: Final[dict[tuple[str, str], set[object]]] = {}  # calls of `open_host` that `close_host` has not ended
 
 
 async def open_host(mesh_id: str, key: SharedKey, address: str, version: str, lease_s: float = LEASE_S) -> int:
@@ -172,11 +174,22 @@ async def open_host(mesh_id: str, key: SharedKey, address: str, version: str, le
         other = make_printable(version[:_MAX_VERSION_LENGTH])
         text = f"this host has linkgauge {__version__}, not {other}; install the same version on all hosts"
         raise EndpointError(text)
+    place = mesh_id, address
+    opening = _openings.setdefault(place, set())
+    mark = object()
+    opening.add(mark)
     try:
         endpoint, port = await start_host_endpoint(address, key, lease_s)
     except WorkerError as error:
         raise EndpointError(str(error)) from error
-    place = mesh_id, address
+    finally:
+        is_wanted = mark in opening
+        opening.discard(mark)
+        if not opening and _openings.get(place) is opening:
+            del _openings[place]
+    if not is_wanted:
+        await endpoint.end()
+        raise EndpointError("the mesh was closed while its endpoint started")
     before = _hosts.get(place)
     _hosts[place] = host = _OpenHost(key, endpoint, port)
     host.watching = asyncio.create_task(_watch(place, host))
@@ -201,7 +214,12 @@ async def renew_host(mesh_id: str, address: str) -> bool:
 
 
 async def close_host(mesh_id: str, address: str) -> None:
-    """End the endpoint, the cells and the holds of a mesh on this host. No effect where there are none."""
+    """End the endpoint, the cells and the holds of a mesh on this host. No effect where there are none.
+
+    An endpoint that is about to start ends as soon as it has: its coordinator may not have waited for it.
+    """
+    if (opening := _openings.pop((mesh_id, address), None)) is not None:
+        opening.clear()
     host = _hosts.pop((mesh_id, address), None)
     if host is not None:
         await host.close(_Outcome.STOPPED)

@@ -19,6 +19,7 @@ from linkgauge.engine.model.errors import EndpointError
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.near.connect import query_host_info
+from linkgauge.mesh import host_tasks
 from linkgauge.mesh.host_tasks import (
     CellRequest,
     await_hold,
@@ -101,6 +102,20 @@ async def test_a_host_with_another_version_is_refused_with_the_remedy(key: Share
     with pytest.raises(EndpointError, match=f"linkgauge {__version__}, not 0.0.9; install the same version"):
         await open_host(MESH, key, NEAR, "0.0.9")
     assert not ours()
+
+
+async def test_a_host_that_is_closed_while_it_opens_has_no_endpoint(key: SharedKey) -> None:
+    """A person may stop a mesh before it has begun. Opened once more meanwhile, it is open."""
+    first = asyncio.create_task(open_host(MESH, key, NEAR, __version__))
+    await until(ours)
+    await close_host(MESH, NEAR)
+    second = asyncio.create_task(open_host(MESH, key, NEAR, __version__))
+    with pytest.raises(EndpointError, match="closed while its endpoint started"):
+        await first
+    assert (await query_host_info(Peer(NEAR, await second, Access(key)))).hostname
+    await close_host(MESH, NEAR)
+    await until(lambda: not ours())
+    assert not host_tasks._openings
 
 
 async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None:
