@@ -12,7 +12,16 @@ from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_erro
 from ....engine.model.events import Reason
 from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
-from ....mesh.events import CellBegan, CellEnded, HostLost, MeshBegan, MeshEnded, RoundBegan
+from ....mesh.events import (
+    CellBegan,
+    CellEnded,
+    CellFailure,
+    FailureCode,
+    HostLost,
+    MeshBegan,
+    MeshEnded,
+    RoundBegan,
+)
 from ....mesh.figures import MeshFinding, MeshMatrix
 from ....presets.catalog import Catalog
 from ...services.mesh.opening import open_mesh_session
@@ -178,14 +187,14 @@ class _Progress:
                 self._started, self._cells = time.monotonic(), cells
                 about = numbers.rough_time(estimated_duration_ns(len(plan.hosts), plan.base, plan.mode))
                 hosts, runs = numbers.quantity(len(plan.hosts), "host"), numbers.quantity(cells, "test")
-                words = f"mesh {plan.group}: {hosts}, {runs}, at most about {about}"
+                words = f"mesh {plan.group}: {hosts}, {runs}, about {about}"
             case HostLost(host, failure):
                 words = f"{host}: {failure_words(failure)}"
             case RoundBegan(number, rounds):
                 words = f"round {number} of {rounds}: {self._done} of {self._cells} tests done{self._rest()}"
             case CellBegan(cell, True) if self._done >= self._cells:
                 words = f"again, alone: {cell_words(cell)}"
-            case CellEnded(cell) if figure is not None and figure.failure is not None:
+            case CellEnded(cell) if figure is not None and _is_news(figure.failure):
                 words = f"{cell_words(cell)}: {figure_words(figure)}"
             case MeshEnded(False, detail):
                 words = detail and f"ended early: {detail}"
@@ -198,6 +207,11 @@ class _Progress:
             return ""
         seconds = (time.monotonic() - self._started) / self._done * (self._cells - self._done)
         return f", about {numbers.rough_time(round(seconds) * 1_000_000_000)} left"
+
+
+def _is_news(failure: CellFailure | None) -> bool:
+    """Return whether a person needs to be told of a failure: not of those that follow from Ctrl-C."""
+    return failure is not None and failure.code is not FailureCode.STOPPED
 
 
 def _write_result(job: MeshJob, result: MeshResult) -> None:
