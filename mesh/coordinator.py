@@ -192,6 +192,7 @@ class Mesh:
             await self._until_stopped(self._measure_rounds())
         except ClusterError as error:
             detail = str(error)
+            self._roster.abandon()
         if self._stopping.is_set():
             detail = detail or _STOPPED.detail
         self._emit(MeshEnded(not self._pending and not detail, detail))

@@ -90,6 +90,10 @@ class Roster:
         names, self._ports = list(self._ports), {}
         await together(self._close(name) for name in names)
 
+    def abandon(self) -> None:
+        """Ask the hosts nothing more: their scheduler has gone, and their leases end what they have."""
+        self._ports = {}
+
     async def _close(self, name: str) -> None:
         # A host that did not answer before is not waited for: its lease ends all by itself.
         deadline_s = PROBE_DEADLINE_S if name in self.lost else _CLOSE_DEADLINE_S
