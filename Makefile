@@ -8,11 +8,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The tests start the program some hundred times: without bytecode a start takes 0.70 s of CPU, with it 0.50 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-every test-ci stress grid lint format command-files release-check screenshots bench bench-docs costs lock clean
+.PHONY: run mesh test test-every test-ci stress grid lint format command-files release-check screenshots bench bench-docs costs lock clean
 
 # The app on loopback; without a terminal, a 5 s test and its summary.
 run: $(VENV)/run.stamp
 	@$(BIN)/python -m linkgauge $(ARGS)
+
+# Every pair of eight hosts, which are emulated on this machine, as a map.
+mesh: $(VENV)/mesh.stamp
+	@$(BIN)/python -m linkgauge mesh --local 8 $(ARGS)
 
 # Several tests at a time, then the tests that measure, each alone. What fails is tried once more by itself, and more than 3 rescued so fail
 # the run. test-every also runs both event loops, every screen size, more examples and the whole truth matrix.
@@ -90,6 +94,8 @@ lock:
 	  --no-emit-index-url --no-annotate --upgrade --group build pyproject.toml -o locks/run.txt
 	$(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-annotate --upgrade --constraint locks/run.txt --group dev pyproject.toml -o locks/dev.txt
+	$(VENV)-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate --upgrade --constraint locks/dev.txt --group build --extra mesh pyproject.toml -o locks/mesh.txt
 	rm -rf $(VENV)-lock
 
 clean:
@@ -102,6 +108,10 @@ $(BIN)/python:
 $(VENV)/run.stamp: locks/run.txt pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --require-hashes -r locks/run.txt
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/mesh.stamp: locks/mesh.txt $(VENV)/run.stamp
+	$(BIN)/python -m pip install -q --require-hashes -r locks/mesh.txt
 	@touch $@
 
 $(VENV)/dev.stamp: locks/dev.txt $(VENV)/run.stamp
