@@ -341,5 +341,7 @@ def _explain(error: BaseException) -> str:
     """Return an error of a worker or of Dask as one bounded line for a person."""
     if isinstance(error, ImportError | AttributeError):
         return f"its Python cannot import linkgauge with Dask: {make_printable(str(error))[:_MAX_TEXT]}"
+    if type(error).__name__ == "CommClosedError":  # Dask's text has its objects in it
+        return "the connection broke"
     text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
     return text if isinstance(error, LinkgaugeError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

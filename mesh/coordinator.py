@@ -294,8 +294,9 @@ class Mesh:
         self._emit(CellBegan(cell, self._is_alone))
         try:
             outcome = await self._run(place)
-        except (asyncio.CancelledError, ClusterError):
-            self._emit(CellEnded(cell, place.pairing.near, failure=_STOPPED, is_isolated=self._is_alone))
+        except (asyncio.CancelledError, ClusterError) as error:
+            stopped = CellFailure(FailureCode.STOPPED, str(error)) if isinstance(error, ClusterError) else _STOPPED
+            self._emit(CellEnded(cell, place.pairing.near, failure=stopped, is_isolated=self._is_alone))
             raise
         failure = outcome.failure
         self._emit(CellEnded(cell, place.pairing.near, outcome.events, failure, self._is_alone))
