@@ -35,15 +35,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from end_to_end.queue_cells import Cell, grid_cells, healthy_cells, held_back_cells
 from end_to_end.queue_judge import Judgement, report
 from end_to_end.queue_run import run_cell
-from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
+from linkgauge.engine.host.cpu import read_core_times
+from stolen_time import MOST_STOLEN, stolen_share
 
 _LEAST_RIGHT: Final = 0.9
-_MOST_STOLEN: Final = 0.05
-
-
-def _stolen_share(before: Any) -> float:
-    cores = (before and subtract_core_times(before, read_core_times())) or ()
-    return sum(core.steal_ns for core in cores) / max(1, sum(core.busy_ns + core.idle_ns for core in cores))
 
 
 def _try(cell: Cell, environment: dict[str, str]) -> Judgement | str:
@@ -59,7 +54,7 @@ def _try(cell: Cell, environment: dict[str, str]) -> Judgement | str:
         judgement = run_cell(cell, start)
     except (AssertionError, subprocess.SubprocessError) as error:
         return f"{cell.name}: not run: {error}"
-    if (stolen := _stolen_share(before)) > _MOST_STOLEN:
+    if (stolen := stolen_share(before)) > MOST_STOLEN:
         return f"{cell.name}: void, {stolen:.0%} of this machine's time was stolen"
     return judgement
 
