@@ -14,17 +14,19 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from distributed import Scheduler, Worker
+from distributed import Scheduler, Worker, get_worker
 from linkgauge import __version__
 from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.mesh import host_tasks
 
 _CELL_S = 0.02
+_POLL_S = 0.5
 _GBIT_S = 10**9
 
 
@@ -83,16 +85,20 @@ class SimulatedTasks:
         return self._lines[request.plan.settings.direction]
 
     async def hold_interface(self, _mesh_id: str, _address: str, hold_id: str, seconds: float) -> bool:
-        """Occupy the resources until released."""
+        """Occupy the resources until released, or cancelled: a coroutine that runs is not told of that."""
         self._begun.setdefault(hold_id, asyncio.Event()).set()
+        released = self._released.setdefault(hold_id, asyncio.Event())
+        deadline, tasks = time.monotonic() + seconds, get_worker().state.tasks
         try:
-            async with asyncio.timeout(seconds):
-                await self._released.setdefault(hold_id, asyncio.Event()).wait()
-        except TimeoutError:
-            return False
+            while not released.is_set() and time.monotonic() < deadline:
+                if hold_id in tasks and tasks[hold_id].state == "cancelled":
+                    return False
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL_S):
+                        await released.wait()
         finally:
             del self._begun[hold_id], self._released[hold_id]
-        return True
+        return released.is_set()
 
     async def await_hold(self, _mesh_id: str, _address: str, hold_id: str, seconds: float) -> bool:
         """Return once the hold has begun."""
