@@ -75,6 +75,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/tui/screens/run/test_responsiveness": "a responsiveness test in the cockpit: its key, its refusals, its panel",
     "tests/tui/screens/run/test_snapshots": "pictures of the cockpit in its main states",
     "tests/tui/screens/test_small_terminals": "every screen in small terminals",
+    "tests/tui/screens/mesh/test_snapshots": "pictures of the screen of a mesh",
     "tests/tui/screens/sweep/test_snapshots": "pictures of the screen of a sweep",
 }
 

@@ -19,6 +19,7 @@ class ScreenKind(Enum):
     COMPARE = "compare"
     ENDPOINT = "endpoint"
     SWEEP = "sweep"
+    MESH = "mesh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Action:
 
 
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.ENDPOINT)
+
+_ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH})
 
 ACTIONS: Final = (
     Action(
@@ -175,6 +178,47 @@ ACTIONS: Final = (
         "Reconnect, after an error or when the remote end is back.", "Remote end", in_footer=False,
     ),
     Action(
+        "stop_mesh", ("space",), "stop", "Stop the mesh",
+        "Stop the mesh: the tests in progress end, no other begins. Finished runs are saved; `--resume` goes on.",
+        "Mesh", screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "open_cell", ("enter",), "open", "Open the run of the cell",
+        "Open the run of the cell at the cursor: plot, results and verdict. Arrows move the cursor.",
+        "Mesh", screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "next_slow", ("n",), "next slow", "Go to the next slow cell",
+        "Go to the next cell that is below the pass mark or has no result.",
+        "Mesh", screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "previous_slow", ("N",), "previous slow", "Go to the previous slow cell",
+        "Go to the previous cell that is below the pass mark or has no result.",
+        "Mesh", in_footer=False, screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "zoom", ("z",), "zoom", "Zoom: larger or smaller cells",
+        "Show cells with rates, with percents, with marks, or as an overview of colours.",
+        "Mesh", screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "order", ("o",), "order", "Order the hosts by their results, or as given",
+        "Order the hosts by their results, so that slow ones are side by side, or as they were given.",
+        "Mesh", screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "leave_mesh", ("q", "ctrl+c"), "leave", "Leave the mesh",
+        "Leave the screen. A mesh in progress is stopped first, and finished runs are saved. Press again to leave "
+        "at once.",
+        "Mesh", ("q", "^c"), screens=(ScreenKind.MESH,),
+    ),
+    Action(
+        "close_mesh", ("escape",), "back", "Go back",
+        "Go back to the history, where the mesh was opened from there.",
+        "Mesh", ("esc",), in_footer=False, screens=(ScreenKind.MESH,),
+    ),
+    Action(
         "export", ("e",), "export", "Export",
         "Write the run, or all marked runs, as CSV, JSON or an HTML report; or the screen as a picture.",
         "Results", screens=_OF_APP, footer_hidden_on=(ScreenKind.COCKPIT,),
@@ -191,7 +235,7 @@ ACTIONS: Final = (
     Action(
         "sweep", ("g",), "sweep", "Sweep: test many settings",
         "Test a range of windows, sessions, message sizes and directions, and rank them. In the history: open the "
-        "sweep of the run.",
+        "sweep or the mesh of the run.",
         "Results", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.HISTORY),
     ),
     Action(
@@ -263,7 +307,8 @@ ACTIONS: Final = (
     Action(
         "settings", ("s",), "settings", "Settings: theme, units, refresh rate, pass mark",
         "Theme, units of the gauges, refresh rate and pass mark. Changes apply at once and are saved.",
-        "App", screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT), footer_hidden_on=(ScreenKind.COCKPIT,),
+        "App", screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH),
+        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH),
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Help: every key",
@@ -272,12 +317,12 @@ ACTIONS: Final = (
     Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
-        screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT),
+        screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH),
     ),
     Action(
         "suspend", ("ctrl+z",), "suspend", "Suspend to the shell",
         "Suspend to the shell; `fg` returns. A test keeps running until the remote end stops waiting.",
-        "App", ("^z",), in_footer=False,
+        "App", ("^z",), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.MESH),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
@@ -321,10 +366,13 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
 
 
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
-    """Return the actions of the app that has a screen, by topic, in the order of the help page."""
+    """Return the actions that the help page of a screen explains, by topic: those of its app.
+
+    The screen of a mesh has only its own: without the cockpit there are no others.
+    """
     topics: dict[str, list[Action]] = {}
-    of_app = {ScreenKind.ENDPOINT} if screen is ScreenKind.ENDPOINT else {*ScreenKind} - {ScreenKind.ENDPOINT}
+    of_page = {screen} if screen in _ALONE else {*ScreenKind} - {ScreenKind.ENDPOINT}
     for action in ACTIONS:
-        if of_app & {*action.screens}:
+        if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)
     return topics

@@ -1,4 +1,4 @@
-"""The two apps, the cockpit's and the endpoint's, and what they share: preferences, palette, plain terminals."""
+"""The apps, of the cockpit, an endpoint and a mesh, and what they share: preferences, palette, plain terminals."""
 
 import asyncio
 import os
@@ -19,8 +19,9 @@ from ..engine.model.plan import Plan
 from ..presets.catalog import Catalog
 from ..presets.preset import Preset
 from ..presets.sending_rate import SendingRate
+from ..presets.verdict import DEFAULT_PASS_PERCENT
 from .actions import actions_of
-from .interfaces import AppServices
+from .interfaces import AppServices, MeshHandle
 from .rendering.charset import CharacterFilter, translation_table
 from .rendering.diff_compositor import DiffApp
 from .rendering.line_breaks import respect_no_break_spaces
@@ -32,6 +33,7 @@ from .text.numbers import sanitize
 
 if TYPE_CHECKING:
     from .screens.endpoint.endpoint_status import EndpointHandle
+    from .screens.mesh.mesh_screen import MeshServices
 
 _PROBLEM_TIMEOUT_S: Final = 15.0
 # Breakpoint classes that app.tcss lays screens out by.
@@ -222,3 +224,25 @@ class EndpointApp(BaseApp):
     async def action_quit(self) -> None:
         """Shut the endpoint down in order, also when one of Textual's own keys asks to quit."""
         self.endpoint.action_finish()
+
+
+class MeshApp(BaseApp):
+    """One screen with a mesh in progress, until the person leaves it."""
+
+    def __init__(
+        self,
+        session: MeshHandle,
+        services: "MeshServices",
+        *,
+        pass_percent: float = DEFAULT_PASS_PERCENT,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from .screens.mesh.mesh_screen import MeshScreen
+
+        super().__init__(loaded, save)
+        self.home = self.mesh = MeshScreen(services, session, pass_percent=pass_percent)
+
+    async def action_quit(self) -> None:
+        """Stop the mesh in order, also when one of Textual's own keys asks to quit."""
+        self.mesh.action_leave_mesh()

@@ -216,11 +216,20 @@ class MeshHandle(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StoredMesh:
+    """A mesh of the run log: its figures, what they show, and the pass mark of its cells in percent."""
+
+    matrix: MeshMatrix
+    findings: tuple[MeshFinding, ...]
+    pass_percent: float
+
+
 class Meshes(Protocol):
     """The stored meshes. Every method is called in a thread and may raise LinkgaugeError."""
 
-    def find(self, group: str) -> tuple[MeshMatrix, Sequence[MeshFinding]]:
-        """Return the figures of a stored mesh, and what they show."""
+    def find(self, group: str) -> StoredMesh:
+        """Return a stored mesh with its figures so far."""
         ...
 
     def write_report(self, group: str, path: Path) -> Path:

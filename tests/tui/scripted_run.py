@@ -311,12 +311,18 @@ def five_sessions_half_way(script: ScriptedRun) -> None:
 
 
 def store_run(
-    log: RunLog, run_id: str, script: ScriptedRun, *, peer: str = "db-02", label: str | None = None
+    log: RunLog,
+    run_id: str,
+    script: ScriptedRun,
+    *,
+    peer: str = "db-02",
+    label: str | None = None,
+    group: str | None = None,
 ) -> None:
     """Store the events of a scripted run in a log, as the app does."""
     meter = Meter()
     preset = script.preset.id
-    log.begin(run_id, preset, peer, label=label)
+    log.begin(run_id, preset, peer, label=label, group=group)
     while not script.queue.empty():
         event = script.queue.get_nowait()
         if isinstance(event, Started):

@@ -1,4 +1,4 @@
-"""The app with its real services: engine, run log, sweeps, export. Protocols: tui/interfaces.py."""
+"""The apps with their real services: engine, run log, sweeps, meshes, export. Protocols: tui/interfaces.py."""
 
 import asyncio
 import signal
@@ -18,16 +18,19 @@ from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease
+from ...mesh.reading import find_faults
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..app import LinkgaugeApp
-from ..interfaces import AppServices, ExportFormat
+from ..app import LinkgaugeApp, MeshApp
+from ..interfaces import AppServices, ExportFormat, MeshHandle, StoredMesh
 from ..report.html import check_report_path
 from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
+from ..services.mesh.stored_mesh import find_mesh, load_matrix
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
 from ..services.pruning import thin_old_runs
@@ -180,6 +183,25 @@ class StoredSweeps:
         return path
 
 
+class StoredMeshes:
+    """The meshes of the run log; implements interfaces.Meshes."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+
+    def find(self, group: str) -> StoredMesh:
+        """Return a stored mesh with its figures so far."""
+        definition = find_mesh(group)
+        matrix = load_matrix(self._log, definition)
+        return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
+
+    def write_report(self, group: str, path: Path) -> Path:
+        """Write the HTML page of a mesh in a separate process; return its path."""
+        check_report_path(path)
+        generate_report(self._log, ["linkgauge.tui.report.mesh_page", group, str(path)])
+        return path
+
+
 @dataclass(frozen=True, slots=True)
 class AppStart:
     """What the app opens with; `sending_rate` is the requested rate of datagrams."""
@@ -248,6 +270,7 @@ async def _run_app(
                 backend.export,
                 history=log,
                 sweeps=None if log is None else StoredSweeps(log, backend),
+                meshes=None if log is None else StoredMeshes(log),
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
             ),
@@ -319,3 +342,51 @@ def _leave_on_signal(app: LinkgaugeApp, backend: AppBackend) -> Generator[None]:
         finally:
             for task in tasks:
                 task.cancel()
+
+
+async def run_mesh_screen(
+    session: MeshHandle, log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
+) -> signal.Signals | None:
+    """Show a mesh in progress until the person leaves its screen, or a signal ends it in order; return the signal.
+
+    Args:
+        session: the mesh, which nobody else iterates over.
+        log: the run log with its runs; None if they are not stored.
+        pass_percent: the pass mark of its cells in percent.
+    """
+    from ..screens.mesh.mesh_screen import MeshServices
+
+    def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+        if log is None:
+            raise RunLogError("this mesh is not saved")
+        return export_runs(log, run_ids, form, path)
+
+    app = MeshApp(
+        session,
+        MeshServices(export, load_presets(), log, None if log is None else StoredMeshes(log)),
+        pass_percent=pass_percent,
+        loaded=read_preferences(config_dir()),
+        save=partial(save_preferences, config_dir()),
+    )
+    received: list[signal.Signals] = []
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def leave(number: signal.Signals) -> None:
+        app.is_ended_by_signal = True
+        session.stop()
+        if number is not signal.SIGHUP:  # drawing on a terminal that has gone blocks Textual
+            with suppress(TimeoutError):
+                await asyncio.wait_for(app.mesh.over.wait(), _RUN_END_TIMEOUT_S)
+        app.exit(return_code=signal_exit_status(number))
+
+    def receive(number: signal.Signals) -> None:
+        received.append(number)
+        tasks.add(asyncio.create_task(leave(number)))
+
+    with handle_signals(receive):
+        try:
+            await app.run_async()
+        finally:
+            for task in tasks:
+                task.cancel()
+    return received[0] if received else None

@@ -1,6 +1,7 @@
 """`linkgauge mesh`: every pair of many hosts measured, and the slow hosts and paths named."""
 
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,7 +14,7 @@ from ....engine.model.workload import Workload, workload_named
 from ....mesh.plan import Host, MeshMode
 from ...text import parsing
 from ..options import OUTPUT, SeriesOutputOptions
-from ..output import check_output_file
+from ..output import check_output_file, keep_log_off_screen
 from ..typer_extension import option
 from ..usage_errors import join_choices
 
@@ -252,12 +253,16 @@ def mesh(
     else:
         request = options.to_request(catalog, source.read(words), source)
     check_extra()
+    is_screen = not (headless or output.as_json or output.as_json_stream or output.csv or page)
+    is_screen = is_screen and sys.stdin.isatty() and sys.stdout.isatty()
     if source.local is not None:
         from ..runners.local_mesh import run_local_mesh
 
         further = [*source.arguments, *options.arguments, *output.arguments, *(["--headless"] if headless else [])]
         preset = options.preset or _LAB_PRESET
         return run_local_mesh(catalog, preset, source.local, source.racks or 1, source.slow or [], further)
+    if is_screen:
+        keep_log_off_screen()
     return run_mesh(
         MeshJob(
             request,
@@ -267,6 +272,7 @@ def mesh(
             report=page,
             as_json=output.as_json,
             as_json_stream=output.as_json_stream,
+            has_screen=is_screen,
         )
     )
 

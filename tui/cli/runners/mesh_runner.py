@@ -67,6 +67,7 @@ class MeshJob:
     report: Path | None = None
     as_json: bool = False
     as_json_stream: bool = False
+    has_screen: bool = False
 
     def __post_init__(self) -> None:
         """Raise UsageError for two kinds of JSON."""
@@ -84,7 +85,8 @@ class MeshResult:
 
 def run_mesh(job: MeshJob) -> int:
     """Measure the missing cells of a mesh and print the whole result; return the exit status."""
-    write_in_background()
+    if not job.has_screen:
+        write_in_background()
     log = open_run_log(print_stderr)
     progress = _Progress(job)
     try:
@@ -96,6 +98,7 @@ def run_mesh(job: MeshJob) -> int:
             emit_json_line(error_line(str(error)))
         raise
     finally:
+        write_in_background()  # the terminal may have stopped
         if log is not None:
             log.close(print_stderr)
             if log.problem is not None:
@@ -136,8 +139,14 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
         try:
             async with open_mesh_session(job.request, job.catalog, log, job.earlier) as session:
                 stopper.run = _Stoppable(session)
-                async for update in session:
-                    progress.show(update, session)
+                if job.has_screen:
+                    from ..terminal_app import run_mesh_screen
+
+                    number = await run_mesh_screen(session, log, job.request.pass_percent)
+                    stopper.first = stopper.first or number
+                else:
+                    async for update in session:
+                        progress.show(update, session)
         except asyncio.CancelledError:
             if not stopper.received:
                 raise

@@ -20,13 +20,14 @@ from textual.widgets import Input, Static
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.results.run_log import RunEntry
+from ....mesh.plan import GROUP_PREFIX as MESH_PREFIX
 from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportRuns, History, Sweeps
+from ...interfaces import ExportRuns, History, Meshes, Sweeps
 from ...rendering.styled_lines import first_fit
 from ...rendering.styles import KEY
 from ...services.run_pages import RunPage, RunPlace, page_around, read_first_page
-from ...services.sweeps import GROUP_PREFIX
+from ...services.sweeps import GROUP_PREFIX as SWEEP_PREFIX
 from ...state.run_selection import LETTERS, RunLines, RunSelection, describe_run
 from ...text import numbers
 from ...text.run_list import run_line
@@ -37,6 +38,7 @@ from ...widgets.history.run_table import RunList, RunTable
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.prompts import ConfirmScreen
+from ..mesh.mesh_screen import MeshServices, open_stored_mesh
 from ..sweep.sweep_screen import open_stored_sweep
 from .compare_screen import CompareScreen
 from .stored_run_screen import StoredRunScreen
@@ -58,6 +60,7 @@ class HistoryScreen(ActionScreen):
         export: Writes runs to a file.
         catalog: Names the presets of runs.
         sweeps: Opens the sweep that a run is part of.
+        meshes: Opens the mesh that a run is part of.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.HISTORY
@@ -78,10 +81,16 @@ class HistoryScreen(ActionScreen):
         text: str
 
     def __init__(
-        self, history: History, export: ExportRuns, catalog: Catalog, sweeps: Sweeps | None = None
+        self,
+        history: History,
+        export: ExportRuns,
+        catalog: Catalog,
+        sweeps: Sweeps | None = None,
+        meshes: Meshes | None = None,
     ) -> None:
         super().__init__()
         self._sweeps = sweeps
+        self._meshes = meshes
         self._history = history
         self._export = export
         self._catalog = catalog
@@ -300,13 +309,17 @@ class HistoryScreen(ActionScreen):
             app_of(self).push_screen(StoredRunScreen(run, self._history, self._export, self._catalog))
 
     async def action_sweep(self) -> None:
-        """Open the sweep that the run at the cursor is part of."""
-        run, sweeps = await self._run_at_cursor(), self._sweeps
-        group = None if run is None else run.group
-        if group is None or sweeps is None or not group.startswith(GROUP_PREFIX):
-            self.notify("This run is not part of a sweep.", title="sweep", markup=False)
+        """Open the sweep or the mesh that the run at the cursor is part of."""
+        run = await self._run_at_cursor()
+        group = "" if run is None or run.group is None else run.group
+        if self._sweeps is not None and group.startswith(SWEEP_PREFIX):
+            opening = open_stored_sweep(self, self._sweeps, group, self._export, self._catalog)
+        elif self._meshes is not None and group.startswith(MESH_PREFIX):
+            services = MeshServices(self._export, self._catalog, self._history, self._meshes)
+            opening = open_stored_mesh(self, services, self._meshes, group)
+        else:
+            self.notify("This run is not part of a sweep or a mesh.", title="sweep", markup=False)
             return
-        opening = open_stored_sweep(self, sweeps, group, self._export, self._catalog)
         self.run_worker(opening, group="sweep", exclusive=True, exit_on_error=False)
 
     async def action_compare(self) -> None:

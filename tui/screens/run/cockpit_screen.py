@@ -367,7 +367,9 @@ class CockpitScreen(SettingActions):
         if history is None:
             self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
         else:
-            app_of(self).push_screen(HistoryScreen(history, services.export, self.catalog, services.sweeps))
+            app_of(self).push_screen(
+                HistoryScreen(history, services.export, self.catalog, services.sweeps, services.meshes)
+            )
 
     def action_sweep(self) -> None:
         """Open the form of a new sweep."""

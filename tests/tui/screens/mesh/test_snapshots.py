@@ -1,0 +1,63 @@
+"""Pictures of the screen of a mesh."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from linkgauge.mesh.events import CellBegan
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
+from linkgauge.tui.interfaces import StoredMesh
+from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen, MeshServices
+
+from ...example_mesh import ScriptedMesh, findings, matrix
+
+SIZES = {4: (80, 24), 12: (120, 40), 64: (200, 60)}
+
+
+def opened(
+    world: Any, make: Callable[[MeshServices], MeshScreen], script: Callable[[], object], *keys: str
+) -> Callable[[Any], Awaitable[None]]:
+    """Return what a snapshot runs first: open the screen, let the script happen, press keys, let it settle."""
+
+    async def run(pilot: Any) -> None:
+        services = MeshServices(world.export, load_catalog())
+        await pilot.app.push_screen(make(services))
+        script()
+        await world.still(pilot)
+        await pilot.press(*keys)
+        await world.still(pilot)
+
+    return run
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_a_mesh_in_progress(snap_compare: Any, world: Any, count: int) -> None:
+    """Two thirds are measured, some cells run."""
+    mesh = ScriptedMesh(count)
+
+    def script() -> None:
+        mesh.begin()
+        done = len(mesh.plan.cells) * 2 // 3
+        mesh.run_cells(done)
+        mesh.emit(*(CellBegan(cell) for cell in mesh.plan.cells[done : done + count // 2]))
+
+    before = opened(world, lambda services: MeshScreen(services, mesh, clock=lambda: 0), script)
+    assert snap_compare(world.app(), terminal_size=SIZES[count], run_before=before)
+
+
+@pytest.mark.parametrize("count", [12, 64])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+def test_a_stored_mesh(snap_compare: Any, world: Any, count: int, size: tuple[int, int]) -> None:
+    """The cursor on a slow cell, the findings as sentences."""
+    stored = StoredMesh(matrix(count), findings(count), DEFAULT_PASS_PERCENT)
+    before = opened(world, lambda services: MeshScreen(services, stored=stored), lambda: None, "n")
+    assert snap_compare(world.app(), terminal_size=size, run_before=before)
+
+
+def test_monochrome(snap_compare: Any, world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each state has its mark."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    stored = StoredMesh(matrix(12, 100), findings(12), DEFAULT_PASS_PERCENT)
+    before = opened(world, lambda services: MeshScreen(services, stored=stored), lambda: None, "z")
+    assert snap_compare(world.app(), terminal_size=(80, 24), run_before=before)

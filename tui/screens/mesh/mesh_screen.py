@@ -1,0 +1,437 @@
+"""The screen of a mesh, in progress or stored: the map of its cells, the cell at the cursor, the findings.
+
+A background task follows the mesh and only posts messages; the handlers own all state. The map is drawn a few times
+a second at most: a mesh of many hosts has many cells that begin and end.
+"""
+
+import logging
+import time
+from asyncio import Event, to_thread
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, ScrollableContainer
+from textual.content import Content
+from textual.events import Resize
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Static
+from textual.worker import Worker, WorkerState
+
+from ....engine.model.errors import LinkgaugeError, RunLogError
+from ....engine.results.run_log import RunRecord
+from ....mesh.events import MeshBegan
+from ....mesh.plan import Cell
+from ....mesh.reading import order_hosts
+from ....presets.catalog import Catalog
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ...actions import ScreenKind, bindings
+from ...interfaces import ExportFormat, ExportRuns, History, Meshes, MeshHandle, MeshNews, StoredMesh
+from ...state.mesh import MeshState
+from ...text import numbers
+from ...widgets.common.key_footer import KeyFooter
+from ...widgets.common.typed_input import Debounce
+from ...widgets.mesh.heat_map import HeatMap
+from ...widgets.mesh.map_layout import arrange
+from ...widgets.mesh.mesh_lines import (
+    cell_lines,
+    finding_lines,
+    head_line,
+    host_lines,
+    legend_line,
+    status_line,
+)
+from ..base_screen import ActionScreen, app_of, internal_error_text
+from ..dialogs.export import prompt_export
+from ..dialogs.help import HelpScreen
+from ..history.stored_run_screen import StoredRunScreen
+
+_log = logging.getLogger(__name__)
+
+_DRAW_AFTER_S: Final = 0.1
+_CLOCK_EVERY_S: Final = 1.0
+_FRAME_LINES: Final = 4  # head, status, legend, footer
+_QUIT_TIMEOUT_S: Final = 30.0
+_MARKS: Final = (
+    ("▼ ✗", "a cell below the pass mark; below half of the expected rate"),
+    ("•", "a cell at or above the pass mark, where cells are too small for figures"),
+    ("!", "a cell that was tried and has no result; the panel says why"),
+    ("●", "a cell that runs now"),
+    ("·", "a cell that was not measured yet"),
+    ("╲", "a host and itself: the panel has the medians of what it sends and receives"),
+    ("▲", "a finding: a host, a path or a group that is slow"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeshServices:
+    """What the screen of a mesh needs besides the mesh. `history` and `meshes` are None if runs are not stored."""
+
+    export: ExportRuns
+    catalog: Catalog
+    history: History | None = None
+    meshes: Meshes | None = None
+
+
+class MeshScreen(ActionScreen):
+    """One mesh.
+
+    Args:
+        services: Open the run of a cell, and export.
+        session: The mesh in progress; None for a stored one.
+        stored: The stored mesh, if it is one.
+        pass_percent: The pass mark of cells in percent; a stored mesh has its own.
+        clock: Counts nanoseconds, for the time left.
+    """
+
+    AUTO_FOCUS = "HeatMap"
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.MESH
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.MESH)
+    DEFAULT_CSS = """
+    MeshScreen {
+        background: $background;
+        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #body { height: 1fr; layout: vertical; }
+        & HeatMap { height: 1fr; width: 1fr; margin: 0 1; }
+        & #panels { layout: horizontal; }
+        & #panels > ScrollableContainer {
+            width: 1fr;
+            height: 100%;
+            padding: 0 1;
+            border-top: solid $foreground 22%;
+            border-title-color: $foreground 80%;
+            border-title-style: bold;
+            scrollbar-size: 1 1;
+            overflow-x: hidden;
+        }
+        & #panels > ScrollableContainer:focus { border-title-color: $text-primary; }
+        & Static { height: auto; }
+        & #body.-beside { layout: horizontal; }
+        & #body.-beside #panels { layout: vertical; height: 100%; }
+        & #body.-beside #cell { width: 100%; height: 10; }
+        & #body.-beside #findings { width: 100%; height: 1fr; }
+        &.-tiny #panels, &.-tiny #legend, &.-tiny KeyFooter { display: none; }
+    }
+    """
+
+    @dataclass
+    class Updated(Message):
+        """Something happened in the mesh."""
+
+        news: MeshNews
+
+    @dataclass
+    class MeshOver(Message):
+        """The mesh is over: every cell was tried, it was stopped, or it failed."""
+
+        problem: str | None = None
+
+    @dataclass
+    class RunFound(Message):
+        """The run of a cell was found in the log."""
+
+        run: RunRecord
+
+    @dataclass
+    class RunMissing(Message):
+        """The run of a cell could not be read."""
+
+        text: str
+
+    def __init__(
+        self,
+        services: MeshServices,
+        session: MeshHandle | None = None,
+        stored: StoredMesh | None = None,
+        *,
+        pass_percent: float = DEFAULT_PASS_PERCENT,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        super().__init__()
+        self._services = services
+        self._session = session
+        self._mesh = MeshState(clock, pass_percent if stored is None else stored.pass_percent)
+        if stored is not None:
+            self._mesh.load(stored.matrix, stored.findings)
+        self.over = Event()
+        """Set when no mesh is in progress any more."""
+        self._is_closing = False
+        self._is_sorted: bool | None = None  # None: as soon as the mesh is complete
+        self._draw_soon = Debounce(self, _DRAW_AFTER_S, self._draw)
+
+    def compose(self) -> ComposeResult:
+        """Compose the progress, the map and the panels."""
+        yield Static(id="head", markup=False)
+        yield Static(id="now", markup=False)
+        with Container(id="body"):
+            yield HeatMap()
+            with Container(id="panels"):
+                with ScrollableContainer(id="cell") as cell:
+                    cell.border_title = Content("cell")
+                    yield Static(id="cell-text", markup=False)
+                with ScrollableContainer(id="findings") as findings:
+                    findings.border_title = Content("findings")
+                    yield Static(id="findings-text", markup=False)
+        yield Static(id="legend", markup=False)
+        yield KeyFooter(self.SCREEN_KIND)
+
+    def on_mount(self) -> None:
+        """Show the stored figures, or follow the mesh in progress."""
+        if self._session is not None:
+            self._mesh.start()
+            self.run_worker(self._follow(self._session), group="mesh", exit_on_error=False)
+            self.set_interval(_CLOCK_EVERY_S, self._show_progress)
+        self._sort()
+        self._draw()
+
+    # Background work: it posts messages and changes no state.
+
+    async def _follow(self, session: MeshHandle) -> None:
+        try:
+            async for news in session:
+                self.post_message(self.Updated(news))
+        except LinkgaugeError as error:
+            self.post_message(self.MeshOver(str(error)))
+        else:
+            self.post_message(self.MeshOver())
+
+    async def _find_run(self, history: History, run_id: str) -> None:
+        try:
+            self.post_message(self.RunFound(await to_thread(history.find, run_id)))
+        except LinkgaugeError as error:
+            self.post_message(self.RunMissing(str(error)))
+
+    # Message handlers.
+
+    @on(Updated)
+    def _take(self, message: Updated) -> None:
+        event, session = message.news.event, self._session
+        self._mesh.feed(event, message.news.figure)
+        if isinstance(event, MeshBegan) and session is not None:
+            self._mesh.load(session.matrix, session.findings)  # with the results of earlier sessions
+        if not self._draw_soon.is_pending:
+            self._draw_soon.schedule()
+
+    @on(MeshOver)
+    def _finish(self, message: MeshOver) -> None:
+        _log.debug("mesh %s is over: %s", self._mesh.group, message.problem)
+        self.over.set()
+        if self._session is not None:
+            self._mesh.findings = tuple(self._session.findings)
+        self._mesh.end(message.problem or self._mesh.problem)
+        if self._is_closing:
+            self._close()
+            return
+        self._sort()
+        self._draw()
+
+    @on(Worker.StateChanged)
+    def _report_fault(self, message: Worker.StateChanged) -> None:
+        """Show an unforeseen exception of the background task instead of ending with a traceback."""
+        if message.state is WorkerState.ERROR and message.worker.group == "mesh":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
+            error = message.worker.error  # pyright: ignore[reportUnknownMemberType]
+            self.post_message(self.MeshOver(internal_error_text(error)))
+
+    @on(HeatMap.Moved)
+    def _follow_cursor(self) -> None:
+        self._show_cell()
+
+    @on(HeatMap.Selected)
+    def _open_selected(self) -> None:
+        self.action_open_cell()
+
+    @on(HeatMap.DensityChanged)
+    def _name_marks(self) -> None:
+        self._show_legend()
+
+    @on(RunFound)
+    def _open_run(self, message: RunFound) -> None:
+        services, history = self._services, self._services.history
+        if history is not None:
+            app_of(self).push_screen(StoredRunScreen(message.run, history, services.export, services.catalog))
+
+    @on(RunMissing)
+    def _show_missing(self, message: RunMissing) -> None:
+        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the panels beside the map or below it, whichever leaves the map more room."""
+        self._arrange(event.size.width, event.size.height)
+
+    # Drawing.
+
+    def _draw(self) -> None:
+        """Draw everything from the events so far."""
+        if self._session is not None and self._mesh.is_running:
+            self._mesh.findings = tuple(self._session.findings)
+        self._arrange(self.size.width, self.size.height)
+        self.query_one(HeatMap).show(self._mesh.map())
+        self._show_progress()
+        self._show_cell()
+        self._show_legend()
+        findings = finding_lines(self._mesh.findings, is_running=self._mesh.is_running)
+        self.query_one("#findings-text", Static).update(Content("\n").join(findings))
+
+    def _show_progress(self) -> None:
+        progress = self._mesh.progress()
+        self.query_one("#head", Static).update(head_line(progress), layout=False)
+        self.query_one("#now", Static).update(status_line(progress), layout=False)
+        unavailable = {"close_mesh"} if len(app_of(self).screen_stack) == 1 else set[str]()
+        self.query_one(KeyFooter).set_unavailable(
+            frozenset(unavailable if progress.is_running else unavailable | {"stop_mesh"})
+        )
+
+    def _show_cell(self) -> None:
+        cell = self.query_one(HeatMap).cell
+        if cell is None:
+            return
+        hosts = {host.name: host for host in self._mesh.hosts}
+        sender, receiver = hosts[cell.sender], hosts[cell.receiver]
+        if sender is receiver:
+            lines = host_lines(self._mesh.host_figures(sender), is_of_expected=self._mesh.is_of_expected)
+        else:
+            lines = cell_lines(cell, self._mesh.state_of(cell), (sender, receiver))
+        self.query_one("#cell").border_title = Content("host" if sender is receiver else "cell")
+        self.query_one("#cell-text", Static).update(Content("\n").join(lines))
+
+    def _show_legend(self) -> None:
+        legend = legend_line(self._mesh.map(), self.query_one(HeatMap).density)
+        self.query_one("#legend", Static).update(legend, layout=False)
+
+    def _arrange(self, width: int, height: int) -> None:
+        names = [host.name for host in self._mesh.hosts]
+        arrangement = arrange(names, width - 2, height - _FRAME_LINES)
+        self.query_one("#body").set_class(arrangement.is_beside, "-beside")
+        panels = self.query_one("#panels")
+        panels.styles.width = arrangement.panels if arrangement.is_beside else "100%"
+        panels.styles.height = "100%" if arrangement.is_beside else arrangement.panels
+
+    def _sort(self) -> None:
+        """Order the hosts by what came out once the mesh is complete, unless a person chose; else as given."""
+        is_by_results = self._mesh.progress().is_complete if self._is_sorted is None else self._is_sorted
+        can_be = is_by_results and not self._mesh.is_running and bool(self._mesh.figures)
+        self._mesh.order = order_hosts(self._mesh.matrix) if can_be else None
+
+    # Actions of the registry.
+
+    def action_open_cell(self) -> None:
+        """Open the stored run of the cell at the cursor."""
+        cell, history = self.query_one(HeatMap).cell, self._services.history
+        figure = None if cell is None else self._mesh.figures.get(cell)
+        if figure is None or figure.run_id is None:
+            self.notify("This cell has no stored run.", title="open", markup=False)
+        elif history is None:
+            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
+        else:
+            self.run_worker(self._find_run(history, figure.run_id), group="open", exclusive=True)
+
+    def action_next_slow(self) -> None:
+        """Move to the next cell that is slow or has no result, row by row; after the last to the first."""
+        self._move_to_slow(1)
+
+    def action_previous_slow(self) -> None:
+        """Move to the cell before that is slow or has no result."""
+        self._move_to_slow(-1)
+
+    def _move_to_slow(self, by: int) -> None:
+        heat_map = self.query_one(HeatMap)
+        names = [host.name for host in self._mesh.ordered_hosts]
+        cells = [Cell(sender, receiver) for sender in names for receiver in names]
+        here = heat_map.cell
+        if here is None:
+            return
+        at = cells.index(here)
+        ahead = [*cells[at + 1 :], *cells[:at]] if by > 0 else [*cells[:at][::-1], *cells[at + 1 :][::-1]]
+        slow = self._mesh.slow_cells()
+        found = next((cell for cell in ahead if cell in slow), None)
+        if found is None:
+            self.notify("No other cell is slow.", title="next slow", markup=False)
+        else:
+            heat_map.move_to(found)
+
+    def action_zoom(self) -> None:
+        """Draw smaller cells; after the smallest, the largest."""
+        self.query_one(HeatMap).show_next_density()
+
+    def action_order(self) -> None:
+        """Order the hosts by what came out, or as they were given."""
+        if self._mesh.is_running:
+            self.notify("Hosts can be ordered when the mesh is over.", title="order", markup=False)
+            return
+        self._is_sorted = self._mesh.order is None
+        self._sort()
+        self._draw()
+
+    def action_stop_mesh(self) -> None:
+        """Stop the mesh in order."""
+        if self._session is None or not self._mesh.is_running:
+            self.notify("This mesh does not run.", title="stop", markup=False)
+        elif not self._mesh.is_stopping:
+            self._mesh.is_stopping = True
+            self._session.stop()
+            self._show_progress()
+
+    def action_export(self) -> None:
+        """Export the runs; the HTML report is that of the mesh."""
+        services, group = self._services, self._mesh.group
+
+        def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+            if form != "html":
+                return services.export(run_ids, form, path)
+            if services.meshes is None:
+                raise RunLogError("this mesh is not saved")
+            return services.meshes.write_report(group, path)
+
+        run_ids = [figure.run_id for figure in self._mesh.figures.values() if figure.run_id is not None]
+        prompt_export(self, run_ids, export)
+
+    def action_close_mesh(self) -> None:
+        """Return to the screen below, if there is one."""
+        if len(app_of(self).screen_stack) > 1:
+            self.action_leave_mesh()
+
+    def action_leave_mesh(self) -> None:
+        """Leave the screen. A mesh in progress is stopped first; a second request leaves at once."""
+        if self._is_closing or not self._mesh.is_running:
+            self._close()
+            return
+        self._is_closing = True
+        self.action_stop_mesh()
+        self.set_timer(_QUIT_TIMEOUT_S, self._close)
+
+    def action_help(self) -> None:
+        """Explain every key and mark of this screen."""
+        app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, _MARKS))
+
+    async def action_suspend(self) -> None:
+        """Suspend the app to the shell."""
+        await app_of(self).run_action("app.suspend_process")
+
+    def _close(self) -> None:
+        if len(app_of(self).screen_stack) > 1:
+            app_of(self).pop_screen()
+        else:
+            app_of(self).exit()
+
+
+async def open_stored_mesh(screen: Screen[None], services: MeshServices, meshes: Meshes, group: str) -> None:
+    """Open a stored mesh with its figures. Show why it cannot be opened.
+
+    Args:
+        screen: The screen to return to.
+        services: Open the run of a cell, and export.
+        meshes: The stored meshes.
+        group: The name of the mesh in the run log.
+    """
+    try:
+        stored = await to_thread(meshes.find, group)
+    except LinkgaugeError as error:
+        screen.notify(numbers.sanitize(str(error)), title="mesh", severity="error", markup=False)
+        return
+    await app_of(screen).push_screen(MeshScreen(services, stored=stored))
