@@ -52,6 +52,7 @@ class Roster:
         self._ports: dict[str, int] = {}
         self._strikes = dict.fromkeys(self._addresses, 0)
         self._holds = 0
+        self._is_closed = self._is_abandoned = False
 
     @property
     def present(self) -> list[str]:
@@ -70,10 +71,16 @@ class Roster:
             self._lose(describe_fault(fault, name))
 
     async def keep(self) -> None:
-        """Renew the leases of all hosts, for ever; an endpoint that has ended is started once more."""
-        while True:
+        """Renew the leases of all hosts, for ever; an endpoint that has ended is started once more.
+
+        Each host has a time of its own: one that does not answer must not use up the leases of the others.
+        """
+        await together(self._keep(name) for name in self._addresses)
+
+    async def _keep(self, name: str) -> None:
+        while name not in self.lost:
             await asyncio.sleep(RENEW_S)
-            await together(self._renew(name) for name in self.present)
+            await self._renew(name)
 
     async def _renew(self, name: str) -> None:
         try:
@@ -87,11 +94,13 @@ class Roster:
 
     async def close(self) -> None:
         """End everything on all hosts, those that are lost included: they may come back."""
-        names, self._ports = list(self._ports), {}
+        names = [] if self._is_abandoned else list(self._addresses)  # an endpoint may be about to start
+        self._is_closed, self._ports = True, {}
         await together(self._close(name) for name in names)
 
     def abandon(self) -> None:
         """Ask the hosts nothing more: their scheduler has gone, and their leases end what they have."""
+        self._is_abandoned = True
         self._ports = {}
 
     async def _close(self, name: str) -> None:
@@ -144,7 +153,8 @@ class Roster:
         if name is not None and name not in self.lost:
             _log.debug("host %s is lost: %s", name, failure.detail)
             self.lost[name] = failure
-            self._on_lost(HostLost(name, failure))
+            if not self._is_closed:  # the mesh is over
+                self._on_lost(HostLost(name, failure))
 
     @asynccontextmanager
     async def holding(

@@ -31,6 +31,7 @@ LinkgaugeError
 ├── LabError                 a lab could not be built
 │   └── LabUnavailable       this machine or user cannot have labs at all
 ├── ClusterError             the hosts of a mesh cannot be used
+│   └── MeshUnavailable      the packages that it needs are not installed
 ├── RunLogError              the run log cannot be used
 │   └── UnknownRun           no run has this id, or several have this beginning of one
 ├── OutputError              a result could not be written
@@ -251,6 +252,10 @@ class LabUnavailable(LabError):
 
 class ClusterError(LinkgaugeError):
     """The hosts of a mesh cannot be used: no scheduler answers, or its workers are not as a mesh needs them."""
+
+
+class MeshUnavailable(ClusterError):
+    """This installation lacks what a mesh needs: names the command that installs it."""
 
 
 class RunLogError(LinkgaugeError):

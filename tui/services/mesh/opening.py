@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import MeshUnavailable
 from ....engine.results.run_log import RunLog
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 EXTRA_COMMAND: Final = "pip install 'linkgauge[mesh]'"
 _EXTRA: Final = ("distributed", "asyncssh")
-
-
-class MeshUnavailable(LinkgaugeError):
-    """This installation lacks what a mesh needs: names the command that installs it."""
 
 
 def check_extra() -> None:
