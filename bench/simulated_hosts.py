@@ -126,11 +126,9 @@ def _as_of_module(method: Callable[..., Coroutine[Any, Any, object]], name: str)
     return task
 
 
-logging.disable(logging.CRITICAL)  # Dask says that workers and clients come and go
-
-
 async def serve(count: int, seconds: float) -> None:
     """Run the scheduler and its workers until standard input ends."""
+    logging.disable(logging.CRITICAL)  # Dask says that workers and clients come and go
     SimulatedTasks(await record_cells(seconds)).install()
     async with AsyncExitStack() as stack:
         scheduler = await stack.enter_async_context(

@@ -198,7 +198,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = zlib.crc32(_commit().encode()) if share > 1 else 0
 
     def is_left_out(item: pytest.Item) -> bool:
-        return _is_one_more_case(item) and (has_none or zlib.crc32(item.nodeid.encode(), seed) % share != 0)
+        if not _is_one_more_case(item):
+            return False
+        mark = item.get_closest_marker("every")
+        name = item.nodeid if mark is None else str(mark.kwargs.get("group", item.nodeid))
+        return has_none or zlib.crc32(name.encode(), seed) % share != 0
 
     left_out = [item for item in items if is_left_out(item)]
     if left_out:

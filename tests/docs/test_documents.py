@@ -67,7 +67,8 @@ def cases() -> Iterator[Any]:
         for command in commands_of(document):
             if command not in seen:
                 seen.add(command)
-                marks = () if document.parent == ROOT else pytest.mark.every
+                # A command may need what one before it has made: a draw takes a whole document.
+                marks = () if document.parent == ROOT else pytest.mark.every(group=document.stem)
                 yield pytest.param(command, marks=marks, id=f"{document.stem}: {command}".replace("::", ":"))
 
 

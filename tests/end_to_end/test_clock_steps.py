@@ -61,12 +61,20 @@ def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> 
     found.remove(("receive_stamps.py", "time.time_ns"))
     dated = {"base_run.py", "ceiling_measurement.py", "client_test.py"}
     logins = {"run.py", "service.py"}
-    assert found == {(name, "datetime.now") for name in dated | logins}
+    certificates = {"dask_credentials.py"}
+    assert found == {(name, "datetime.now") for name in dated | logins | certificates}
 
 
 def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothing_by_the_wall_clock() -> None:
     """An id, a line of a log, a login of iperf3, and the age from which runs are pruned; no time of a file."""
-    dated = {"run_session.py", "sweeps.py", "endpoint_service.py", "endpoint_screen.py", "step_runner.py"}
+    dated = {
+        "run_recorder.py",
+        "sweeps.py",
+        "stored_mesh.py",
+        "endpoint_service.py",
+        "endpoint_screen.py",
+        "step_runner.py",
+    }
     dated |= {"iperf3_output.py", "credentials.py"}
     aged = {"pruning.py", "runs.py"}
     assert wall_clock_uses(TUI) == {(name, "datetime.now") for name in dated | aged}

@@ -14,6 +14,7 @@ from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, canonical_host
 from ...engine.results.run_log import RunEntry
+from ...mesh.plan import GROUP_PREFIX
 from ..text import numbers
 
 _MAX_PEERS: Final = 12  # of each source
@@ -52,7 +53,8 @@ def recent_peers(rows: Iterable[RunEntry]) -> list[KnownPeer]:
     peers: dict[tuple[object, ...], KnownPeer] = {}
     for row in rows:
         text = numbers.sanitize(row.peer)
-        if not _is_peer(text):
+        # The endpoints of a mesh have ports of their own, and end with it.
+        if not _is_peer(text) or (row.group or "").startswith(GROUP_PREFIX):
             continue
         peer = Peer.parse(text)
         if peer.identity not in peers and _may_answer(peer):

@@ -12,7 +12,7 @@ import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.model.errors import LinkgaugeError, explain_os_error
 
-PACKAGES = ("engine", "presets", "tui")
+PACKAGES = ("engine", "mesh", "presets", "tui")
 
 
 def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:

@@ -64,7 +64,7 @@ def uses(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
 def test_every_use_of_a_sentence_passes_exactly_its_values() -> None:
     """A value that is missing would end a run, and only when its sentence is needed."""
     known = {f"{kind.__name__}.{member.name}": member.value for kind in (WarningText, EndText) for member in kind}
-    paths = [path for room in ("engine", "presets", "tui") for path in (PACKAGE / room).rglob("*.py")]
+    paths = [path for room in ("engine", "mesh", "presets", "tui") for path in (PACKAGE / room).rglob("*.py")]
     all_uses = [use for path in paths for use in uses(ast.parse(path.read_text(encoding="utf-8")))]
     assert len(all_uses) > 15
     for name, values in all_uses:

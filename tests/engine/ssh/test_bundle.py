@@ -31,7 +31,7 @@ def test_the_bundle_imports_with_nothing_but_the_standard_library(tmp_path: Path
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("package", ["engine/results", "engine/near", "engine/lab", "presets", "tui"])
+@pytest.mark.parametrize("package", ["engine/results", "engine/near", "engine/lab", "mesh", "presets", "tui"])
 def test_packages_of_the_near_end_stay_there(package: str) -> None:
     """Each would make the start over a slow line longer."""
     names = zipfile.ZipFile(io.BytesIO(build_bundle())).namelist()

@@ -1,5 +1,6 @@
 """The far ends that are offered: from the run log and from ssh's configuration, and nothing that is no peer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from linkgauge.tui.services.known_peers import known_peers, read_ssh_config, recent_peers, ssh_hosts
@@ -74,8 +75,9 @@ def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Pat
 
 
 def test_peers_that_were_gone_after_their_run_are_not_offered() -> None:
-    """A lab's addresses and this machine's own: nothing listens there any more."""
+    """A lab's addresses, this machine's own, and a mesh's endpoints: nothing listens there any more."""
     rows = [
+        replace(entry_of("192.0.2.8:40123"), group="mesh-20270101-000000-aaaa"),
         entry_of("198.18.0.2:40001"),
         entry_of("127.0.0.1:5820"),
         entry_of("[::1]:5820"),

@@ -4,8 +4,11 @@ import asyncio
 import csv
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
@@ -26,7 +29,7 @@ from ....mesh.figures import MeshFinding, MeshMatrix
 from ....presets.catalog import Catalog
 from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
-from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, load_matrix
+from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, find_previous, load_matrix
 from ...services.pruning import thin_old_runs
 from ...services.storage import open_run_log
 from ...text import numbers
@@ -40,7 +43,13 @@ from ...text.mesh.mesh_document import (
     start_line,
     stream_lines,
 )
-from ...text.mesh.mesh_sentences import cell_words, estimated_duration_ns, failure_words, figure_words
+from ...text.mesh.mesh_sentences import (
+    cell_words,
+    comparison_lines,
+    estimated_duration_ns,
+    failure_words,
+    figure_words,
+)
 from ..output import (
     PROGRAM,
     check_json_options,
@@ -52,6 +61,9 @@ from ..output import (
     write_in_background,
 )
 from ..termination import INCOMPLETE, PASS, SHORT, RunStopper, handle_signals, signal_exit_status
+
+if TYPE_CHECKING:
+    from ....mesh.reading import MeshComparison
 
 _PIPE_WIDTH = 100
 
@@ -76,11 +88,12 @@ class MeshJob:
 
 @dataclass(frozen=True, slots=True)
 class MeshResult:
-    """What a mesh has brought, in this session and in earlier ones."""
+    """What a mesh has brought, in this session and in earlier ones, and against the last one of the same hosts."""
 
     definition: MeshDefinition
     matrix: MeshMatrix
     findings: tuple[MeshFinding, ...]
+    comparison: "MeshComparison | None" = None
 
 
 def run_mesh(job: MeshJob) -> int:
@@ -93,6 +106,7 @@ def run_mesh(job: MeshJob) -> int:
         result = _stored_result(job, log)
         if result is None:
             result = run(_measure(job, log, progress))
+        result = result and _compare_with_previous(result, log)
     except LinkgaugeError as error:
         if job.as_json_stream:
             emit_json_line(error_line(str(error)))
@@ -130,6 +144,17 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     from ....mesh.reading import find_faults
 
     return MeshResult(job.earlier, matrix, find_faults(matrix))
+
+
+def _compare_with_previous(result: MeshResult, log: RunLog | None) -> MeshResult:
+    """Return the result with its comparison with the last mesh of the same hosts, if there is one in the log."""
+    previous = None if log is None else find_previous(result.definition.plan)
+    if log is None or previous is None:
+        return result
+    from ....mesh.reading import compare_meshes
+
+    comparison = compare_meshes(load_matrix(log, previous), result.matrix)
+    return replace(result, comparison=comparison) if comparison.cells else result
 
 
 async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
@@ -226,7 +251,7 @@ def _is_news(failure: CellFailure | None) -> bool:
 def _write_result(job: MeshJob, result: MeshResult) -> None:
     """Print the result, and write the CSV file and the page of the job."""
     matrix, findings, pass_percent = result.matrix, result.findings, job.request.pass_percent
-    document = mesh_json(result.definition.plan, matrix, findings, pass_percent)
+    document = mesh_json(result.definition.plan, matrix, findings, pass_percent, result.comparison)
     if job.as_json:
         emit_json(document)
     elif job.as_json_stream:
@@ -237,6 +262,8 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
 
         width = terminal_width() or _PIPE_WIDTH
         emit_rich(*mesh_parts(matrix, findings, order_hosts(matrix), width=width, pass_percent=pass_percent))
+        if result.comparison is not None:
+            emit_rich(*map(Text, comparison_lines(result.comparison)))
     if job.csv is not None:
         _write_csv(job.csv, matrix)
         print_stderr(f"rows written to {job.csv}")

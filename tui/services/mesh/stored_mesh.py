@@ -29,6 +29,7 @@ from .cell_recorder import CELL_KEY, figure_of_run
 _log = logging.getLogger(__name__)
 _FOLDER: Final = "meshes"
 _NAMES_IN_ERROR: Final = 5
+_MOST_EARLIER: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,25 @@ def find_mesh(text: str) -> MeshDefinition:
         is_ours = isinstance(error, DecodeError | PlanError)
         why = explain_os_error(error) if isinstance(error, OSError) else str(error) if is_ours else "it is damaged"
         raise RunLogError(f"{path} cannot be read: {why}; begin a new mesh") from error
+
+
+def find_previous(plan: MeshPlan) -> MeshDefinition | None:
+    """Return the newest earlier mesh of the same hosts and the same workload; None without any.
+
+    Definitions that cannot be read are passed over. Of many the newest are looked at.
+    """
+    hosts = {host.name for host in plan.hosts}
+    earlier = [name for name in mesh_names() if name < plan.group]
+    for name in reversed(earlier[-_MOST_EARLIER:]):
+        try:
+            definition = find_mesh(name)
+        except (PlanError, RunLogError) as error:
+            _log.debug("%s is passed over: %s", name, error)
+            continue
+        other = definition.plan
+        if {host.name for host in other.hosts} == hosts and other.base.workload == plan.base.workload:
+            return definition
+    return None
 
 
 def mesh_names() -> list[str]:

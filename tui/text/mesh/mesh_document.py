@@ -12,8 +12,9 @@ from ....engine.results.rounding import round_known
 from ....mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ....mesh.plan import Host, MeshPlan
+from ....mesh.reading.comparison import MeshComparison
 from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
-from .mesh_sentences import finding_words
+from .mesh_sentences import comparison_lines, finding_words
 
 MeshVerdict = Literal["pass", "short", "fail", "none"]
 CSV_COLUMNS: Final = (
@@ -64,8 +65,12 @@ def mesh_json(
     matrix: MeshMatrix,
     findings: Sequence[MeshFinding],
     pass_percent: float = DEFAULT_PASS_PERCENT,
+    comparison: MeshComparison | None = None,
 ) -> dict[str, Any]:
-    """Return a mesh as one document; unknown values are null."""
+    """Return a mesh as one document; unknown values are null.
+
+    `comparison` is with the last mesh of the same hosts.
+    """
     base = plan.base
     return {
         "schema": DOCUMENT_VERSION,
@@ -82,6 +87,19 @@ def mesh_json(
         "hosts": [host_json(host) for host in matrix.hosts],
         "cells": [cell_json(figure) for figure in _in_order(matrix)],
         "findings": [finding_json(finding) for finding in findings],
+        "comparison": None if comparison is None else comparison_json(comparison),
+    }
+
+
+def comparison_json(comparison: MeshComparison) -> dict[str, Any]:
+    """Return what has changed since an earlier mesh."""
+    return {
+        "group": comparison.before,
+        "cells": len(comparison.cells),
+        "median_percent": round_known(comparison.percent),
+        "slower": [finding_json(finding) for finding in comparison.slower],
+        "faster": [finding_json(finding) for finding in comparison.faster],
+        "words": list(comparison_lines(comparison)),
     }
 
 

@@ -8,6 +8,8 @@ from ....engine.model.plan import SECOND_NS, Plan
 from ....mesh.events import CellFailure, FailureCode
 from ....mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ....mesh.plan import Cell, MeshMode
+from ....mesh.reading.comparison import MeshComparison
+from ....presets.number_text import NBSP
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from .. import numbers
 from .cell_marks import CellMark, CellScale
@@ -71,6 +73,27 @@ def finding_words(finding: MeshFinding) -> str:
     """Return a finding as a sentence: `db-07 receives 41 % less from everybody: host`."""
     why = "" if finding.why is None else f"; its tests say {finding.why}"
     return _what_is_slow(finding) + why
+
+
+def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
+    """Yield what has changed since an earlier mesh: the median, then what is slower and what is faster now."""
+    cells = numbers.quantity(len(comparison.cells), "cell")
+    if comparison.percent is None:
+        yield f"compared with {comparison.before}: {cells}"
+    else:
+        yield f"compared with {comparison.before}: {cells}, median {comparison.percent:+.1f}{NBSP}%"
+    for finding in comparison.slower:
+        yield f"slower now: {_changed(finding)}"
+    for finding in comparison.faster:
+        yield f"faster now; before: {_changed(finding)}"
+
+
+def _changed(finding: MeshFinding) -> str:
+    """Return what a finding of a comparison is about: its rates to expect are those of the other mesh."""
+    if finding.code is MeshFindingCode.ALL:
+        less = "" if finding.less_percent is None else f" {numbers.percent(finding.less_percent, 0)} less"
+        return f"all cells{less}"
+    return _what_is_slow(finding)
 
 
 def _what_is_slow(finding: MeshFinding) -> str:

@@ -391,8 +391,9 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
 
 
 def percent_text(percent: float, pass_percent: float) -> str:
-    """Return percents as a whole number of at most three digits. One short of the pass mark never reads as it."""
-    value = floor(percent) if percent < pass_percent <= round(percent) else round(percent)
+    """Return percents as a whole number of at most three digits. One short of a mark never reads as it."""
+    is_short = any(percent < mark <= round(percent) for mark in (pass_percent, FAIL_PERCENT))
+    value = floor(percent) if is_short else round(percent)
     return str(min(value, _LARGEST))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import PlanError, RunLogError
+from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.figures import CellFigure
 from linkgauge.mesh.plan import GROUP_PREFIX, Cell
@@ -14,6 +15,7 @@ from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
 from linkgauge.tui.services.mesh.stored_mesh import (
     MeshDefinition,
     find_mesh,
+    find_previous,
     load_matrix,
     measured_figures,
     new_mesh_name,
@@ -52,6 +54,25 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
         find_mesh("mesh")
     with pytest.raises(PlanError, match="mesh-a, mesh-b"):
         find_mesh("../mesh-a")
+
+
+def test_the_last_mesh_of_the_same_hosts_and_workload_is_found_to_compare_with(data_dir: Path) -> None:
+    """Later ones, other hosts, other workloads and damaged files are passed over."""
+    now = replace(PLAN, group="mesh-20270101-000000-aaaa")
+    assert find_previous(now) is None
+    others = {
+        "mesh-20260101-000000-aaaa": PLAN,
+        "mesh-20260102-000000-aaaa": replace(PLAN, hosts=PLAN.hosts[::-1]),  # their order does not matter
+        "mesh-20260103-000000-aaaa": replace(PLAN, hosts=PLAN.hosts[:2]),
+        "mesh-20260104-000000-aaaa": replace(PLAN, base=replace(PLAN.base, workload=Workload.RR)),
+        "mesh-20270202-000000-aaaa": PLAN,
+    }
+    for group, plan in others.items():
+        save_mesh(MeshDefinition(replace(plan, group=group)))
+    (data_dir / "meshes" / "mesh-20260105-000000-aaaa.json").write_text("{", encoding="utf-8")
+    found = find_previous(now)
+    assert found is not None
+    assert found.plan.group == "mesh-20260102-000000-aaaa"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"plan": {"group": 1}})])

@@ -1,9 +1,14 @@
 """A mesh for programs: its document, its rows, its verdict."""
 
+from dataclasses import replace
+
 import pytest
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell
+from linkgauge.mesh.reading import compare_meshes
+from linkgauge.presets.number_text import NBSP
 from linkgauge.tui.text.mesh.mesh_document import CSV_COLUMNS, csv_rows, judge_mesh, mesh_json
+from linkgauge.tui.text.mesh.mesh_sentences import comparison_lines
 
 from ....json_schemas import check
 from ...scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix
@@ -40,6 +45,32 @@ def test_the_document_of_a_mesh_is_as_its_schema_says() -> None:
     assert document["findings"][0]["words"].startswith("db-01 to db-03")
     assert (document["verdict"], document["is_complete"]) == ("short", False)
     check("mesh.schema.json", mesh_json(PLAN, matrix([]), []))
+
+
+def test_the_document_says_what_has_changed_since_an_earlier_mesh() -> None:
+    """A host that sends less now; the change is that of its cells, in words as well."""
+    before = matrix(full_figures())
+    slow = replace(before, figures={cell: _halved(figure) for cell, figure in before.figures.items()})
+    after = replace(
+        before, figures={**before.figures, **{c: slow.figures[c] for c in slow.figures if c.sender == "db-02"}}
+    )
+    comparison = compare_meshes(before, after)
+    document = mesh_json(PLAN, after, [], comparison=comparison)
+    check("mesh.schema.json", document)
+    assert document["comparison"]["cells"] == len(before.figures)
+    assert [finding["code"] for finding in document["comparison"]["slower"]] == ["host-sends"]
+    assert document["comparison"]["faster"] == []
+    words = [line.replace(NBSP, " ") for line in document["comparison"]["words"]]
+    assert words[1:] == ["slower now: db-02 sends 50 % less to everybody: host"]
+    everything = [line.replace(NBSP, " ") for line in comparison_lines(compare_meshes(before, slow))]
+    assert everything == [
+        f"compared with {before.group}: {len(before.figures)} cells, median -50.0 %",
+        "slower now: all cells 50 % less",
+    ]
+
+
+def _halved(figure: CellFigure) -> CellFigure:
+    return replace(figure, bit_s=None if figure.bit_s is None else figure.bit_s / 2)
 
 
 @pytest.mark.parametrize(
