@@ -81,7 +81,7 @@ def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
     if comparison.percent is None:
         yield f"compared with {comparison.before}: {cells}"
     else:
-        yield f"compared with {comparison.before}: {cells}, median {comparison.percent:+.1f}{NBSP}%"
+        yield f"compared with {comparison.before}: {cells}, median {round(comparison.percent, 1) + 0.0:+.1f}{NBSP}%"
     for finding in comparison.slower:
         yield f"slower now: {_changed(finding)}"
     for finding in comparison.faster:
