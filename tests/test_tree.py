@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("engine", "mesh", "presets", "tui")
+PACKAGES = ("engine", "mesh", "presets", "tui", "watch")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
@@ -20,6 +20,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
+    "watch/events": "data without code",
+    "watch/peer_status": "data without code yet",
     "mesh/roster": "tests/mesh/test_coordinator.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",

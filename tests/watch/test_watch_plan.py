@@ -1,0 +1,47 @@
+"""A watch is checked when it is made."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.watch.watch_plan import Timing, WatchedPeer, WatchPlan
+
+TEST = Plan(duration_ns=SECOND_NS)
+
+
+def peer(**changes: Any) -> WatchedPeer:
+    """Return a watched peer."""
+    return WatchedPeer(**{"name": "db-1", "peer": LOOPBACK, "plan": TEST} | changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: peer(name=""), "name"),
+        (lambda: peer(name="a b"), "letters, digits"),
+        (lambda: peer(name="x" * 65), "up to 64"),
+        (lambda: peer(plan=Plan(duration_ns=None)), "give a duration"),
+        (lambda: peer(budget_bytes=-1), "0 bytes or more"),
+        (lambda: Timing(check_every_ns=0), "1 s to 366 days"),
+        (lambda: Timing(jitter=0.6), "0 to 0.5"),
+        (lambda: Timing(retests=11), "0 to 10"),
+        (lambda: Timing(retest_after_ns=-1), "0 s to 366 days"),
+        (lambda: WatchPlan("office", ()), "1 to 256 peers"),
+        (lambda: WatchPlan("office", (peer(), peer())), "name of its own"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_to_give_instead(make: Callable[[], object], message: str) -> None:
+    """Each range."""
+    with pytest.raises(PlanError, match=message):
+        make()
+
+
+def test_a_watch_knows_its_peers_and_the_group_of_its_runs() -> None:
+    """By their names."""
+    plan = WatchPlan("office", (peer(), peer(name="db-2")))
+    assert plan.group == "watch-office"
+    assert plan.find("db-2") is plan.peers[1]
+    assert plan.find("db-3") is None

@@ -1,0 +1,136 @@
+"""What is watched: peers, how each is tested and how often, how much data that may cost, whom to tell. Pure."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ..engine.model.errors import PlanError, make_printable
+from ..engine.model.peer import Peer
+from ..engine.model.plan import SECOND_NS, Plan
+from ..presets.auto_select import AUTO
+
+MAX_PEERS: Final = 256
+MAX_NAME_LENGTH: Final = 64
+LEAST_PERIOD_NS: Final = SECOND_NS
+MOST_PERIOD_NS: Final = 366 * 86_400 * SECOND_NS
+MAX_RETESTS: Final = 10
+GROUP_PREFIX: Final = "watch-"
+"""The beginning of the group, in the run log, of a watch's runs."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How often a peer is tested.
+
+    Args:
+        check_every_ns: between the beginnings of two full tests.
+        probe_every_ns: between two probes of latency, which send a few small requests; None for none.
+        jitter: the share of a period, 0 to 0.5, by which each time is moved at random, to either side: tests of
+            many hosts do not fall together then.
+        retests: how often a test below its mark is repeated before it counts, 0 to MAX_RETESTS.
+        retest_after_ns: the pause before a repetition.
+    """
+
+    check_every_ns: int = 3_600 * SECOND_NS
+    probe_every_ns: int | None = 60 * SECOND_NS
+    jitter: float = 0.1
+    retests: int = 1
+    retest_after_ns: int = 10 * SECOND_NS
+
+    def __post_init__(self) -> None:
+        """Check the ranges; raise PlanError."""
+        for what, period in (("every", self.check_every_ns), ("probe_every", self.probe_every_ns)):
+            if period is not None and not LEAST_PERIOD_NS <= period <= MOST_PERIOD_NS:
+                raise PlanError(what, f"{period / SECOND_NS:g} s", "give 1 s to 366 days")
+        if not 0 <= self.jitter <= 0.5:
+            raise PlanError("jitter", f"{self.jitter:g}", "give 0 to 0.5 of the period")
+        if not 0 <= self.retests <= MAX_RETESTS:
+            raise PlanError("retests", str(self.retests), f"give 0 to {MAX_RETESTS}")
+        if not 0 <= self.retest_after_ns <= MOST_PERIOD_NS:
+            raise PlanError("retest_after", f"{self.retest_after_ns / SECOND_NS:g} s", "give 0 s to 366 days")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPeer:
+    """A peer, and how it is tested.
+
+    Args:
+        name: its name in the watch: in lists, metrics and labels of runs.
+        peer: where it is.
+        plan: each full test; it has a duration.
+        preset: the id of the preset that tests are judged by, `auto`, or None for none.
+        pass_percent: the pass mark, in percent of the expected rate. A test below it is repeated.
+        timing: how often it is tested.
+        budget_bytes: the payload of tests and probes a calendar month (UTC), both directions; None without limit.
+    """
+
+    name: str
+    peer: Peer
+    plan: Plan
+    preset: str | None = AUTO
+    pass_percent: float = 95.0
+    timing: Timing = Timing()
+    budget_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the name, the duration and the budget; raise PlanError."""
+        check_name("name", self.name)
+        if self.plan.duration_ns is None:
+            raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
+        if self.budget_bytes is not None and self.budget_bytes < 0:
+            raise PlanError("budget", str(self.budget_bytes), "give 0 bytes or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Whom to tell of a change.
+
+    Args:
+        command: a program and its arguments, started without a shell; it has the change as JSON on its input.
+        webhook: an http or https address that the same JSON is posted to.
+    """
+
+    command: tuple[str, ...] = ()
+    webhook: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchPlan:
+    """A watch: its name, its peers, whom it tells of changes.
+
+    `budget_bytes` is the payload of all peers together a calendar month; None without limit.
+    """
+
+    name: str
+    peers: tuple[WatchedPeer, ...]
+    notify: Notify = Notify()
+    budget_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check names and numbers; raise PlanError."""
+        check_name("watch", self.name)
+        if not 1 <= len(self.peers) <= MAX_PEERS:
+            raise PlanError("peers", str(len(self.peers)), f"a watch has 1 to {MAX_PEERS} peers")
+        seen: set[str] = set()
+        for each in self.peers:
+            if each.name in seen:
+                raise PlanError("peers", repr(each.name), "give each peer a name of its own")
+            seen.add(each.name)
+
+    @property
+    def group(self) -> str:
+        """The group of its runs in the run log."""
+        return GROUP_PREFIX + self.name
+
+    def find(self, name: str) -> WatchedPeer | None:
+        """Return the peer of a name; None where there is none."""
+        return next((each for each in self.peers if each.name == name), None)
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise PlanError for a name that cannot be a label of a metric and a word of a command line."""
+    if len(name) > MAX_NAME_LENGTH or not _NAME.fullmatch(name):
+        shown = repr(make_printable(name)[:MAX_NAME_LENGTH])
+        raise PlanError(what, shown, f"give up to {MAX_NAME_LENGTH} letters, digits, dots, dashes, underscores")
