@@ -17,9 +17,9 @@ from typing import Any, Final, cast
 from ..engine.far.endpoint import serve_endpoint
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
+from ..engine.host.tethered_child import TetheredChild, open_standard_input
 from ..engine.model.errors import EndpointError, LinkgaugeError, make_printable
 from ..engine.model.peer import SharedKey
-from .tethered_child import TetheredChild, open_standard_input
 
 LEASE_S: Final = 60.0
 """The time after which an endpoint ends by itself, from its start and from each renewal."""

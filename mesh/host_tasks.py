@@ -19,13 +19,13 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from .. import __version__
+from ..engine.host.tethered_child import TetheredChild
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
 from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan
 from .events import FailureCode
 from .host_endpoint import LEASE_S, start_host_endpoint
 from .pair_run import MAX_CELL_BYTES, PairRequest, encode_request, error_line
-from .tethered_child import TetheredChild
 
 _PAIR_MODULE: Final = f"{__package__}.pair_run"
 _POLL_S: Final = 0.5

@@ -22,6 +22,7 @@ from typing import Final
 
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
+from ..engine.host.tethered_child import open_standard_input
 from ..engine.model.errors import (
     LinkgaugeError,
     PeerError,
@@ -37,7 +38,6 @@ from ..engine.model.plan import SECOND_NS, End, Plan
 from ..engine.model.serialization import decode, encode, encode_tagged
 from ..engine.near.run import open_run
 from .events import FailureCode
-from .tethered_child import open_standard_input
 
 MAX_CELL_BYTES: Final = 32 << 20
 """The most that the events of one run may have as text: a minute of 64 sessions has half of it."""

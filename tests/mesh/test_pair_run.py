@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.host.tethered_child import TetheredChild
 from linkgauge.engine.model.events import Ended, Event, Reason, Sampled, Started
 from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
@@ -18,7 +19,6 @@ from linkgauge.engine.model.serialization import decode_tagged
 from linkgauge.engine.model.workload import Workload
 from linkgauge.mesh import pair_run
 from linkgauge.mesh.pair_run import MAX_CELL_BYTES, PairRequest, encode_request, run_pair
-from linkgauge.mesh.tethered_child import TetheredChild
 
 from .host_processes import DEADLINE_S, descendants, holds_text, is_alive, until
 

@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Self
 
-from ..engine.host.event_loop import await_shielded
-from ..engine.model.errors import WorkerError, explain_os_error
+from ..model.errors import WorkerError, explain_os_error
+from .event_loop import await_shielded
 
 _END_DEADLINE_S: Final = 5.0
 _READ_BYTES: Final = 65_536

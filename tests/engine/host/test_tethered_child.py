@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.host import tethered_child
+from linkgauge.engine.host.tethered_child import TetheredChild
 from linkgauge.engine.model.errors import WorkerError
-from linkgauge.mesh import tethered_child
-from linkgauge.mesh.tethered_child import TetheredChild
 
-from .host_processes import descendants, is_alive, until
+from ...mesh.host_processes import descendants, is_alive, until
 
 ECHO = "import sys\nfor line in sys.stdin:\n    print(repr(line), flush=True)\n"
 DEAF = "import signal, time\nprint('ready', flush=True)\nwhile True:\n    time.sleep(60)\n"
