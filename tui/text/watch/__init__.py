@@ -1,0 +1,1 @@
+"""A watch as text: `watch_sentences` (events, changes), `watch_figures` (levels, times, data), `why_words`. Pure."""
