@@ -15,7 +15,14 @@ from ipaddress import ip_address
 from typing import Any, Final, TypeVar, cast
 
 from ..engine.host.event_loop import await_shielded
-from ..engine.model.errors import ClusterError, LinkgaugeError, PlanError, make_printable
+from ..engine.model.errors import (
+    ClusterError,
+    ExtraMissing,
+    LinkgaugeError,
+    PlanError,
+    explain_extra,
+    make_printable,
+)
 from .events import CellFailure, FailureCode, HostLost
 from .hosts import add_groups
 from .plan import MIN_HOSTS, Host
@@ -270,7 +277,7 @@ def import_dask() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise ClusterError(f"a mesh needs Dask: pip install 'linkgauge[mesh]' ({error})") from error
+        raise ExtraMissing(explain_extra("a mesh needs Dask", "mesh")) from error
     for name in _DASK_LOGGERS:
         logger = logging.getLogger(name)
         for handler in logger.handlers[:]:

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from .. import __version__
-from ..engine.model.errors import ClusterError, PlanError, make_printable
+from ..engine.model.errors import ClusterError, ExtraMissing, PlanError, explain_extra, make_printable
 from .cluster import NIC, import_dask
 from .events import CellFailure, FailureCode, HostLost
 from .plan import MIN_HOSTS, Host
@@ -54,7 +54,7 @@ def _import_asyncssh() -> Any:
     try:
         import asyncssh
     except ImportError as error:
-        raise ClusterError(f"hosts by ssh need asyncssh: pip install 'linkgauge[mesh]' ({error})") from error
+        raise ExtraMissing(explain_extra("hosts by ssh need asyncssh", "mesh")) from error
     logger = logging.getLogger("asyncssh")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from ..model.errors import LabUnavailable
+from ..model.errors import LabUnavailable, explain_extra
 
 SETTINGS: Final[Mapping[str, str]] = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """The environment of Dask's processes: a profile would take each of them 100 samples a second."""
@@ -26,7 +26,7 @@ _MOST_BYTES: Final = 65_536
 def check_dask() -> None:
     """Raise LabUnavailable if Dask is not installed."""
     if find_spec(_DASK) is None:
-        raise LabUnavailable("a lab of several hosts needs Dask: pip install 'linkgauge[mesh]'")
+        raise LabUnavailable(explain_extra("a lab of several hosts needs Dask", "mesh"))
 
 
 def scheduler_command(protocol: Protocol, address: str, file: Path) -> list[str]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from ..model.errors import LabUnavailable
+from ..model.errors import LabUnavailable, explain_extra
 
 _DAYS: Final = 30
 _ROLES: Final = ("SCHEDULER", "WORKER", "CLIENT")
@@ -24,9 +24,7 @@ def create_credentials(folder: Path) -> dict[str, str]:
     try:
         private_key, text = _create_certificate()
     except ImportError as error:
-        raise LabUnavailable(
-            "hosts on loopback need the package cryptography: pip install 'linkgauge[mesh]'"
-        ) from error
+        raise LabUnavailable(explain_extra("hosts on loopback need the package cryptography", "mesh")) from error
     certificate_file, key_file = folder / "lab.crt", folder / "lab.key"
     certificate_file.write_bytes(text)
     key_file.touch(mode=0o600)

@@ -31,7 +31,7 @@ LinkgaugeError
 ├── LabError                 a lab could not be built
 │   └── LabUnavailable       this machine or user cannot have labs at all
 ├── ClusterError             the hosts of a mesh cannot be used
-│   └── MeshUnavailable      the packages that it needs are not installed
+├── ExtraMissing             a package that is installed only on demand is missing
 ├── RunLogError              the run log cannot be used
 │   └── UnknownRun           no run has this id, or several have this beginning of one
 ├── OutputError              a result could not be written
@@ -45,6 +45,7 @@ import errno
 import os
 from collections.abc import Sequence
 from enum import Enum
+from importlib.util import find_spec
 
 
 def make_printable(text: str) -> str:
@@ -73,6 +74,27 @@ def explain_os_error(error: OSError) -> str:
 def explain_resource_error(error: OSError | MemoryError) -> str:
     """Return the reason of an error of the system or of memory that could not be allocated."""
     return explain_os_error(error) if isinstance(error, OSError) else "out of memory"
+
+
+def explain_extra(need: str, extra: str) -> str:
+    """Return what is missing here and the command that installs it: `a mesh needs Dask: pip install '…'`.
+
+    `extra` is the name in `linkgauge[NAME]`: packages that only some commands need.
+    """
+    return f"{need}: pip install 'linkgauge[{extra}]'"
+
+
+def require_extra(need: str, extra: str, *packages: str) -> None:
+    """Raise ExtraMissing where one of the packages of an extra is not installed.
+
+    Args:
+        need: what needs the packages, such as `a mesh needs Dask`.
+        extra: the name of the extra.
+        packages: the names by which its packages are imported. None of them is imported here.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise ExtraMissing(explain_extra(f"{need} ({' and '.join(missing)} missing here)", extra))
 
 
 class LinkgaugeError(Exception):
@@ -254,8 +276,8 @@ class ClusterError(LinkgaugeError):
     """The hosts of a mesh cannot be used: no scheduler answers, or its workers are not as a mesh needs them."""
 
 
-class MeshUnavailable(ClusterError):
-    """This installation lacks what a mesh needs: names the command that installs it."""
+class ExtraMissing(LinkgaugeError):
+    """This installation lacks the packages of an extra: names the command that installs them."""
 
 
 class RunLogError(LinkgaugeError):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ...model.errors import InvalidKeyError, UsageError, make_printable
+from ...model.errors import InvalidKeyError, UsageError, explain_extra, make_printable
 from ...model.limits import TokenBucket
 from .refusals import ErrorNumber, Iperf3Refusal
 
@@ -25,7 +25,6 @@ MAX_SKEW_S: Final = 10
 MIN_KEY_BITS: Final = 2_048
 MAX_KEY_BITS: Final = 16_384
 CHECKS_PER_SECOND: Final = 20  # a check of a key of 4,096 bits takes some milliseconds of the control process
-_INSTALL: Final = "users of iperf3 need the package cryptography; install it with: pip install 'linkgauge[iperf3]'"
 _WORD: Final = re.compile(r"\S{1,128}")
 _USER_LINE: Final = re.compile(r"([^\s,]{1,128}),([0-9A-Fa-f]{64})", re.ASCII)
 _PLAINTEXT: Final = re.compile(rb"user:\s*(\S{1,128})\s+pwd:\s*(\S{1,128})\s+ts:\s*([0-9]{1,12})\s*")
@@ -221,7 +220,7 @@ def _import(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise UsageError(_INSTALL) from error
+        raise UsageError(explain_extra("users of iperf3 need the package cryptography", "iperf3")) from error
 
 
 def _decode_base64(token: str) -> bytes:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import linkgauge
 import pytest
 from linkgauge.engine.model import errors
-from linkgauge.engine.model.errors import LinkgaugeError, explain_os_error
+from linkgauge.engine.model.errors import ExtraMissing, LinkgaugeError, explain_os_error, require_extra
 
-PACKAGES = ("engine", "mesh", "presets", "tui")
+PACKAGES = ("engine", "mesh", "presets", "tui", "watch")
 
 
 def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:
@@ -81,3 +81,17 @@ def test_an_unknown_preset_comes_with_the_nearest_ones() -> None:
 def test_an_error_of_the_system_is_explained_without_its_number_and_arguments(error: OSError, text: str) -> None:
     """The event loop puts an address into its text, as a Python value."""
     assert explain_os_error(error) == text
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_its_extra() -> None:
+    """Only what is missing is named."""
+    with pytest.raises(ExtraMissing) as raised:
+        require_extra("a mesh needs Dask", "mesh", "json", "no_such_package", "nor_this_one")
+    assert str(raised.value) == (
+        "a mesh needs Dask (no_such_package and nor_this_one missing here): pip install 'linkgauge[mesh]'"
+    )
+
+
+def test_an_extra_that_is_installed_needs_nothing() -> None:
+    """Its packages are looked for, and none is imported."""
+    require_extra("a test needs json", "json", "json")

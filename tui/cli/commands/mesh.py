@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ....engine.model.errors import PlanError, UsageError, explain_os_error
+from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload, workload_named
 from ....mesh.plan import Host, MeshMode
@@ -238,7 +238,6 @@ def mesh(
     there. Rounds of disjoint pairs keep each host at one test at a time, so that N hosts take about 8 s x N. Slow
     pairs are measured again alone. Ctrl-C saves the results so far; --resume continues.
     """
-    from ...services.mesh.opening import check_extra
     from ..preset_option import load_catalog_with_warnings
     from ..runners.mesh_runner import MeshJob, run_mesh
 
@@ -252,7 +251,7 @@ def mesh(
         earlier, request = _resumed(source, options, words)
     else:
         request = options.to_request(catalog, source.read(words), source)
-    check_extra()
+    require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
     is_screen = not (headless or output.as_json or output.as_json_stream or output.csv or page)
     is_screen = is_screen and sys.stdin.isatty() and sys.stdout.isatty()
     if source.local is not None:

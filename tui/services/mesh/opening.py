@@ -3,12 +3,10 @@
 Dask is imported here, when a mesh begins, and by no other command.
 """
 
-import importlib.util
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ....engine.model.errors import MeshUnavailable
 from ....engine.results.run_log import RunLog
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
@@ -18,16 +16,6 @@ from .stored_mesh import MeshDefinition, MeshRequest, load_matrix, measured_figu
 
 if TYPE_CHECKING:
     from ....mesh.cluster import Cluster
-
-EXTRA_COMMAND: Final = "pip install 'linkgauge[mesh]'"
-_EXTRA: Final = ("distributed", "asyncssh")
-
-
-def check_extra() -> None:
-    """Raise MeshUnavailable where the packages of the extra `mesh` are not installed."""
-    missing = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
-    if missing:
-        raise MeshUnavailable(f"a mesh needs Dask ({' and '.join(missing)} missing here); run: {EXTRA_COMMAND}")
 
 
 @asynccontextmanager

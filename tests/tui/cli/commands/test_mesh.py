@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.model import errors
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
 from linkgauge.mesh.reading import cells_to_recheck, find_faults
 from linkgauge.presets.catalog import Catalog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.runners import mesh_runner
-from linkgauge.tui.services.mesh import opening
 from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
 from linkgauge.tui.services.mesh.session import MeshSession
 from linkgauge.tui.services.mesh.stored_mesh import (
@@ -78,7 +78,7 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """That is no mistake of the command line."""
-    monkeypatch.setattr(opening, "_EXTRA", ("distributed_that_is_not_there",))
+    monkeypatch.setattr(errors, "find_spec", lambda _name: None)
     assert run_command_line(["mesh", "db-01", "db-02"]) == 3
     assert "pip install 'linkgauge[mesh]'" in capsys.readouterr().err
 
