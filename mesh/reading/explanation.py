@@ -2,7 +2,8 @@
 
 Pure. A rate is that of the slowest part: the sender, the receiver, what is between their groups. The cause that
 explains most of the slowness is taken first; what it explains speaks for no other cause. The delays of transactions
-add up: with two causes, such a cell is slower than with either.
+add up: with two causes, such a cell is slower than with either. A joint between groups has one rate for all pairs
+that cross it at a time: its cells differ by how many these were.
 """
 
 import heapq
@@ -22,6 +23,10 @@ _FAR: Final = 5.0  # standard deviations: a cell further away says no more than 
 _NEW: Final = 3.0  # standard deviations below what causes explain: something else slows this cell down
 _CONTRADICTION: Final = 3.0  # a cell that is not slow speaks against a cause more than a slow one for it
 _COST: Final = 10.0  # of a cause: how much likelier it must make the cells, as a logarithm
+# What pairs share has two parameters, and must explain more; its own slowness is that of its fastest cells.
+_SHARED_COST: Final = 2.0
+_LEAST_SHARED: Final = 0.16  # 15 % less for a single pair: a joint of a line's rate is slow for several pairs only
+_SHARED_LEVELS: Final = (0.7, 0.85, 0.95, 1.0)
 _LEAST_FREE_SHARE: Final = 0.25
 _SLOW_SHARE: Final = 0.8
 _SLOW_SHARE_OF_SLICE: Final = 0.75
@@ -31,10 +36,19 @@ _NORMAL: Final = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What slows cells down, and by how much: a negative difference of logarithms."""
+    """What slows cells down, and by how much: `slowness` is a negative difference of logarithms.
+
+    Pairs that share a joint at the same time are slower still, by up to `depth`; 0 for what nobody shares.
+    """
 
     suspect: Suspect
     slowness: float
+    depth: float = 0.0
+
+    @property
+    def lowest(self) -> float:
+        """The slowest that a cell can be by this cause."""
+        return self.slowness - self.depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +122,18 @@ class _Search:
         causes: list[Cause] = []
         while queue:
             _, place, when = heapq.heappop(queue)
-            gain, slowness = self._judge(suspects[place])
-            if gain <= 0:
+            gain, cause = self._judge(suspects[place])
+            if cause is None:
                 continue
             if when < len(causes):
                 heapq.heappush(queue, (-gain, place, len(causes)))
                 continue
-            causes.append(Cause(suspects[place], slowness))
-            self._take(causes[-1])
+            causes.append(cause)
+            self._take(cause)
         return causes
 
-    def _judge(self, suspect: Suspect) -> tuple[float, float]:
-        """Return by how much a suspect explains more than it costs, and its slowness; 0 if it is no cause."""
+    def _judge(self, suspect: Suspect) -> tuple[float, Cause | None]:
+        """Return by how much a suspect explains more than it costs, and the cause that it is; 0 if it is none."""
         distances, spread = self._distances, self._spread
         free = [
             cell
@@ -127,19 +141,35 @@ class _Search:
             if not self._highest[cell] or distances[cell] < self._lowest[cell] - _NEW * spread
         ]
         if len(free) < max(2, _LEAST_FREE_SHARE * len(suspect.cells)):
-            return 0.0, 0.0
-        slowness = median(distances[cell] for cell in free)
-        if slowness > -LEAST_SLOWNESS or not self._is_slow_throughout(free, slowness):
-            return 0.0, 0.0
+            return 0.0, None
+        ordered = sorted(distances[cell] for cell in free)
+        causes = [Cause(suspect, median(ordered))]
+        depth = 0.0 if self._rates.adds_up else log(_most_sharing(suspect, self._rates))
+        if depth:
+            levels = {ordered[int(share * (len(ordered) - 1))] for share in _SHARED_LEVELS}
+            causes += [Cause(suspect, level, depth) for level in levels]
+        gains = [(self._gain(cause, free), place) for place, cause in enumerate(causes)]
+        gain, place = max(gains, key=lambda each: (each[0], -each[1]))
+        return (gain, causes[place]) if gain > 0 else (0.0, None)
+
+    def _gain(self, cause: Cause, free: Sequence[int]) -> float:
+        """Return by how much a cause explains more than it costs; 0 where it is none. `free` are unexplained."""
+        suspect, slowness, distances = cause.suspect, cause.slowness, self._distances
+        least = _LEAST_SHARED if cause.depth else LEAST_SLOWNESS
+        if slowness > -least or not self._is_slow_throughout(free, slowness):
+            return 0.0
         if suspect.is_refuted_by and self._is_slow_throughout(suspect.is_refuted_by, slowness):
-            return 0.0, 0.0
-        gain = -self._cost
+            return 0.0
+        gain = -self._cost_of(cause)
         for cell in suspect.cells:
             before = self._misfit(distances[cell], self._highest[cell], self._lowest[cell])
-            highest, lowest = min(self._highest[cell], slowness), self._low(self._lowest[cell], slowness)
+            highest, lowest = min(self._highest[cell], slowness), self._low(self._lowest[cell], cause.lowest)
             better = before - self._misfit(distances[cell], highest, lowest)
             gain += better if better > 0 else _CONTRADICTION * better
-        return gain, slowness
+        return gain
+
+    def _cost_of(self, cause: Cause) -> float:
+        return (_SHARED_COST if cause.depth else 1) * self._cost
 
     def _is_slow_throughout(self, cells: Sequence[int], slowness: float) -> bool:
         """Return whether not just some hosts of a suspect are slow, and so are themselves the cause."""
@@ -168,7 +198,7 @@ class _Search:
     def _take(self, cause: Cause) -> None:
         for cell in cause.suspect.cells:
             self._highest[cell] = min(self._highest[cell], cause.slowness)
-            self._lowest[cell] = self._low(self._lowest[cell], cause.slowness)
+            self._lowest[cell] = self._low(self._lowest[cell], cause.lowest)
 
     def _fitted(self, causes: Sequence[Cause]) -> list[Cause]:
         """Return causes with their slowness by those cells that no other cause slows down."""
@@ -180,7 +210,8 @@ class _Search:
         for cause in causes:
             own = [self._distances[cell] for cell in cause.suspect.cells if counts[cell] == 1]
             is_enough = len(own) >= max(2, _LEAST_FREE_SHARE * len(cause.suspect.cells))
-            fitted.append(replace(cause, slowness=min(median(own), 0.0)) if is_enough else cause)
+            is_fitted = is_enough and not cause.depth
+            fitted.append(replace(cause, slowness=min(median(own), 0.0)) if is_fitted else cause)
         return fitted
 
     def without_needless(self, causes: Sequence[Cause]) -> list[Cause]:
@@ -191,7 +222,7 @@ class _Search:
                 of_cells[cell].append(cause)
         needed = list(causes)
         for cause in causes:
-            worth = -self._cost
+            worth = -self._cost_of(cause)
             for cell in cause.suspect.cells:
                 worth += self._misfit_of(cell, [each for each in of_cells[cell] if each is not cause])
                 worth -= self._misfit_of(cell, of_cells[cell])
@@ -204,7 +235,7 @@ class _Search:
     def _misfit_of(self, cell: int, causes: Iterable[Cause]) -> float:
         highest = lowest = 0.0
         for cause in causes:
-            highest, lowest = min(highest, cause.slowness), self._low(lowest, cause.slowness)
+            highest, lowest = min(highest, cause.slowness), self._low(lowest, cause.lowest)
         return self._misfit(self._distances[cell], highest, lowest)
 
     def outcome(self, causes: Sequence[Cause]) -> tuple[tuple[float, ...], tuple[float, ...], float]:
@@ -213,12 +244,20 @@ class _Search:
         self._highest, self._lowest = [0.0] * count, [0.0] * count
         for cause in causes:
             self._take(cause)
-        cost = self._cost * len(causes)
+        cost = sum(map(self._cost_of, causes))
         residuals: list[float] = []
         for distance, highest, lowest in zip(self._distances, self._highest, self._lowest, strict=True):
             cost += self._misfit(distance, highest, lowest)
             residuals.append(distance - highest if distance > highest else min(0.0, distance - lowest))
         return tuple(self._lowest), tuple(residuals), cost
+
+
+def _most_sharing(suspect: Suspect, rates: RelativeRates) -> int:
+    """Return how many pairs can cross what is between groups at a time; 1 for what two pairs never share."""
+    if suspect.code is not MeshFindingCode.GROUPS:
+        return 1
+    senders, receivers = (len({rates.pairs[cell][side] for cell in suspect.cells}) for side in (0, 1))
+    return min(senders, receivers)
 
 
 def _least_slow(count: int, share: float) -> float:
@@ -237,7 +276,8 @@ def _joined(causes: Iterable[Cause], rates: RelativeRates) -> list[Cause]:
         cells = tuple(sorted({cell for part in parts for cell in part.suspect.cells}))
         total = sum(len(part.suspect.cells) for part in parts)
         slowness = sum(part.slowness * len(part.suspect.cells) for part in parts) / total
-        left[code, sender, receiver] = Cause(Suspect(code, sender, receiver, cells), slowness)
+        depth = max(part.depth for part in parts)
+        left[code, sender, receiver] = Cause(Suspect(code, sender, receiver, cells), slowness, depth)
 
     code = MeshFindingCode
     for host in rates.hosts:

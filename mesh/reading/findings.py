@@ -7,8 +7,9 @@ from chance.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
+from statistics import median
 from typing import Final
 
 from ..events import CellFailure, FailureCode
@@ -41,7 +42,8 @@ class SlowPart:
     """A cause or a path, before what was measured again is considered.
 
     `cells` are places in the rates, `slowness` is a negative difference of logarithms from the usual rate, or from
-    the expected one for ALL. `explained` is what of a path's slowness its hosts or groups explain.
+    the expected one for ALL. `explained` is what of a path's slowness its hosts or groups explain. `is_shared` says
+    that cells differ by how many pairs shared the part: `slowness` is that of the fastest of them.
     """
 
     code: MeshFindingCode
@@ -50,6 +52,7 @@ class SlowPart:
     slowness: float
     cells: tuple[int, ...]
     explained: float = 0.0
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,12 @@ def read_matrix(matrix: MeshMatrix) -> Reading | None:
     best = _choose([explain(rates, level, spread) for level in levels], rates, spread)
     parts = [
         SlowPart(
-            cause.suspect.code, cause.suspect.sender, cause.suspect.receiver, cause.slowness, cause.suspect.cells
+            cause.suspect.code,
+            cause.suspect.sender,
+            cause.suspect.receiver,
+            cause.slowness,
+            cause.suspect.cells,
+            is_shared=cause.depth > 0,
         )
         for cause in best.causes
     ]
@@ -173,7 +181,7 @@ def _with_recheck(reading: Reading) -> list[SlowPart]:
     structured = [part for part in reading.parts if part.code is not MeshFindingCode.PATH]
     paths = [part for part in reading.parts if part.code is MeshFindingCode.PATH]
     inside = [part for part in structured if _has_recovered(part, reading)]
-    kept = [part for part in structured if part not in inside]
+    kept = [_as_alone(part, reading) for part in structured if part not in inside]
     fast_now = [path for path in paths if _has_recovered(path, reading)]
     measured = [path for path in paths if _recoveries(path, reading)]
     are_many = len(paths) >= max(_LEAST_PATHS, _LEAST_SHARE_OF_PATHS * len(reading.rates.logs))
@@ -188,8 +196,24 @@ def _with_recheck(reading: Reading) -> list[SlowPart]:
 
 
 def _has_recovered(part: SlowPart, reading: Reading) -> bool:
+    if part.is_shared:
+        alone = _slowness_alone(part, reading)
+        return alone is not None and alone > max(part.slowness / 2, -_LEAST_PATH)
     recoveries = _recoveries(part, reading)
     return bool(recoveries) and sum(recoveries) >= _RECOVERED * len(recoveries)
+
+
+def _slowness_alone(part: SlowPart, reading: Reading) -> float | None:
+    """Return how slow a part is for a pair that has it for itself; None where no cell was measured again."""
+    isolated = reading.rates.isolated_logs
+    again = [value for cell in part.cells if (value := isolated[cell]) is not None]
+    return median(again) - reading.usual if again else None
+
+
+def _as_alone(part: SlowPart, reading: Reading) -> SlowPart:
+    """Return a part that pairs shared with its slowness for one pair."""
+    alone = _slowness_alone(part, reading) if part.is_shared else None
+    return part if alone is None else replace(part, slowness=alone)
 
 
 def _is_slow_again(path: SlowPart, reading: Reading) -> bool:

@@ -64,14 +64,8 @@ class MeshCase:
                 return frozenset((MeshFindingCode.GROUPS.value, *pair) for pair in permutations(racks, 2))
 
     def problems(self, outcome: "Outcome") -> list[str]:
-        """Return what is wrong with an outcome: findings that are missing or false, cells without a result.
-
-        Pairs that share a slow boundary at once get less than one alone: that the network's inside is short is true
-        of it, too.
-        """
+        """Return what is wrong with an outcome: findings that are missing or false, cells without a result."""
         named = outcome.named
-        if self.fault is Fault.GROUPS:
-            named = frozenset(each for each in named if each[0] != MeshFindingCode.FABRIC)
         problems = [f"missing {each}" for each in sorted(self.wanted - named, key=str)]
         problems += [f"false {each}" for each in sorted(named - self.wanted, key=str)]
         missing = self.hosts * (self.hosts - 1) - len(outcome.figures) + len(outcome.failures)

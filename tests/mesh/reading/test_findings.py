@@ -13,6 +13,7 @@ from linkgauge.mesh.plan import Cell, Host, MeshMode
 from linkgauge.mesh.reading import find_faults
 
 from .mesh_examples import LINE_RATE, Fault, MeshExample, fits, make_hosts, names
+from .shared_joints import SharedJoint, both_ways
 
 CODE = MeshFindingCode
 SIZES = (3, 5, 8, 12, 20)
@@ -304,3 +305,35 @@ def test_a_mesh_of_single_pairs_has_no_short_network() -> None:
     matrix = MeshExample(12, (Fault(CODE.GROUPS, "rack-0", "rack-2"),), groups=3, mode=MeshMode.ISOLATED).make()
     (slow,) = find_faults(matrix)
     assert names(find_faults(measured_again(matrix, 0.97, slow))) == names([slow])
+
+
+SHARED = [(6, 2), (8, 2), (12, 2), (12, 3), (16, 4)]
+
+
+@pytest.mark.parametrize(("hosts", "groups"), SHARED)
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_a_slow_joint_is_named_once_however_many_pairs_share_it_at_a_time(
+    hosts: int, groups: int, share: float
+) -> None:
+    """One direction between two groups, every direction, and the uplink of a group."""
+    one = find_faults(SharedJoint(hosts, groups, {("rack-0", "rack-1"): share}).make_again())
+    assert names(one) == [(CODE.GROUPS, "rack-0", "rack-1")]
+    assert one[0].less_percent == pytest.approx(100 * (1 - share), abs=6)
+    every = find_faults(SharedJoint(hosts, groups, both_ways(groups, share)).make_again())
+    assert {finding.code for finding in every} == {CODE.GROUPS}
+    assert len(every) == (1 if groups > 2 else 2)
+    uplink = SharedJoint(hosts, groups, {("rack-0", ""): share, ("", "rack-0"): share}, noise=0.04)
+    found = names(find_faults(uplink.make_again()))
+    out, back = (None, None) if groups > 2 else ("rack-1", "rack-1")
+    assert sorted(found, key=str) == sorted([(CODE.GROUPS, "rack-0", out), (CODE.GROUPS, back, "rack-0")], key=str)
+
+
+@pytest.mark.parametrize(("hosts", "groups"), SHARED)
+@pytest.mark.parametrize("share", [1.2, 1.5, 2.5])
+def test_a_joint_that_is_short_for_several_pairs_only_is_the_networks_inside(
+    hosts: int, groups: int, share: float
+) -> None:
+    """No host and no path is slow. Where few pairs ever met on it, there is nothing to see."""
+    found = find_faults(SharedJoint(hosts, groups, both_ways(groups, share), slip=0.2).make_again())
+    assert {finding.code for finding in found} <= {CODE.FABRIC}
+    assert len(found) <= 1
