@@ -1,9 +1,9 @@
-"""Protocols of the services that the app needs: runs, host information, the run log, exports, sweeps, meshes.
+"""Protocols of the services that the app needs: runs, host information, run log, exports, sweeps, meshes, watches.
 
 The command line passes the real services, tests pass scripted ones. Widgets see neither.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,9 @@ from ..mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ..presets.auto_select import PresetSelection
 from ..presets.diagnosis.live import LiveDiagnosis
 from ..presets.preset import Preset
+from ..watch.events import WatchEvent
+from ..watch.peer_status import PeerStatus
+from ..watch.watch_plan import WatchPlan
 
 
 class SummarySource(Protocol):
@@ -234,6 +237,36 @@ class Meshes(Protocol):
 
     def write_report(self, group: str, path: Path) -> Path:
         """Write the HTML page of a mesh and return its path."""
+        ...
+
+
+class WatchHandle(Protocol):
+    """A watch in progress: its plan, what is known of its peers, its events, and the actions of a person."""
+
+    @property
+    def plan(self) -> WatchPlan:
+        """The newest plan."""
+        ...
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """What is known of each peer, in the plan's order."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        """Iterate over the events, each once it is in the journal; `WatchEnded` comes last. Raises LinkgaugeError."""
+        ...
+
+    def check_now(self, name: str) -> None:
+        """Make a test of this peer due now."""
+        ...
+
+    def reload(self, plan: WatchPlan) -> None:
+        """Watch by another plan from now on."""
+        ...
+
+    def stop(self) -> None:
+        """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
         ...
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from .. import numbers
 
-_WORDS: Final = {
+WHY_WORDS: Final = {
     "at-expected": "at the link's rate",
     "another-link": "faster than the preset allows",
     "no-payload": "nothing arrived",
@@ -54,4 +54,4 @@ _WORDS: Final = {
 
 def why_words(code: str) -> str:
     """Return the code of a finding in words: `path slower than its line`; an unknown code with spaces."""
-    return _WORDS.get(code) or numbers.sanitize(code).replace("-", " ")
+    return WHY_WORDS.get(code) or numbers.sanitize(code).replace("-", " ")

@@ -84,8 +84,8 @@ def ended(result: CheckResult, attempt: int = 0, *, decides: bool = True) -> Che
             FELL,
             "change",
             (
-                "db-02: rate fell from 94.1 to 56.3 Mb/s (95 %: 56.0 to 56.6) at 14:05; before: at the link's rate; "
-                "after: path slower than its line"
+                "db-02: rate fell from 94.1 to 56.3 Mb/s (95 %: 56.0 to 56.6) at 14:05; "
+                "before: at the link's rate; after: path slower than its line"
             ),
         ),
         (WatchNotice(NOW_S, "the file\nwas read again"), "warning", "the file was read again"),
