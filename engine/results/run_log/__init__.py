@@ -1,12 +1,14 @@
 """The run log: every event of every run in one SQLite file, written by a thread and read back.
 
 Public: `RunLog`, `RunRecord`, `new_run_id`, `RUN_LOG_FILE_NAME`; of lists `RunEntry`, `RunQuery`, `RunNumbers`,
-`SEARCH_FIELDS`, `SORT_COLUMNS`. Within: `store` (RunLog), `writer` (the thread), `listing` (order and entries of a
-list), `digest` (what a list shows of a document), `event_blocks` (how events become small), `event_pages` (how they
-are read), `removal` (deletion in pieces, and the size of the file), `thinning` (a sample a second of old runs),
-`schema` (tables, connections, errors). May import what engine/results may.
+`SEARCH_FIELDS`, `SORT_COLUMNS`; of series that are longer than a run `Journal`, `JournalEntry`, `journal_names`.
+Within: `store` (RunLog), `writer` (the thread), `listing` (order and entries of a list), `digest` (what a list
+shows of a document), `event_blocks` (how events become small), `event_pages` (how they are read), `removal`
+(deletion in pieces, and the size of the file), `thinning` (a sample a second of old runs), `journal` (entries of
+named series), `schema` (tables, connections, errors). May import what engine/results may.
 """
 
+from .journal import Journal, JournalEntry, journal_names
 from .listing import SEARCH_FIELDS, SORT_COLUMNS, RunEntry, RunNumbers, RunQuery
 from .schema import RUN_LOG_FILE_NAME
 from .store import RunLog, RunRecord, new_run_id
@@ -15,10 +17,13 @@ __all__ = [
     "RUN_LOG_FILE_NAME",
     "SEARCH_FIELDS",
     "SORT_COLUMNS",
+    "Journal",
+    "JournalEntry",
     "RunEntry",
     "RunLog",
     "RunNumbers",
     "RunQuery",
     "RunRecord",
+    "journal_names",
     "new_run_id",
 ]

@@ -54,6 +54,14 @@ _BLOCKS: Final = """CREATE TABLE blocks (
     )"""
 # Runs whose row is gone already, and whose events a process is deleting.
 _REMOVALS: Final = "CREATE TABLE removals (run_id TEXT NOT NULL UNIQUE)"
+# Entries of named series, each a JSON text (journal.py). No number is given twice. An older linkgauge of version 2
+# does not mind this table, and its files lack it.
+_JOURNAL: Final = """CREATE TABLE IF NOT EXISTS journal (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        series TEXT NOT NULL,
+        keep_until_s REAL,
+        entry TEXT NOT NULL
+    )"""
 
 # Columns that a file of an older linkgauge may lack; they are added when it is next written. `thinned` is the
 # number of a run's first event whose samples are not merged yet (thinning.py), and COMPLETE when there is none.
@@ -80,6 +88,8 @@ _INDEXES: Final = (
     "runs_of_group ON runs (grp) WHERE grp IS NOT NULL",
     "runs_without_end ON runs (owner) WHERE reason IS NULL",
     "runs_without_brief ON runs (id) WHERE brief IS NULL AND document IS NOT NULL",
+    "journal_of_series ON journal (series, number)",
+    "journal_by_age ON journal (keep_until_s) WHERE keep_until_s IS NOT NULL",
 )
 
 _REMEDIES: Final = {
@@ -128,9 +138,12 @@ def is_lock_error(error: Exception) -> bool:
     return isinstance(code, int) and code & 0xFF in _LOCK_CODES
 
 
-def connect_sqlite(path: Path, busy_s: float = LOCK_WAIT_S) -> sqlite3.Connection:
-    """Return a connection for a single thread, with explicit transactions. It waits for a lock for `busy_s`."""
-    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
+def connect_sqlite(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = False) -> sqlite3.Connection:
+    """Return a connection with explicit transactions. It waits for a lock for `busy_s`.
+
+    It is for the thread that calls this. With `any_thread`, others may use it in turn, and the caller sees to that.
+    """
+    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=not any_thread)
     try:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
@@ -195,6 +208,7 @@ def _create_tables(path: Path, connection: sqlite3.Connection) -> None:
     elif not has_blocks(connection):
         connection.execute(_BLOCKS)
         connection.execute(_REMOVALS)
+    connection.execute(_JOURNAL)
     for name in missing_columns(connection):
         connection.execute(f"ALTER TABLE runs ADD COLUMN {name} {_ADDED_COLUMNS[name]}")
     for index in _INDEXES:
@@ -236,6 +250,11 @@ def has_list_index(connection: sqlite3.Connection) -> bool:
 def has_blocks(connection: sqlite3.Connection) -> bool:
     """Return whether the file has the tables of version 2."""
     return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'blocks'").fetchone() is not None
+
+
+def has_journal(connection: sqlite3.Connection) -> bool:
+    """Return whether the file has the table of journals."""
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").fetchone() is not None
 
 
 def has_tables(path: Path) -> bool:

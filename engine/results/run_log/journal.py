@@ -1,0 +1,180 @@
+"""Journals: ordered entries of named series beside the runs, in the same file.
+
+A series such as a watch is longer than any run, and must not forget what it has done: an entry is on the disk
+when `append` returns. It survives the death of the process and of the machine. Several processes may append to a
+journal; each reader sees its entries in the order in which they were committed.
+
+An entry is a JSON text, and says until when it is worth keeping: `prune` deletes what is older. Neither `runs
+delete` nor `runs prune` touches a journal, and `delete`, which removes one whole, touches no run.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from ...model.errors import RunLogError, make_printable
+from .removal import give_back, pause_after
+from .schema import (
+    connect_sqlite,
+    has_journal,
+    has_tables,
+    open_connection,
+    prepare_connection,
+    prepare_database,
+    translate_errors,
+)
+
+MAX_ENTRY_CHARACTERS: Final = 65_536
+MAX_NAME_CHARACTERS: Final = 200
+_PAGE: Final = 2_000
+_PIECE: Final = 1_000  # rows deleted at a time, in some milliseconds
+
+
+class JournalEntry(NamedTuple):
+    """An entry: its number, which grows from entry to entry and is never used twice, and its text."""
+
+    number: int
+    text: str
+
+
+class Journal:
+    """The journal of a name. Close it, or use it as a context manager.
+
+    Every method waits for the disk, and up to ten seconds for another process that writes: an event loop calls them
+    in a thread, any thread. All raise RunLogError, with path and remedy, where the file cannot be used.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        if not 0 < len(name) <= MAX_NAME_CHARACTERS:
+            raise ValueError(f"the name of a journal has 1 to {MAX_NAME_CHARACTERS} characters")
+        self.path = path
+        self.name = name
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def append(self, text: str, *, keep_until_s: float | None = None) -> int:
+        """Append an entry and return its number, once it is on the disk.
+
+        Args:
+            text: The entry, of up to MAX_ENTRY_CHARACTERS; ValueError for a longer one.
+            keep_until_s: When `prune` may delete it, in seconds since 1970; None for never.
+
+        Raises:
+            RunLogError: It could not be written: it is not in the journal.
+        """
+        return self.append_all([(text, keep_until_s)])
+
+    def append_all(self, entries: Sequence[tuple[str, float | None]]) -> int:
+        """Append entries, all of them or none, each with its `keep_until_s`; return the number of the last one.
+
+        Raises as `append` does.
+        """
+        if not entries or any(len(text) > MAX_ENTRY_CHARACTERS for text, _ in entries):
+            raise ValueError(f"an entry of a journal has at most {MAX_ENTRY_CHARACTERS} characters")
+        rows = [(self.name, keep_until_s, text) for text, keep_until_s in entries]
+        with self._lock, translate_errors(self.path):
+            connection = self._connect()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                sql = "INSERT INTO journal (series, keep_until_s, entry) VALUES (?, ?, ?)"
+                numbers = [connection.execute(sql, row).lastrowid for row in rows]
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        return numbers[-1] or 0
+
+    def entries(self, after: int = 0) -> Iterator[JournalEntry]:
+        """Iterate over the entries with numbers above `after`, in order, some in memory at a time.
+
+        Reading needs no write access, and changes no file. There are none where the file does not exist.
+        """
+        while page := self._page(after):
+            for number, text in page:
+                if not isinstance(number, int) or not isinstance(text, str):
+                    raise RunLogError(f"the journal {make_printable(self.name)} in {self.path} is damaged")
+                yield JournalEntry(number, text)
+                after = number
+
+    def prune(self, now_s: float) -> int:
+        """Delete the entries of this journal that are not worth keeping any more; return how many those were.
+
+        It deletes in pieces with pauses, so that no other process waits long.
+        """
+        return self._delete("keep_until_s < ?", now_s)
+
+    def delete(self) -> int:
+        """Delete the journal, and return how many entries it had. The runs of its group stay in the run log."""
+        return self._delete("TRUE")
+
+    def close(self) -> None:
+        """Close the file. A second call has no effect; a later append opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            prepare_database(self.path, create=True)
+            connection = connect_sqlite(self.path, any_thread=True)
+            try:
+                prepare_connection(self.path, connection)
+                connection.execute("PRAGMA synchronous = FULL")  # a notification that was sent is not sent again
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _page(self, after: int) -> list[tuple[Any, Any]]:
+        if not has_tables(self.path):
+            return []
+        with open_connection(self.path) as connection:
+            if not has_journal(connection):
+                return []
+            sql = "SELECT number, entry FROM journal WHERE series = ? AND number > ? ORDER BY number LIMIT ?"
+            return connection.execute(sql, (self.name, after, _PAGE)).fetchall()
+
+    def _delete(self, condition: str, *parameters: float) -> int:
+        if not has_tables(self.path):
+            return 0
+        count = 0
+        with open_connection(self.path) as connection:
+            if not has_journal(connection):
+                return 0
+            sql = (
+                "DELETE FROM journal WHERE number IN "  # noqa: S608 (conditions of ours)
+                f"(SELECT number FROM journal WHERE series = ? AND {condition} LIMIT ?)"
+            )
+            while True:
+                began = time.monotonic()
+                deleted = connection.execute(sql, (self.name, *parameters, _PIECE)).rowcount
+                count += deleted
+                if deleted < _PIECE:
+                    break
+                pause_after(began)
+            if count:
+                give_back(connection, rewrite=False, deadline=time.monotonic() + 1.0)
+        return count
+
+
+def journal_names(path: Path) -> list[str]:
+    """Return the names of the journals of a run log, in alphabetical order. Raises RunLogError."""
+    if not has_tables(path):
+        return []
+    with open_connection(path) as connection:
+        if not has_journal(connection):
+            return []
+        rows = connection.execute("SELECT DISTINCT series FROM journal ORDER BY series").fetchall()
+    return [series for (series,) in rows if isinstance(series, str)]
