@@ -21,7 +21,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "watch/events": "data without code",
-    "watch/peer_status": "data without code yet",
     "mesh/roster": "tests/mesh/test_coordinator.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",

@@ -3,12 +3,29 @@
 The session, the metrics and the screen share this: after a restart all know what they knew before.
 """
 
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final, TypeVar
 
-from .events import ChangeFound, CheckEnded, CheckSkipped, ProbeEnded
+from .events import (
+    ChangeFound,
+    CheckBegan,
+    CheckEnded,
+    CheckResult,
+    CheckSkipped,
+    CheckVerdict,
+    ProbeEnded,
+    WatchEnded,
+    WatchEvent,
+    WatchStarted,
+)
 
 MAX_CHANGES: Final = 100
+MAX_OF_A_DAY: Final = 2_880
+"""Tests or probes of a day beyond twice this number become one each half minute."""
+_DAY_S: Final = 86_400.0
+_STEP_S: Final = _DAY_S / MAX_OF_A_DAY
+_OfDay = TypeVar("_OfDay", CheckEnded, ProbeEnded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +47,8 @@ class PeerStatus:
         retests: how many of these were repetitions.
         flaps: cycles whose first test was below its mark and whose repetition was not.
         changes: the changes found, the oldest first; the newest MAX_CHANGES of them.
-        day: the decided tests of the last 24 hours, the oldest first.
-        probes: the probes of the last 24 hours, the oldest first.
+        day: the decided tests of the last 24 hours, the oldest first; of very many, one each half minute.
+        probes: the probes of the last 24 hours, likewise.
     """
 
     name: str
@@ -50,3 +67,73 @@ class PeerStatus:
     changes: tuple[ChangeFound, ...] = field(default=())
     day: tuple[CheckEnded, ...] = field(default=())
     probes: tuple[ProbeEnded, ...] = field(default=())
+
+
+def month_of(at_s: float) -> str:
+    """Return the calendar month, in UTC, of a time in seconds since 1970: `2026-11`."""
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m}"
+
+
+def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
+    """Return what is known of a peer after an event; the same status after one of another peer.
+
+    When the next test and probe are due is not in the events: whoever computes it sets it.
+    """
+    match event:
+        case WatchStarted() | WatchEnded():
+            status = replace(status, running_since_s=None, next_check_s=None, next_probe_s=None)
+        case CheckBegan(peer=status.name):
+            status = replace(status, running_since_s=event.at_s)
+        case CheckEnded(peer=status.name):
+            status = _after_check(status, event)
+        case CheckSkipped(peer=status.name):
+            status = replace(status, last_skip=event)
+        case ProbeEnded(peer=status.name):
+            probes = _of_last_day(status.probes, event)
+            status = replace(_with_bytes(status, event.at_s, event.result), last_probe=event, probes=probes)
+        case ChangeFound(peer=status.name):
+            status = replace(status, changes=(*status.changes, event)[-MAX_CHANGES:])
+        case _:
+            pass
+    return status
+
+
+def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
+    verdict = event.result.verdict
+    counts = zip(CheckVerdict, status.checks, strict=True)
+    good, below, failed = (count + (verdict is each) for each, count in counts)
+    status = replace(
+        _with_bytes(status, event.at_s, event.result),
+        running_since_s=None,
+        last_attempt=event,
+        last_skip=None,
+        checks=(good, below, failed),
+        retests=status.retests + (event.attempt > 0),
+    )
+    if not event.decides:
+        return status
+    has_flapped = event.attempt > 0 and verdict is CheckVerdict.GOOD  # only a test that was not good is repeated
+    day = _of_last_day(status.day, event)
+    return replace(status, last_check=event, flaps=status.flaps + has_flapped, day=day)
+
+
+def _with_bytes(status: PeerStatus, at_s: float, result: CheckResult) -> PeerStatus:
+    """Return the status with the payload of a test or probe in its month."""
+    month = month_of(at_s)
+    before = status.month_bytes if status.month == month else 0
+    return replace(status, month=month, month_bytes=before + result.bytes)
+
+
+def _of_last_day(items: tuple[_OfDay, ...], newest: _OfDay) -> tuple[_OfDay, ...]:
+    """Return the items of the 24 hours up to the newest one, and that one.
+
+    What a clock that was ahead has left in the future goes as well.
+    """
+    first = 0
+    while first < len(items) and not newest.at_s - _DAY_S <= items[first].at_s <= newest.at_s + _DAY_S:
+        first += 1
+    kept = (*items[first:], newest)
+    if len(kept) <= 2 * MAX_OF_A_DAY:
+        return kept
+    steps = {int(item.at_s // _STEP_S): item for item in kept}  # the newest of each
+    return tuple(steps.values())

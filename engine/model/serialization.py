@@ -152,17 +152,24 @@ def _optional_reader(arguments: tuple[Any, ...]) -> _Reader:
 
 
 def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:
-    kind, more = arguments
-    if more is not Ellipsis:
-        raise TypeError(f"only tuple[X, ...] is read, not {arguments}")
-    reader = _reader(kind)
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        each = _reader(arguments[0])
 
-    def read(value: Any, where: str) -> Any:
-        if not isinstance(value, list):
-            raise DecodeError(where, "a list", value)
-        return tuple(reader(item, where) for item in cast("list[object]", value))
+        def read(value: Any, where: str) -> Any:
+            if not isinstance(value, list):
+                raise DecodeError(where, "a list", value)
+            return tuple(each(item, where) for item in cast("list[object]", value))
 
-    return read
+        return read
+    readers = tuple(map(_reader, arguments))
+
+    def read_fixed(value: Any, where: str) -> Any:
+        items = cast("list[object]", value) if isinstance(value, list) else []
+        if len(items) != len(readers):
+            raise DecodeError(where, f"a list of {len(readers)}", cast("object", value))
+        return tuple(reader(item, where) for reader, item in zip(readers, items, strict=True))
+
+    return read_fixed
 
 
 def _choice_reader(choices: tuple[Any, ...], make: Callable[[Any], Any] = lambda value: value) -> _Reader:

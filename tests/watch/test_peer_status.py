@@ -1,0 +1,104 @@
+"""What is known of a peer follows from its events alone."""
+
+from functools import reduce
+from itertools import pairwise
+
+from linkgauge.watch.events import (
+    CheckBegan,
+    CheckSkipped,
+    CheckVerdict,
+    SkipReason,
+    WatchEnded,
+    WatchEvent,
+    WatchNotice,
+    WatchStarted,
+)
+from linkgauge.watch.peer_status import MAX_CHANGES, MAX_OF_A_DAY, PeerStatus, advance, month_of
+
+from .event_examples import NOON_S, changed, ended, probed
+
+HOUR_S = 3_600.0
+MIDNIGHT_OF_DECEMBER_S = 1_764_547_200.0
+BEGAN = CheckBegan(NOON_S, "db-1", NOON_S, 0, "r1")
+
+
+def after(*events: WatchEvent, status: PeerStatus | None = None) -> PeerStatus:
+    """Return the status of db-1 after events."""
+    return reduce(advance, events, status or PeerStatus("db-1"))
+
+
+def test_events_of_another_peer_change_nothing() -> None:
+    """Nor do notices."""
+    status = PeerStatus("db-2")
+    for event in (BEGAN, ended(), probed(), changed(), WatchNotice(NOON_S, "x", "db-2")):
+        assert advance(status, event) is status
+
+
+def test_a_test_runs_from_its_beginning_to_its_end() -> None:
+    """A restart ends what ran before it."""
+    assert after(BEGAN).running_since_s == NOON_S
+    assert after(BEGAN, ended()).running_since_s is None
+    assert after(BEGAN, WatchStarted(NOON_S, ("db-1",))).running_since_s is None
+    assert after(BEGAN, WatchEnded(NOON_S)).running_since_s is None
+
+
+def test_a_test_that_is_repeated_does_not_decide_and_a_good_repetition_is_a_flap() -> None:
+    """Each test is counted, each cycle once in the day."""
+    first = ended(CheckVerdict.BELOW, decides=False)
+    status = after(first)
+    assert (status.last_check, status.last_attempt, status.day, status.checks) == (None, first, (), (0, 1, 0))
+    second = ended(attempt=1)
+    status = after(second, status=status)
+    assert (status.last_check, status.day) == (second, (second,))
+    assert (status.checks, status.retests, status.flaps) == ((1, 1, 0), 1, 1)
+
+
+def test_a_test_that_stays_below_its_mark_or_fails_is_no_flap() -> None:
+    """The repetition decides."""
+    below = after(ended(CheckVerdict.BELOW, decides=False), ended(CheckVerdict.BELOW, attempt=1))
+    assert (below.checks, below.retests, below.flaps) == ((0, 2, 0), 1, 0)
+    failed = after(ended(CheckVerdict.FAILED))
+    assert (failed.checks, failed.retests, failed.flaps) == ((0, 0, 1), 0, 0)
+
+
+def test_a_test_that_was_left_out_is_known_until_the_next_one_ends() -> None:
+    """Then it is over."""
+    skipped = CheckSkipped(NOON_S, "db-1", NOON_S, SkipReason.BUSY)
+    assert after(skipped, BEGAN).last_skip == skipped
+    assert after(skipped, ended()).last_skip is None
+
+
+def test_the_bytes_of_tests_and_probes_are_those_of_the_month_in_utc() -> None:
+    """At midnight of the first they begin anew."""
+    status = after(ended(bytes_=1_000), ended(decides=False, bytes_=500), probed(bytes_=7))
+    assert (status.month, status.month_bytes) == ("2025-11", 1_507)
+    status = after(probed(MIDNIGHT_OF_DECEMBER_S - 0.1, bytes_=1), status=status)
+    assert (status.month, status.month_bytes) == ("2025-11", 1_508)
+    status = after(probed(MIDNIGHT_OF_DECEMBER_S, bytes_=9), status=status)
+    assert (status.month, status.month_bytes) == ("2025-12", 9)
+    assert month_of(0) == "1970-01"
+
+
+def test_a_day_is_the_24_hours_before_the_newest_event() -> None:
+    """What is older goes, and so does what a clock that was ahead has left."""
+    status = after(*(ended(at_s=NOON_S + hour * HOUR_S) for hour in range(30)))
+    assert [(event.at_s - NOON_S) / HOUR_S for event in status.day] == list(range(5, 30))
+    ahead = after(probed(NOON_S + 90 * 86_400), probed(NOON_S))
+    assert [event.at_s for event in ahead.probes] == [NOON_S]
+
+
+def test_a_day_of_very_many_probes_keeps_one_each_half_minute() -> None:
+    """The newest of each, so that a screen never has more than it can draw."""
+    status = after(*(probed(NOON_S + count * 5) for count in range(12_000)))
+    assert len(status.probes) <= 2 * MAX_OF_A_DAY
+    assert status.probes[-1].at_s == NOON_S + 11_999 * 5
+    times = [probe.at_s for probe in status.probes]
+    assert times == sorted(times)
+    assert max(later - earlier for earlier, later in pairwise(times)) <= 30
+
+
+def test_changes_are_kept_up_to_a_number() -> None:
+    """The newest."""
+    status = after(*(changed(NOON_S + count) for count in range(MAX_CHANGES + 5)))
+    assert len(status.changes) == MAX_CHANGES
+    assert status.changes[-1] == changed(NOON_S + MAX_CHANGES + 4)
