@@ -1,0 +1,147 @@
+"""Due times come from names and clocks alone, and nobody starves."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.watch.schedule import (
+    LONGEST_WAIT_S,
+    DueTimes,
+    Waiting,
+    check_times,
+    probe_times,
+    wait_s,
+    whose_turn,
+)
+from linkgauge.watch.watch_plan import Timing, WatchedPeer
+
+NOW_S = 1_763_812_800.0
+HOUR_S = 3_600.0
+NAMES = st.text(min_size=1, max_size=8)
+PERIODS = st.integers(1, 400 * 86_400).map(lambda seconds: seconds * SECOND_NS)
+JITTERS = st.floats(0, 0.5)
+TIMES = st.floats(0, 4e9)
+DUE_TIMES = st.builds(DueTimes, NAMES, PERIODS, JITTERS)
+
+
+@given(DUE_TIMES, TIMES)
+def test_due_times_grow_by_a_period_give_or_take_the_jitter(times: DueTimes, now_s: float) -> None:
+    """Each period has one; the newest that has passed and the first that follows are neighbours."""
+    period_s = times.period_ns / SECOND_NS
+    newest_s, following_s = times.newest_s(now_s), times.following_s(now_s)
+    assert newest_s <= now_s < following_s
+    assert times.newest_s(following_s) == following_s
+    assert times.following_s(newest_s) == following_s
+    assert abs(following_s - newest_s - period_s) <= 2 * times.jitter * period_s + 1e-5
+
+
+@given(DUE_TIMES, TIMES, st.floats(0, 1))
+def test_a_restart_computes_the_same_due_time(times: DueTimes, now_s: float, share: float) -> None:
+    """Whenever in the period it is asked for."""
+    due_s = times.next_due_s(times.newest_s(now_s), now_s)
+    later_s = now_s + share * (due_s - now_s) * 0.999
+    again = replace(times)
+    assert again.next_due_s(again.newest_s(now_s), later_s) == due_s
+
+
+@given(DUE_TIMES, TIMES, st.integers(1, 1_000))
+def test_of_due_times_that_were_missed_only_the_newest_is_caught_up(
+    times: DueTimes, last_s: float, periods: int
+) -> None:
+    """Then the next one is in the future."""
+    now_s = last_s + periods * 2 * times.period_ns / SECOND_NS
+    due_s = times.next_due_s(last_s, now_s)
+    assert due_s == times.newest_s(now_s)
+    assert times.next_due_s(due_s, now_s) > now_s
+
+
+def test_a_new_peer_is_due_at_once() -> None:
+    """Whoever starts a watch sees a test."""
+    assert DueTimes("check a", 86_400 * SECOND_NS, 0.1).next_due_s(None, NOW_S) <= NOW_S
+
+
+@given(DUE_TIMES, TIMES, st.lists(st.floats(-1e6, 1e6), max_size=20))
+def test_a_clock_that_is_set_causes_neither_a_burst_nor_a_long_silence(
+    times: DueTimes, start_s: float, steps: list[float]
+) -> None:
+    """At most one test is due for each step, and the next is at most a period later than it would be."""
+    period_s = times.period_ns / SECOND_NS
+    now_s, last_s = start_s + 1e8, None
+    for step_s in [0.0, *steps]:
+        now_s += step_s
+        due_s = times.next_due_s(last_s, now_s)
+        if due_s <= now_s:
+            last_s = due_s
+        again_s = times.next_due_s(last_s, now_s)
+        assert now_s < again_s
+        assert again_s - now_s <= (2 + 2 * times.jitter) * period_s + 1e-5
+
+
+@given(DUE_TIMES, TIMES, st.floats(0, 1))
+def test_a_small_step_back_does_not_repeat_a_cycle(times: DueTimes, now_s: float, share: float) -> None:
+    """As a time server makes them."""
+    last_s = times.newest_s(now_s + 1e8)
+    assert times.next_due_s(last_s, last_s - share * times.period_ns / SECOND_NS) > last_s
+
+
+def test_peers_of_one_plan_are_spread_over_the_period() -> None:
+    """Otherwise all would wait for one interface at the same time."""
+    shares = sorted(
+        DueTimes(f"check peer-{i}", 3_600 * SECOND_NS, 0.0).newest_s(NOW_S) % HOUR_S for i in range(200)
+    )
+    assert shares[0] < HOUR_S / 10
+    assert shares[-1] > HOUR_S * 0.9
+    assert all(50 < sum(low <= share < low + HOUR_S / 2 for share in shares) < 150 for low in (0, HOUR_S / 2))
+
+
+def test_tests_and_probes_of_a_peer_have_times_of_their_own() -> None:
+    """From its timing."""
+    peer = WatchedPeer("a", LOOPBACK, Plan(duration_ns=SECOND_NS), timing=Timing(3_600 * SECOND_NS, 60 * SECOND_NS))
+    probes = probe_times(peer)
+    assert probes is not None
+    assert (check_times(peer).period_ns, probes.period_ns) == (3_600 * SECOND_NS, 60 * SECOND_NS)
+    assert check_times(peer).name != probes.name
+    assert probe_times(replace(peer, timing=Timing(probe_every_ns=None))) is None
+
+
+def test_the_clock_is_read_again_soon_however_far_the_due_time_is() -> None:
+    """It may be set meanwhile."""
+    assert wait_s(NOW_S + 86_400, NOW_S) == LONGEST_WAIT_S
+    assert wait_s(NOW_S + 2, NOW_S) == 2
+    assert wait_s(NOW_S - 5, NOW_S) == 0
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.floats(1, 60), min_size=1),
+    st.floats(0.5, 30),
+)
+def test_no_peer_starves_where_tests_take_longer_than_their_periods(
+    periods: dict[str, float], test_s: float
+) -> None:
+    """A peer that is due waits for one test of each other peer at most."""
+    times = {name: DueTimes(name, int(period * SECOND_NS), 0.1) for name, period in periods.items()}
+    last_s: dict[str, float | None] = dict.fromkeys(times)
+    turns: dict[str, int | None] = dict.fromkeys(times)
+    passed_over: dict[str, int] = dict.fromkeys(times, 0)
+    now_s = NOW_S
+    for turn in range(100):
+        due = {name: times[name].next_due_s(last_s[name], now_s) for name in times}
+        chosen = whose_turn(Waiting(name, at_s, turns[name]) for name, at_s in due.items() if at_s <= now_s)
+        if chosen is None:
+            now_s = min(due.values())
+            continue
+        for name, at_s in due.items():
+            passed_over[name] = passed_over[name] + 1 if at_s <= now_s and name != chosen.peer else 0
+            assert passed_over[name] < len(times)
+        last_s[chosen.peer], turns[chosen.peer] = chosen.due_s, turn
+        now_s += test_s
+
+
+def test_without_a_test_that_waits_it_is_nobodys_turn() -> None:
+    """And of two that never had one, the one that is due longer comes first."""
+    assert whose_turn([]) is None
+    first, second = Waiting("b", 1.0, None), Waiting("a", 2.0, None)
+    assert whose_turn([second, first]) is first
+    assert whose_turn([Waiting("c", 0.0, 3), second]) is second

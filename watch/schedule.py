@@ -1,0 +1,125 @@
+"""When tests and probes are due, and whose turn it is on an interface. Pure.
+
+Time is cut into periods, and each has one due time, moved by the jitter. A due time depends on the plan, the peer's
+name and the number of its period alone: a watch that begins again computes the same ones, and peers of many hosts
+do not fall together. Times are seconds since 1970, UTC: summer time moves nothing.
+
+Nothing here is kept between two calls. A clock that is set is answered by the next call: whoever waits for a due
+time asks again at least every LONGEST_WAIT_S.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ..engine.model.plan import SECOND_NS
+from .watch_plan import WatchedPeer
+
+LONGEST_WAIT_S: Final = 10.0
+"""After so long a wait the clock is read again: it may have been set meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueTimes:
+    """The due times of a peer's tests, or of its probes: one a period, in growing order.
+
+    Args:
+        name: what distinguishes them from those of others.
+        period_ns: the time from one to the next, without jitter.
+        jitter: the share of the period, 0 to 0.5, by which each is moved to either side.
+    """
+
+    name: str
+    period_ns: int
+    jitter: float
+
+    def next_due_s(self, last_s: float | None, now_s: float) -> float:
+        """Return when the next test is due; a time in the past is due now.
+
+        Of several due times that have passed since the last test only the newest counts. Without any test one is
+        due at once. Where the clock was set back, no cycle less than a period ahead comes twice; a last cycle
+        further ahead than that is left out of account, as it would mean a long silence.
+
+        Args:
+            last_s: the due time of the last cycle that was decided or left out; None before the first.
+            now_s: the present time.
+        """
+        newest_s = self.newest_s(now_s)
+        if last_s is None or newest_s > last_s:
+            return newest_s
+        is_far_ahead = last_s > now_s + self.period_ns / SECOND_NS
+        return self.following_s(now_s if is_far_ahead else last_s)
+
+    def newest_s(self, now_s: float) -> float:
+        """Return the newest due time that has passed."""
+        number = self._number(now_s) + 1
+        while self._at_s(number) > now_s:
+            number -= 1
+        return self._at_s(number)
+
+    def following_s(self, time_s: float) -> float:
+        """Return the first due time after a time."""
+        number = self._number(time_s) - 1
+        while self._at_s(number) <= time_s:
+            number += 1
+        return self._at_s(number)
+
+    def _number(self, time_s: float) -> int:
+        """Return about the number of the period that has a time: at most one off, and one more for the jitter."""
+        return math.floor(time_s * SECOND_NS / self.period_ns - _share(self.name))
+
+    def _at_s(self, number: int) -> float:
+        moved = (2 * _share(f"{self.name} {number}") - 1) * self.jitter
+        return ((number + _share(self.name) + moved) * self.period_ns) / SECOND_NS
+
+
+def check_times(peer: WatchedPeer) -> DueTimes:
+    """Return the due times of a peer's full tests."""
+    return DueTimes(f"check {peer.name}", peer.timing.check_every_ns, peer.timing.jitter)
+
+
+def probe_times(peer: WatchedPeer) -> DueTimes | None:
+    """Return the due times of a peer's probes; None without probes."""
+    every_ns = peer.timing.probe_every_ns
+    return None if every_ns is None else DueTimes(f"probe {peer.name}", every_ns, peer.timing.jitter)
+
+
+def wait_s(due_s: float, now_s: float) -> float:
+    """Return how long to wait before the clock is read again; 0 for what is due."""
+    return min(LONGEST_WAIT_S, max(0.0, due_s - now_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A test that is due and waits for its interface.
+
+    Args:
+        peer: the peer's name.
+        due_s: since when it is due.
+        last_turn: the number of the peer's last test in the order of all tests; None before its first.
+    """
+
+    peer: str
+    due_s: float
+    last_turn: int | None
+
+
+def whose_turn(waiting: Iterable[Waiting]) -> Waiting | None:
+    """Return the test that an interface is for next: that of the peer whose last test is longest ago.
+
+    So nobody starves where tests take longer than their periods: a peer waits for one test of each other peer at
+    most. Turns are numbers and no times, which a clock that was set would disorder.
+    """
+    return min(waiting, key=_order, default=None)
+
+
+def _order(each: Waiting) -> tuple[int, float, str]:
+    return -1 if each.last_turn is None else each.last_turn, each.due_s, each.peer
+
+
+def _share(text: str) -> float:
+    """Return a number from 0 to 1, without 1, that a text alone decides, on any host and in any release."""
+    digest = hashlib.blake2b(text.encode(), digest_size=6).digest()
+    return int.from_bytes(digest, "big") / 2**48
