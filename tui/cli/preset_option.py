@@ -1,16 +1,10 @@
 """The preset and the pass mark of a test: as typed, as in the user's settings, or by both ends' interfaces."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
 from ...engine.model.errors import UsageError
-from ...engine.model.events import Expectation
-from ...engine.model.plan import Plan, Settings
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
-from ...presets.expectation import check_variant, find_expectation
+from ...presets.expectation import check_variant
 from ...presets.preset import Preset
-from ...presets.sending_rate import SendingRate, choose_rate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..services.preferences import FILE_NAME, read_preferences
@@ -18,18 +12,6 @@ from ..services.storage import config_dir
 from ..services.user_presets import load_presets, problem_lines
 from ..text.numbers import sanitize
 from .output import print_stderr
-
-if TYPE_CHECKING:
-    from ...engine.near.connect import FarEnd
-
-
-@dataclass(frozen=True, slots=True)
-class PresetChoice:
-    """A preset, the options of its link, and notices about the choice."""
-
-    preset: Preset | None
-    variant: Variant
-    notices: tuple[str, ...] = ()
 
 
 def load_catalog_with_warnings() -> Catalog:
@@ -67,40 +49,3 @@ def check_link_options(preset: Preset | Catalog | None, variant: Variant) -> Non
         )
     if isinstance(preset, Preset):
         check_variant(preset, variant)
-
-
-async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: "FarEnd") -> PresetChoice:
-    """Return the preset; from a catalog the one that fits the interfaces of both ends."""
-    if not isinstance(preset, Catalog):
-        return PresetChoice(preset, variant)
-    from ..services.preset_choice import pick_preset
-
-    selection = await pick_preset(preset, far, variant.line_rate_bit_s)
-    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
-    if selection.preset.link.framing != "none":
-        variant = variant.with_defaults(selection.variant)
-        check_variant(selection.preset, variant)
-        return PresetChoice(selection.preset, variant, tuple(notices))
-    unused = replace(variant, line_rate_bit_s=None).description  # the warnings cover the line rate
-    if unused:
-        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
-    return PresetChoice(selection.preset, selection.variant, tuple(notices))
-
-
-def with_sending_rate(plan: Plan, rate: SendingRate | None, choice: PresetChoice) -> tuple[Plan, PresetChoice]:
-    """Return a plan of datagrams with its rate, and the choice with a notice about one that nobody typed.
-
-    Raises PlanError for `expected` where no rate is expected.
-    """
-    if not plan.workload.is_datagram:
-        return plan, choice
-    preset = choice.preset
-
-    def find(settings: Settings) -> Expectation:
-        if preset is None:
-            return Expectation()
-        return find_expectation(preset, settings, plan.workload, variant=choice.variant)
-
-    settings, notice = choose_rate(plan.settings, rate, find, None if preset is None else preset.id)
-    notices = (*choice.notices, notice) if notice else choice.notices
-    return replace(plan, settings=settings), replace(choice, notices=notices)

@@ -1,17 +1,33 @@
 """Choice of the preset: the requested one, or by both ends' network interfaces."""
 
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.model.events import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
+from ...engine.model.plan import Plan, Settings
 from ...engine.near.connect import FarEnd, query_ends
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
+from ...presets.expectation import check_variant, find_expectation
+from ...presets.preset import Preset
+from ...presets.sending_rate import SendingRate, choose_rate
+from ...presets.wire import Variant
 from .credentials import with_access
 
 _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
+
+
+@dataclass(frozen=True, slots=True)
+class PresetChoice:
+    """A preset, the options of its link, and notices about the choice."""
+
+    preset: Preset | None
+    variant: Variant
+    notices: tuple[str, ...] = ()
 
 
 async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
@@ -31,6 +47,41 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
         line_rate_bit_s=line_rate_bit_s,
         is_far_unknown=is_far_unknown,
     )
+
+
+async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: FarEnd) -> PresetChoice:
+    """Return the preset; from a catalog the one that fits the interfaces of both ends."""
+    if not isinstance(preset, Catalog):
+        return PresetChoice(preset, variant)
+    selection = await pick_preset(preset, far, variant.line_rate_bit_s)
+    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
+    if selection.preset.link.framing != "none":
+        variant = variant.with_defaults(selection.variant)
+        check_variant(selection.preset, variant)
+        return PresetChoice(selection.preset, variant, tuple(notices))
+    unused = replace(variant, line_rate_bit_s=None).description  # the warnings cover the line rate
+    if unused:
+        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
+    return PresetChoice(selection.preset, selection.variant, tuple(notices))
+
+
+def with_sending_rate(plan: Plan, rate: SendingRate | None, choice: PresetChoice) -> tuple[Plan, PresetChoice]:
+    """Return a plan of datagrams with its rate, and the choice with a notice about one that nobody typed.
+
+    Raises PlanError for `expected` where no rate is expected.
+    """
+    if not plan.workload.is_datagram:
+        return plan, choice
+    preset = choice.preset
+
+    def find(settings: Settings) -> Expectation:
+        if preset is None:
+            return Expectation()
+        return find_expectation(preset, settings, plan.workload, variant=choice.variant)
+
+    settings, notice = choose_rate(plan.settings, rate, find, None if preset is None else preset.id)
+    notices = (*choice.notices, notice) if notice else choice.notices
+    return replace(plan, settings=settings), replace(choice, notices=notices)
 
 
 def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:

@@ -39,6 +39,11 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
 
 
+def new_id() -> str:
+    """Return an id for a run that begins now."""
+    return new_run_id(datetime.now(UTC), _RANDOM)
+
+
 class RunRecorder:
     """Records one run. Feed it every event in order, then call `finish` once.
 
@@ -55,6 +60,7 @@ class RunRecorder:
         label: str | None = None,
         group: str | None = None,
         latency_limit: LatencyLimit | None = None,
+        run_id: str | None = None,
     ) -> None:
         """Begin the run in the run log.
 
@@ -66,8 +72,9 @@ class RunRecorder:
             label: The user's name for the run.
             group: The name of its series of runs.
             latency_limit: What the latency under load may be; None without a limit.
+            run_id: An id from `new_id`; None for a new one.
         """
-        self.run_id = new_run_id(datetime.now(UTC), _RANDOM)
+        self.run_id = run_id or new_id()
         self.diagnosis = diagnosis
         self.outcome: Outcome | None = None
         self._log = log

@@ -51,7 +51,8 @@ class SessionOptions:
     with its own. `label` is the user's name for the run, `group` that of the series of runs that it belongs to.
     `target_ci_percent` ends the run as soon as the confidence interval of its mean is this narrow.
     `diagnose_without_target` has it diagnosed even if it has no expected rate. `latency_limit` is what the latency
-    under load of a responsiveness test may be.
+    under load of a responsiveness test may be. `run_id` is the run's id, for a caller that needs it before the run
+    begins.
     """
 
     csv: Path | None = None
@@ -63,6 +64,7 @@ class SessionOptions:
     target_ci_percent: float | None = None
     diagnose_without_target: bool = False
     latency_limit: LatencyLimit | None = None
+    run_id: str | None = None
 
 
 NO_OPTIONS: Final = SessionOptions()
@@ -193,6 +195,7 @@ class RunSession:
             label=options.label,
             group=options.group,
             latency_limit=options.latency_limit,
+            run_id=options.run_id,
         )
         self.run_id = self._recorder.run_id
         self.diagnosis = diagnosis

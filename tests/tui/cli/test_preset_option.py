@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import PlanError, UnknownPreset, UsageError
-from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 from linkgauge.tui.cli.preset_option import (
     check_link_options,
-    choose_preset,
     find_preset,
     load_catalog_with_warnings,
     read_pass_mark,
@@ -39,22 +37,6 @@ def test_link_options_without_a_preset_or_against_its_framing_are_refused() -> N
         check_link_options(None, Variant(vlan_tags=1))
     with pytest.raises(PlanError, match="VLAN"):
         check_link_options(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
-
-
-async def test_link_options_that_the_detected_preset_has_no_use_for_are_reported() -> None:
-    """Loopback has no line, so that no option changes its rate."""
-    choice = await choose_preset(CATALOG, Variant(ip=6), LOOPBACK)
-    assert choice.preset is not None
-    assert choice.preset.id == "loopback"
-    assert choice.notices[0].startswith("preset loopback: ")
-    assert "not used, loopback has no line" in choice.notices[-1]
-
-
-async def test_a_named_preset_keeps_its_link_options_without_a_query() -> None:
-    """There is nothing to detect."""
-    preset, variant = CATALOG.find("gbe-fd-1500"), Variant(vlan_tags=1)
-    choice = await choose_preset(preset, variant, LOOPBACK)
-    assert (choice.preset, choice.variant, choice.notices) == (preset, variant, ())
 
 
 def test_a_check_uses_the_saved_pass_mark_and_says_so(

@@ -5,7 +5,8 @@ from linkgauge.engine.model.errors import PeerError, UnknownPreset
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.presets.auto_select import NO_PRESET
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.services.preset_choice import find_initial_preset, pick_preset
+from linkgauge.presets.wire import Variant
+from linkgauge.tui.services.preset_choice import choose_preset, find_initial_preset, pick_preset
 
 CATALOG = load_catalog()
 
@@ -33,3 +34,19 @@ async def test_a_host_that_does_not_answer_has_no_preset() -> None:
     """The error names the host; the caller decides what follows."""
     with pytest.raises(PeerError, match=r"127\.0\.0\.1"):
         await pick_preset(CATALOG, Peer("127.0.0.1", 1), None)
+
+
+async def test_link_options_that_the_detected_preset_has_no_use_for_are_reported() -> None:
+    """Loopback has no line, so that no option changes its rate."""
+    choice = await choose_preset(CATALOG, Variant(ip=6), LOOPBACK)
+    assert choice.preset is not None
+    assert choice.preset.id == "loopback"
+    assert choice.notices[0].startswith("preset loopback: ")
+    assert "not used, loopback has no line" in choice.notices[-1]
+
+
+async def test_a_named_preset_keeps_its_link_options_without_a_query() -> None:
+    """There is nothing to detect."""
+    preset, variant = CATALOG.find("gbe-fd-1500"), Variant(vlan_tags=1)
+    choice = await choose_preset(preset, variant, LOOPBACK)
+    assert (choice.preset, choice.variant, choice.notices) == (preset, variant, ())

@@ -23,13 +23,14 @@ from ....presets.preset import Preset
 from ....presets.sending_rate import SendingRate
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
+from ...services.preset_choice import choose_preset, with_sending_rate
 from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
 from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
-from ..preset_option import check_link_options, choose_preset, with_sending_rate
+from ..preset_option import check_link_options
 from ..render.summary import summary_parts
 from ..termination import (
     INCOMPLETE,

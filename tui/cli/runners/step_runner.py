@@ -27,13 +27,13 @@ from ....presets.rate_steps import (
 )
 from ....presets.verdict import Verdict
 from ...services.credentials import with_access
+from ...services.preset_choice import PresetChoice, choose_preset, with_sending_rate
 from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
 from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
-from ..preset_option import PresetChoice, choose_preset, with_sending_rate
 from ..render.rate_steps import step_line, step_parts
 from ..termination import INCOMPLETE, RunStopper, handle_signals, signal_exit_status, verdict_exit_status
 from .run_test import TestJob

@@ -21,6 +21,7 @@ from ....presets.catalog import Catalog
 from ....presets.preset import Preset
 from ....presets.wire import DEFAULT_VARIANT, Variant
 from ...services.credentials import with_access
+from ...services.preset_choice import PresetChoice, choose_preset
 from ...services.pruning import thin_old_runs
 from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
@@ -37,7 +38,6 @@ from ..output import (
     print_stderr,
     write_in_background,
 )
-from ..preset_option import PresetChoice, choose_preset
 from ..termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
 
 
