@@ -153,8 +153,11 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
             raise PeerError(f"{peer}: --via-ssh cannot carry datagrams; leave it out")
         try:
             async with asyncio.timeout(READY_DEADLINE_S):
-                secret = await _open(control, peer)
-            async with asyncio.timeout(MEASURE_DEADLINE_S), _open_socket(control, secret, binding) as (sock, key):
+                secret = await prepare_path_session(control, peer)
+            async with (
+                asyncio.timeout(MEASURE_DEADLINE_S),
+                open_path_socket(control, secret, binding) as (sock, key),
+            ):
                 return await _Measurement(sock, key, control.ip_version, ends).measure(str(peer))
         except ConnectionClosed as error:
             raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
@@ -172,8 +175,8 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
             control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
 
 
-async def _open(control: ControlConnection, peer: FarEnd) -> RunSecret:
-    """Have the endpoint prepare a test of UDP; return its secret."""
+async def prepare_path_session(control: ControlConnection, peer: FarEnd) -> RunSecret:
+    """Have the endpoint prepare a test of UDP; return its secret. Raises PeerRefused."""
     control.try_send(Open(_PLAN))
     while True:
         message = await control.receive()
@@ -186,7 +189,7 @@ async def _open(control: ControlConnection, peer: FarEnd) -> RunSecret:
 
 
 @asynccontextmanager
-async def _open_socket(
+async def open_path_socket(
     control: ControlConnection, secret: RunSecret, binding: SocketOptions
 ) -> AsyncGenerator[tuple[DfSocket, bytes]]:
     """Yield a socket over which the far end answers, and its session's secret."""

@@ -1,0 +1,48 @@
+"""Round trips without a run: over real sockets, with an end that answers, one that has no UDP, and none."""
+
+import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.model.errors import PeerError, PeerUnreachable
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SocketOptions
+from linkgauge.engine.near.round_trips import _measure_requests, measure_round_trips
+
+from .older_end import older_end
+
+
+async def test_datagrams_come_back_and_none_is_lost_on_loopback(far_end: Peer) -> None:
+    """Each has a length and a time, and the endpoint has no run of it afterwards."""
+    result = await measure_round_trips(far_end, count=5)
+    assert result.median_ns is not None
+    assert result.median_ns > 0
+    assert result.loss == 0
+    assert result.bytes == 2 * 5 * 50
+
+
+async def test_where_no_datagrams_come_back_requests_tell_the_latency(far_end: Peer) -> None:
+    """Then the loss is unknown, and not zero."""
+    result = await _measure_requests(far_end, SocketOptions())
+    assert result.median_ns is not None
+    assert result.loss is None
+    assert result.bytes > 0
+
+
+async def test_an_end_that_knows_no_such_datagrams_is_an_error() -> None:
+    """It closes the connection; the sentence says so."""
+    async with older_end() as peer:
+        with pytest.raises(PeerError, match="was lost"):
+            await measure_round_trips(peer)
+
+
+async def test_an_end_that_is_gone_cannot_be_measured(endpoint: Endpoint) -> None:
+    """The error is that of every connection."""
+    peer = Peer(*endpoint.address)
+    await endpoint.close()
+    with pytest.raises(PeerUnreachable, match="nothing listens"):
+        await measure_round_trips(peer)
+
+
+async def test_an_iperf3_server_is_not_asked() -> None:
+    """It would take the connection for a test."""
+    with pytest.raises(PeerError):
+        await measure_round_trips(Peer.parse("iperf3://127.0.0.1"))
