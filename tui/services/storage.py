@@ -1,16 +1,25 @@
-"""The directories of linkgauge's data, configuration and cache, and access to the run log.
+"""The directories of linkgauge's data, configuration and cache, the definitions stored there, and the run log.
 
 The log itself is imported late, so that the command line starts fast.
 """
 
 import contextlib
+import json
 import logging
 import os
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ...engine.model.errors import RunLogError, UnknownRun, UsageError, explain_os_error
+from ...engine.model.errors import (
+    DecodeError,
+    PlanError,
+    RunLogError,
+    UnknownRun,
+    UsageError,
+    explain_os_error,
+)
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog, RunRecord
@@ -19,6 +28,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 DATA_DIR_VARIABLE: Final = "LINKGAUGE_DATA_DIR"
 CONFIG_DIR_VARIABLE: Final = "LINKGAUGE_CONFIG_DIR"
+_NAMES_IN_ERROR: Final = 5
+_NEWEST: Final = 3
+
+T = TypeVar("T")
 
 
 def data_dir() -> Path:
@@ -72,6 +85,65 @@ def presets_dir() -> Path:
 def _from_environment(variable: str) -> Path | None:
     path = os.environ.get(variable)
     return Path(path).expanduser().absolute() if path else None
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionStore:
+    """The definitions of series of runs: a small JSON file for each, next to the run log.
+
+    Args:
+        kind: what they are, as errors name it: `sweep`, `mesh`.
+        plural: the name of their folder in the data directory.
+        prefix: the beginning of every name.
+    """
+
+    kind: str
+    plural: str
+    prefix: str
+
+    def save(self, name: str, document: Any) -> None:
+        """Write a definition, in place of an earlier one of this name. Raises RunLogError."""
+        from ...engine.host.saved_files import write_atomically
+
+        path = self._path(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(document, indent=1) + "\n")
+        except OSError as error:
+            raise RunLogError(f"the {self.kind} cannot be saved in {path}: {error.strerror or error}") from error
+        _log.debug("%s %s is in %s", self.kind, name, path)
+
+    def names(self) -> list[str]:
+        """Return the names of the stored definitions, the oldest first."""
+        return sorted(path.stem for path in (data_dir() / self.plural).glob(f"{self.prefix}*.json"))
+
+    def find(self, text: str, read: Callable[[Any], T]) -> T:
+        """Return what `read` makes of the definition of a name, or of the beginning of one.
+
+        Raises PlanError unless exactly one matches, and RunLogError for one that cannot be read.
+        """
+        names = self.names()
+        matches = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
+        if len(matches) != 1:
+            hint = ", ".join(matches[:_NAMES_IN_ERROR] if matches else names[-_NEWEST:])
+            remedy = f"give a saved {self.kind}: {hint}" if hint else f"no {self.kind} is saved"
+            raise PlanError(self.kind, repr(text[:60]), remedy)
+        path = self._path(matches[0])
+        try:
+            return read(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
+            is_ours = isinstance(error, DecodeError | PlanError)
+            why = (
+                explain_os_error(error)
+                if isinstance(error, OSError)
+                else str(error)
+                if is_ours
+                else "it is damaged"
+            )
+            raise RunLogError(f"{path} cannot be read: {why}; begin a new {self.kind}") from error
+
+    def _path(self, name: str) -> Path:
+        return data_dir() / self.plural / f"{name}.json"
 
 
 def open_run_log(report: Callable[[str], None]) -> "RunLog | None":

@@ -4,19 +4,14 @@ Each run of a sweep is in the run log like any other run, with the sweep's name 
 small file next to the log. Together they give the results so far.
 """
 
-import json
-import logging
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from random import SystemRandom
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from ...engine.host.saved_files import write_atomically
-from ...engine.model.errors import DecodeError, PlanError, RunLogError, explain_os_error
+from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Reason
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
@@ -28,7 +23,7 @@ from ...presets.preset import DocumentSweep
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..interfaces import RunHandle
 from ..text import parsing
-from .storage import data_dir
+from .storage import DefinitionStore
 
 R_contra = TypeVar("R_contra", bound=RunHandle, contravariant=True)
 
@@ -36,10 +31,8 @@ DEFAULT_SECONDS: Final = "3"
 GROUP_PREFIX: Final = "sweep-"
 """The beginning of every sweep's name."""
 
-_log = logging.getLogger(__name__)
-_FOLDER: Final = "sweeps"
+_STORE: Final = DefinitionStore("sweep", "sweeps", GROUP_PREFIX)
 _VARIANT_KEY: Final = "link_options"
-_GROUP: Final = re.compile(r"[a-z0-9-]{1,60}")
 _INTERVAL_NS: Final = 100_000_000  # 24 intervals of a run of 3 s: enough for a confidence interval of its mean
 
 
@@ -100,14 +93,7 @@ def _short_name(figure: DocumentSweep) -> str:
 
 def save_sweep(sweep: Sweep, variant: Variant = DEFAULT_VARIANT) -> None:
     """Write the definition of a sweep and the options of its link. Raises RunLogError."""
-    path = _folder() / f"{sweep.group}.json"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        document = {**encode(sweep), _VARIANT_KEY: encode(variant)}
-        write_atomically(path, json.dumps(document, indent=1) + "\n")
-    except OSError as error:
-        raise RunLogError(f"the sweep cannot be saved in {path}: {error.strerror or error}") from error
-    _log.debug("sweep %s of %d points in %s", sweep.group, len(sweep.points), path)
+    _STORE.save(sweep.group, {**encode(sweep), _VARIANT_KEY: encode(variant)})
 
 
 def find_sweep(text: str) -> tuple[Sweep, Variant]:
@@ -115,20 +101,12 @@ def find_sweep(text: str) -> tuple[Sweep, Variant]:
 
     Raises PlanError unless exactly one sweep matches, and RunLogError for a definition that cannot be read.
     """
-    names = sorted(path.stem for path in _folder().glob("*.json")) if _GROUP.fullmatch(text) else []
-    matches = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
-    if len(matches) != 1:
-        hint = ", ".join(matches[:5]) if matches else ", ".join(names[-3:])
-        raise PlanError("sweep", repr(text[:60]), f"give a saved sweep: {hint}" if hint else "no sweep is saved")
-    path = _folder() / f"{matches[0]}.json"
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        options = document.pop(_VARIANT_KEY, None)
-        return decode(Sweep, document), DEFAULT_VARIANT if options is None else decode(Variant, options)
-    except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
-        is_ours = isinstance(error, DecodeError | PlanError)
-        why = explain_os_error(error) if isinstance(error, OSError) else str(error) if is_ours else "it is damaged"
-        raise RunLogError(f"{path} cannot be read: {why}; begin a new sweep") from error
+    return _STORE.find(text, _read_sweep)
+
+
+def _read_sweep(document: Any) -> tuple[Sweep, Variant]:
+    options = document.pop(_VARIANT_KEY, None)
+    return decode(Sweep, document), DEFAULT_VARIANT if options is None else decode(Variant, options)
 
 
 def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
@@ -214,7 +192,3 @@ def missing_points(sweep: Sweep, results: Iterable[SweepResult]) -> list[SweepPo
     """Return the points without a result, in the order of the sweep."""
     done = {result.point for result in results}
     return [point for point in sweep.points if point not in done]
-
-
-def _folder() -> Path:
-    return data_dir() / _FOLDER

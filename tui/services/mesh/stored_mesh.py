@@ -4,17 +4,15 @@ Each run of a mesh is in the run log like any other run, with the mesh's name as
 reasons why cells without a run have none.
 """
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 from random import SystemRandom
 from typing import Any, Final
 
-from ....engine.host.saved_files import write_atomically
-from ....engine.model.errors import DecodeError, PlanError, RunLogError, explain_os_error
+from ....engine.model.errors import PlanError, RunLogError
 from ....engine.model.plan import Plan
 from ....engine.model.serialization import decode, encode
 from ....engine.results.run_log import RunLog, new_run_id
@@ -23,12 +21,11 @@ from ....mesh.figures import CellFigure, MeshMatrix
 from ....mesh.plan import GROUP_PREFIX, Cell, Host, MeshMode, MeshPlan
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
-from ..storage import data_dir
+from ..storage import DefinitionStore
 from .cell_recorder import CELL_KEY, figure_of_run
 
 _log = logging.getLogger(__name__)
-_FOLDER: Final = "meshes"
-_NAMES_IN_ERROR: Final = 5
+_STORE: Final = DefinitionStore("mesh", "meshes", GROUP_PREFIX)
 _MOST_EARLIER: Final = 200
 
 
@@ -128,13 +125,7 @@ def new_mesh_name() -> str:
 
 def save_mesh(definition: MeshDefinition) -> None:
     """Write the definition of a mesh. Raises RunLogError."""
-    path = _folder() / f"{definition.plan.group}.json"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(encode(definition), indent=1) + "\n")
-    except OSError as error:
-        raise RunLogError(f"the mesh cannot be saved in {path}: {error.strerror or error}") from error
-    _log.debug("mesh %s of %d hosts in %s", definition.plan.group, len(definition.plan.hosts), path)
+    _STORE.save(definition.plan.group, encode(definition))
 
 
 def find_mesh(text: str) -> MeshDefinition:
@@ -142,18 +133,7 @@ def find_mesh(text: str) -> MeshDefinition:
 
     Raises PlanError unless exactly one mesh matches, and RunLogError for a definition that cannot be read.
     """
-    names = mesh_names()
-    matches = [name for name in names if name == text] or [name for name in names if name.startswith(text)]
-    if len(matches) != 1:
-        hint = ", ".join(matches[:_NAMES_IN_ERROR]) if matches else ", ".join(names[-3:])
-        raise PlanError("mesh", repr(text[:60]), f"give a saved mesh: {hint}" if hint else "no mesh is saved")
-    path = _folder() / f"{matches[0]}.json"
-    try:
-        return decode(MeshDefinition, json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, DecodeError, PlanError) as error:
-        is_ours = isinstance(error, DecodeError | PlanError)
-        why = explain_os_error(error) if isinstance(error, OSError) else str(error) if is_ours else "it is damaged"
-        raise RunLogError(f"{path} cannot be read: {why}; begin a new mesh") from error
+    return _STORE.find(text, partial(decode, MeshDefinition))
 
 
 def find_previous(plan: MeshPlan) -> MeshDefinition | None:
@@ -177,7 +157,7 @@ def find_previous(plan: MeshPlan) -> MeshDefinition | None:
 
 def mesh_names() -> list[str]:
     """Return the names of the stored meshes, the oldest first."""
-    return sorted(path.stem for path in _folder().glob(f"{GROUP_PREFIX}*.json"))
+    return _STORE.names()
 
 
 def load_matrix(log: RunLog | None, definition: MeshDefinition) -> MeshMatrix:
@@ -231,7 +211,3 @@ def _cell_of(document: dict[str, Any]) -> Cell | None:
     names: dict[str, Any] = document.get(CELL_KEY) or {}
     sender, receiver = names.get("sender"), names.get("receiver")
     return Cell(sender, receiver) if isinstance(sender, str) and isinstance(receiver, str) else None
-
-
-def _folder() -> Path:
-    return data_dir() / _FOLDER
