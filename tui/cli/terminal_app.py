@@ -18,7 +18,6 @@ from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease
-from ...mesh.reading import find_faults
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
@@ -191,6 +190,8 @@ class StoredMeshes:
 
     def find(self, group: str) -> StoredMesh:
         """Return a stored mesh with its figures so far."""
+        from ...mesh.reading import find_faults
+
         definition = find_mesh(group)
         matrix = load_matrix(self._log, definition)
         return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
