@@ -132,18 +132,16 @@ class DefinitionStore:
         try:
             return read(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, AttributeError, DecodeError, PlanError) as error:
-            is_ours = isinstance(error, DecodeError | PlanError)
-            why = (
-                explain_os_error(error)
-                if isinstance(error, OSError)
-                else str(error)
-                if is_ours
-                else "it is damaged"
-            )
-            raise RunLogError(f"{path} cannot be read: {why}; begin a new {self.kind}") from error
+            raise RunLogError(f"{path} cannot be read: {_explain(error)}; begin a new {self.kind}") from error
 
     def _path(self, name: str) -> Path:
         return data_dir() / self.plural / f"{name}.json"
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return explain_os_error(error)
+    return str(error) if isinstance(error, DecodeError | PlanError) else "it is damaged"
 
 
 def open_run_log(report: Callable[[str], None]) -> "RunLog | None":
