@@ -13,6 +13,7 @@ from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads, workload_named
 from ..text import parsing
+from .output import check_output_file
 from .typer_extension import option
 from .usage_errors import join_choices
 
@@ -428,6 +429,17 @@ class SeriesOutputOptions:
     as_json_stream: bool = option(
         OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
     )
+
+    def check_files(self) -> Path | None:
+        """Return the file of the report, None without one. Raises PlanError for a file that cannot be written."""
+        page = self.report
+        if page is not None:
+            from ..report.html import check_report_path
+
+            page = check_report_path(page)
+        check_output_file("CSV file", self.csv, force=self.force)
+        check_output_file("report", page, force=self.force)
+        return page
 
     @property
     def arguments(self) -> list[str]:

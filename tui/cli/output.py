@@ -13,14 +13,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
 from ...engine.host.debug_log import lost_lines_problem
-from ...engine.model.errors import OutputError, PlanError, UsageError, explain_os_error
+from ...engine.model.errors import OutputError, PlanError, RunLogError, UsageError, explain_os_error
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -285,6 +285,18 @@ def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
     check_file_name(field, path)
     if path.is_file() and not force:
         raise PlanError(field, path, "it exists already; give another file, or --force to replace it")
+
+
+def write_csv_file(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Write rows to a CSV file, as RFC 4180 has them, and say so. Raises RunLogError."""
+    import csv
+
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\r\n").writerows(rows)
+    except OSError as error:
+        raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error
+    print_stderr(f"rows written to {path}")
 
 
 def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:

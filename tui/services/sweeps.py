@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Reason
-from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
+from ...engine.model.plan import SERIES_INTERVAL_NS, Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
 from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, RunRecord, new_run_id
@@ -33,7 +33,6 @@ GROUP_PREFIX: Final = "sweep-"
 
 _STORE: Final = DefinitionStore("sweep", "sweeps", GROUP_PREFIX)
 _VARIANT_KEY: Final = "link_options"
-_INTERVAL_NS: Final = 100_000_000  # 24 intervals of a run of 3 s: enough for a confidence interval of its mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class SweepRequest:
         figure = None if self.figure is None else find_figure(catalog, self.figure)
         base = Plan(
             duration_ns=parsing.duration_ns(self.seconds),
-            interval_ns=_INTERVAL_NS,
+            interval_ns=SERIES_INTERVAL_NS,
             mode=self.mode,
             socket=SocketOptions(congestion=self.congestion),
         )

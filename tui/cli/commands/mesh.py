@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
-from ....engine.model.plan import Plan, Settings
+from ....engine.model.plan import SERIES_INTERVAL_NS, Plan, Settings
 from ....engine.model.workload import Workload, workload_named
 from ....mesh.plan import Host, MeshMode
 from ...text import parsing
 from ..options import OUTPUT, SeriesOutputOptions
-from ..output import check_output_file, keep_log_off_screen
+from ..output import keep_log_off_screen
 from ..typer_extension import option
 from ..usage_errors import join_choices
 
@@ -27,10 +27,8 @@ _RUNS: Final = "Each test"
 _ORDER: Final = "Order"
 _WORKLOADS: Final = ("stream", "udp", "rr")
 _SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
-_INTERVAL_NS: Final = 100_000_000  # 24 intervals of a test of 3 s: enough for a confidence interval of its mean
 _DEFAULT_SECONDS: Final = "3"
 _LAB_PRESET: Final = "100mb-fd"
-_AUTO: Final = "auto"
 _NO_PRESET: Final = "none"
 _MAX_FILE_BYTES: Final = 1_000_000
 
@@ -172,11 +170,12 @@ class MeshOptions:
 
     def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
+        from ....presets.auto_select import AUTO
         from ...services.mesh.stored_mesh import MeshRequest, new_mesh_name
         from ..preset_option import read_pass_mark
 
-        preset = None if self.preset == _NO_PRESET else self.preset or _AUTO
-        if preset not in {None, _AUTO}:
+        preset = None if self.preset == _NO_PRESET else self.preset or AUTO
+        if preset not in {None, AUTO}:
             catalog.find(preset or "")
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
@@ -197,13 +196,11 @@ class MeshOptions:
         """Return the plan of each test; datagrams without a rate have the expected one of their preset."""
         sessions = parsing.sessions(self.sessions)
         rate = None if self.rate is None else parsing.rate_bit_s(self.rate)
-        if not self.workload.is_datagram:
-            return Plan(
-                Settings(sessions=sessions), self.workload, duration_ns, interval_ns=_INTERVAL_NS, rate_bit_s=rate
-            )
-        rate = rate or _datagram_rate(catalog, preset, sessions)
-        settings = Settings(sessions=sessions, rate_bit_s=rate)
-        return Plan(settings, self.workload, duration_ns, interval_ns=_INTERVAL_NS)
+        settings, total = Settings(sessions=sessions), rate
+        if self.workload.is_datagram:
+            rate = rate or _datagram_rate(catalog, preset, sessions)
+            settings, total = Settings(sessions=sessions, rate_bit_s=rate), None
+        return Plan(settings, self.workload, duration_ns, interval_ns=SERIES_INTERVAL_NS, rate_bit_s=total)
 
     @property
     def arguments(self) -> list[str]:
@@ -238,14 +235,13 @@ def mesh(
     there. Rounds of disjoint pairs keep each host at one test at a time, so that N hosts take about 8 s x N. Slow
     pairs are measured again alone. Ctrl-C saves the results so far; --resume continues.
     """
+    from ....presets.auto_select import AUTO
     from ..preset_option import load_catalog_with_warnings
     from ..runners.mesh_runner import MeshJob, run_mesh
 
-    page = None if output.report is None else _report_path(output.report)
-    check_output_file("CSV file", output.csv, force=output.force)
-    check_output_file("report", page, force=output.force)
+    page = output.check_files()
     catalog, words, earlier = load_catalog_with_warnings(), hosts or [], None
-    if source.local is not None and source.resume is None and options.preset in {None, _AUTO, _NO_PRESET}:
+    if source.local is not None and source.resume is None and options.preset in {None, AUTO, _NO_PRESET}:
         options = replace(options, preset=_LAB_PRESET)
     if source.resume is not None:
         earlier, request = _resumed(source, options, words)
@@ -291,9 +287,10 @@ def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tu
 
 def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int:
     """Return the rate that a preset expects of datagrams. Raises UsageError where there is none."""
+    from ....presets.auto_select import AUTO
     from ....presets.expectation import find_expectation
 
-    if preset in {None, _AUTO}:
+    if preset in {None, AUTO}:
         raise UsageError("udp needs a rate: give --rate, such as 1G, or --preset ID to send its expected rate")
     expected = find_expectation(catalog.find(preset or ""), Settings(sessions=sessions), Workload.UDP).out
     if expected is None:
@@ -310,9 +307,3 @@ def _read_text(path: Path) -> str:
         raise PlanError("hosts file", path, explain_os_error(error)) from error
     except UnicodeDecodeError as error:
         raise PlanError("hosts file", path, "it is not text in UTF-8") from error
-
-
-def _report_path(path: Path) -> Path:
-    from ...report.html import check_report_path
-
-    return check_report_path(path)

@@ -1,7 +1,6 @@
 """`linkgauge sweep`: a run for each combination of settings, and the best of them."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -9,7 +8,6 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from ..options import LinkOptions, SeriesOutputOptions
-from ..output import check_output_file
 from ..peer_options import PEER_HELP, AccessOptions, SshOptions, check_supported
 from ..typer_extension import option
 
@@ -115,9 +113,7 @@ def sweep(
     from ..runners.sweep_runner import SweepJob, run_sweep
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
-    page = None if output.report is None else _report_path(output.report)
-    check_output_file("CSV file", output.csv, force=output.force)
-    check_output_file("report", page, force=output.force)
+    page = output.check_files()
     if options.resume is not None:
         if options.has_axes or link != LinkOptions():
             raise UsageError("--resume continues a sweep with its own settings; give no others with it")
@@ -143,12 +139,6 @@ def sweep(
             as_json_stream=output.as_json_stream,
         )
     )
-
-
-def _report_path(path: Path) -> Path:
-    from ...report.html import check_report_path
-
-    return check_report_path(path)
 
 
 def _find_stored(group: str, peer: str | None) -> "tuple[Sweep, Variant]":

@@ -1,7 +1,6 @@
 """A mesh from its hosts to its result: on the screen or as lines, then as a map, JSON, CSV or a page."""
 
 import asyncio
-import csv
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ....engine.host.event_loop import run
-from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
+from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
 from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
@@ -58,6 +57,7 @@ from ..output import (
     emit_rich,
     print_stderr,
     terminal_width,
+    write_csv_file,
     write_in_background,
 )
 from ..termination import INCOMPLETE, PASS, SHORT, RunStopper, handle_signals, signal_exit_status
@@ -265,18 +265,9 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
         if result.comparison is not None:
             emit_rich(*map(Text, comparison_lines(result.comparison)))
     if job.csv is not None:
-        _write_csv(job.csv, matrix)
-        print_stderr(f"rows written to {job.csv}")
+        write_csv_file(job.csv, csv_rows(matrix))
     if job.report is not None:
         from ...report.mesh_page import write_mesh_report
 
         write_mesh_report(job.report, result.definition, matrix, findings)
         print_stderr(f"report written to {job.report}")
-
-
-def _write_csv(path: Path, matrix: MeshMatrix) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\r\n").writerows(csv_rows(matrix))
-    except OSError as error:
-        raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error

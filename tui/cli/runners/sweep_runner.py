@@ -1,7 +1,6 @@
 """A sweep without the app: its runs one after the other, and its result as tables, JSON, CSV or a page."""
 
 import asyncio
-import csv
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -9,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ....engine.host.event_loop import run
-from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
+from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event
 from ....engine.model.peer import Peer
 from ....engine.near.connect import FarEnd, open_far_end
@@ -36,6 +35,7 @@ from ..output import (
     emit_json_line,
     emit_rich,
     print_stderr,
+    write_csv_file,
     write_in_background,
 )
 from ..termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
@@ -216,18 +216,9 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult], failures: Mapping
     else:
         print_stderr("interrupted before anything was measured")
     if job.csv is not None:
-        _write_csv(job.csv, sweep, cells)
-        print_stderr(f"rows written to {job.csv}")
+        write_csv_file(job.csv, csv_rows(sweep, cells))
     if job.report is not None and cells:
         from ...report.sweep_page import write_sweep_report
 
         write_sweep_report(job.report, sweep, cells, failures)
         print_stderr(f"report written to {job.report}")
-
-
-def _write_csv(path: Path, sweep: Sweep, cells: Sequence[SweepResult]) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\r\n").writerows(csv_rows(sweep, cells))
-    except OSError as error:
-        raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error
