@@ -1,0 +1,133 @@
+"""Watches the level of one metric of one peer: one value a cycle goes in, and seldom a change comes out.
+
+The newest n values are compared with the level before them, for several n from 4 to 60. A change is a shift that
+is large enough to matter (`effects`), lasts (all of the newest 4, or nearly all of more) and is beyond chance
+(`shift_score`). Large changes are found with 4 or 5 values and small ones later; one or two flaps never are one.
+
+A level begins anew with each change, so that each is found once. A young level takes over the scatter of the one
+before.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from statistics import median
+from typing import Final
+
+from ..events import ChangeFound, Level, Metric
+from .effects import EFFECTS
+from .median_interval import make_level
+from .shift_score import Scatter, measure_scatter, score_shift
+
+MAX_VALUES: Final = 1_000
+"""The newest values of a level that are kept."""
+
+_WINDOWS: Final = (4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 60)
+_LEAST_BEFORE: Final = 5
+_LEAST_FIRST: Final = 8  # the first level of all has no scatter to take over
+_YOUNG: Final = 20
+_THRESHOLD: Final = 14.0
+_LEAST_SHIFT: Final = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    at_s: float
+    raw: float
+    scaled: float
+    why: str | None
+
+
+class LevelWatch:
+    """The level of one metric of a peer. Call `add` with each value, in the order of their times."""
+
+    def __init__(self, peer: str, metric: Metric) -> None:
+        self._peer = peer
+        self._metric = metric
+        self._effect = EFFECTS[metric]
+        self._values: deque[_Value] = deque(maxlen=MAX_VALUES)
+        self._inherited: Scatter | None = None
+
+    @property
+    def level(self) -> Level | None:
+        """The level now; None before the first value."""
+        return _level_of(self._values) if self._values else None
+
+    @property
+    def since_s(self) -> float | None:
+        """The time of the level's oldest value that is kept; None before the first."""
+        return self._values[0].at_s if self._values else None
+
+    def add(self, at_s: float, value: float, why: str | None = None) -> ChangeFound | None:
+        """Take the next cycle's or probe's value; return the change that it shows, if any.
+
+        `why` is the code of the run's first finding. A failed test has no value: do not call this for it. A value
+        that is no finite number of 0 or more is left out.
+        """
+        if not isfinite(value) or value < 0:
+            return None
+        self._values.append(_Value(at_s, value, self._effect.scaled(value), why))
+        count = self._find_change()
+        return None if count is None else self._change_level(at_s, self._place_change(count))
+
+    def _change_level(self, at_s: float, count: int) -> ChangeFound:
+        values = list(self._values)
+        old, new = values[:-count], values[-count:]
+        before, after = _level_of(old), _level_of(new)
+        self._inherited = self._scatter(old)
+        self._values = deque(new, maxlen=MAX_VALUES)
+        is_worse = (after.median < before.median) == self._effect.is_better_high
+        return ChangeFound(at_s, self._peer, self._metric, new[0].at_s, before, after, is_worse)
+
+    def _find_change(self) -> int | None:
+        """Return how many of the newest values are another level; None where they are none."""
+        values = list(self._values)
+        least = _LEAST_FIRST if self._inherited is None else _LEAST_BEFORE
+        before, newest = sorted(each.raw for each in values), list[float]()
+        best, found = _THRESHOLD, None
+        for count in _WINDOWS:
+            if len(values) - count < least:
+                break
+            for each in values[-count : len(values) - len(newest)]:
+                del before[bisect_left(before, each.raw)]
+                insort(newest, each.raw)
+            if not self._effect.is_reached(_middle(before), _middle(newest)):
+                continue
+            scaled = [[self._effect.scaled(each) for each in part] for part in (before, newest)]
+            shift, score = score_shift(scaled[0], scaled[1], self._scatter(values[:-count]))
+            if shift >= _LEAST_SHIFT and score > best:
+                best, found = score, count
+        return found
+
+    def _place_change(self, found: int) -> int:
+        """Return how many of the newest values are the new level: the split that leaves the least distances."""
+        scaled = [each.scaled for each in self._values]
+        at = _WINDOWS.index(found)
+        first, last = _WINDOWS[max(0, at - 1)], _WINDOWS[min(at + 1, len(_WINDOWS) - 1)]
+        counts = [count for count in range(first, last + 1) if len(scaled) - count >= _LEAST_BEFORE]
+        return min(counts, key=lambda count: _distances(scaled[:-count]) + _distances(scaled[-count:]))
+
+    def _scatter(self, values: Sequence[_Value]) -> Scatter:
+        least = self._effect.least_scale(median(each.raw for each in values))
+        scatter = measure_scatter([each.scaled for each in values], least)
+        if self._inherited is not None and len(values) < _YOUNG:
+            return scatter.at_least(self._inherited)
+        return scatter
+
+
+def _level_of(values: Iterable[_Value]) -> Level:
+    kept = list(values)
+    return make_level([each.raw for each in kept], [each.why for each in kept])
+
+
+def _distances(values: Sequence[float]) -> float:
+    middle = median(values)
+    return sum(abs(each - middle) for each in values)
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    """Return the median of values that are ordered."""
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
