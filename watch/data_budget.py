@@ -1,0 +1,147 @@
+"""The data budget of a watch: what this month's tests and probes cost, and whether one more fits. Pure.
+
+A month is a calendar month in UTC. The bytes are payload of both directions, as the ends of tests have them:
+headers and retransmissions come on top of them, a few percent on a sound link. All of it follows from the events of
+the journal, so that a restart spends nothing twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ..engine.model.plan import SECOND_NS, Plan
+from .events import CheckEnded, CheckSkipped, ProbeEnded, WatchEvent, WatchNotice
+from .peer_status import month_of
+from .watch_plan import WatchedPeer, WatchPlan
+
+LIKE_LAST_TESTS: Final = 3
+"""The next test costs as much as the dearest of so many tests before it."""
+_NOTICE: Final = "data budget"
+
+
+@dataclass(frozen=True, slots=True)
+class MonthUse:
+    """What a month's tests and probes have cost so far.
+
+    Args:
+        month: the calendar month, as `2026-11`; empty before the first event.
+        bytes: the payload, by the name of the peer: also of peers that are not watched any more.
+        told: of which budgets a notice has said this month that they are spent: names of peers, None for the whole
+            watch.
+    """
+
+    month: str = ""
+    bytes: Mapping[str, int] = field(default_factory=dict[str, int])
+    told: frozenset[str | None] = frozenset()
+
+    @property
+    def total(self) -> int:
+        """The payload of all peers."""
+        return sum(self.bytes.values())
+
+    def at(self, now_s: float) -> "MonthUse":
+        """Return the use of the month that a time is in: nothing yet where that is another month."""
+        month = month_of(now_s)
+        return self if month == self.month else MonthUse(month)
+
+    def after(self, event: WatchEvent) -> "MonthUse":
+        """Return the use after an event."""
+        match event:
+            case CheckEnded() | ProbeEnded():
+                use = self.at(event.at_s)
+                return replace(
+                    use, bytes={**use.bytes, event.peer: use.bytes.get(event.peer, 0) + event.result.bytes}
+                )
+            case WatchNotice() if event.text.startswith(_NOTICE):
+                use = self.at(event.at_s)
+                return replace(use, told=use.told | {event.peer})
+            case CheckSkipped():
+                return self.at(event.at_s)
+            case _:
+                return self
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A budget that has no room for a test.
+
+    Args:
+        peer: whose budget it is; None for that of the whole watch.
+        budget_bytes: the budget.
+        used_bytes: what of it is spent this month.
+        cost_bytes: what the test would probably cost.
+        month: the month.
+    """
+
+    peer: str | None
+    budget_bytes: int
+    used_bytes: int
+    cost_bytes: int
+    month: str
+
+    def notice(self, at_s: float) -> WatchNotice:
+        """Return the notice for a person. It is given once a month: where `peer` is not in `MonthUse.told`."""
+        whose = "the watch" if self.peer is None else self.peer
+        left = max(0, self.budget_bytes - self.used_bytes)
+        text = (
+            f"{_NOTICE} of {whose} for {self.month}: {_size(left)} of {_size(self.budget_bytes)} are left, "
+            f"a test takes about {_size(self.cost_bytes)}; tests that do not fit are left out until next month "
+            "(UTC)"
+        )
+        return WatchNotice(at_s, text, self.peer)
+
+
+def find_shortage(
+    plan: WatchPlan, peer: WatchedPeer, cost_bytes: int | None, use: MonthUse, now_s: float
+) -> Shortage | None:
+    """Return the budget that a test or a probe does not fit into; None where it fits.
+
+    A cost that is not known (None) fits while anything is left.
+    """
+    use = use.at(now_s)
+    for whose, budget, used in (
+        (peer.name, peer.budget_bytes, use.bytes.get(peer.name, 0)),
+        (None, plan.budget_bytes, use.total),
+    ):
+        least = 1 if cost_bytes is None else max(1, cost_bytes)
+        if budget is not None and used + least > budget:
+            return Shortage(whose, budget, used, cost_bytes or 0, use.month)
+    return None
+
+
+def expected_cost(peer: WatchedPeer, last: Sequence[CheckEnded]) -> int | None:
+    """Return the payload that the next test of a peer will probably cost; None before the first one.
+
+    That is what its limits allow, or what the dearest of its last tests with a result cost, whichever is less.
+
+    Args:
+        peer: the peer.
+        last: its last tests, the oldest first, whether they decided or not.
+    """
+    limit = most_bytes(peer.plan)
+    costs = [event.result.bytes for event in last[-LIKE_LAST_TESTS:] if event.result.bytes]
+    known = [cost for cost in (limit, max(costs, default=None)) if cost is not None]
+    return min(known, default=None)
+
+
+def most_bytes(plan: Plan) -> int | None:
+    """Return the most that a test may send by its limits of rate and bytes, both directions; None without one."""
+    flows = len(plan.settings.direction.flows)
+    rates = (plan.rate_bit_s, _datagram_rate(plan))
+    limits = [rate * plan.duration_ns // (8 * SECOND_NS) for rate in rates if rate and plan.duration_ns is not None]
+    if plan.bytes_limit is not None:
+        limits.append(plan.bytes_limit)
+    return min(limits) * flows if limits else None
+
+
+def _datagram_rate(plan: Plan) -> int | None:
+    """Return the rate of datagrams; of a search the rate that it stays below."""
+    settings = plan.settings
+    return settings.search_max_bit_s if settings.searches_rate else settings.rate_bit_s
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}" if count < 1_000 * factor else f"{count / factor:.0f} {unit}"
+    return f"{count} B"
