@@ -44,6 +44,18 @@ class PresetSelection:
     warnings: tuple[str, ...] = ()
     variant: Variant = DEFAULT_VARIANT
 
+    def adapt(self, requested: Variant) -> Variant:
+        """Return the options to compute the link with: the requested ones, and its own for those that are open.
+
+        A link without a line, such as loopback, has its own alone.
+        """
+        return requested.with_defaults(self.variant) if self.has_line else self.variant
+
+    @property
+    def has_line(self) -> bool:
+        """Whether the link has a line, whose options can be requested."""
+        return self.preset.link.framing != "none"
+
 
 @dataclass(frozen=True, slots=True)
 class _Link:

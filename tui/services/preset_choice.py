@@ -55,14 +55,12 @@ async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: 
         return PresetChoice(preset, variant)
     selection = await pick_preset(preset, far, variant.line_rate_bit_s)
     notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
-    if selection.preset.link.framing != "none":
-        variant = variant.with_defaults(selection.variant)
-        check_variant(selection.preset, variant)
-        return PresetChoice(selection.preset, variant, tuple(notices))
-    unused = replace(variant, line_rate_bit_s=None).description  # the warnings cover the line rate
-    if unused:
+    adapted = selection.adapt(variant)
+    if selection.has_line:
+        check_variant(selection.preset, adapted)
+    elif unused := replace(variant, line_rate_bit_s=None).description:  # the warnings cover the line rate
         notices.append(f"{unused}: not used, {selection.preset.id} has no line")
-    return PresetChoice(selection.preset, selection.variant, tuple(notices))
+    return PresetChoice(selection.preset, adapted, tuple(notices))
 
 
 def with_sending_rate(plan: Plan, rate: SendingRate | None, choice: PresetChoice) -> tuple[Plan, PresetChoice]:

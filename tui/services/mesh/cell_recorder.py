@@ -95,9 +95,7 @@ class CellRecorder:
             return None, DEFAULT_VARIANT
         for warning in selection.warnings:
             self._note(warning)
-        if selection.preset.link.framing == "none":
-            return selection.preset, selection.variant
-        return selection.preset, variant.with_defaults(selection.variant)
+        return selection.preset, selection.adapt(variant)
 
     def _note(self, text: str) -> None:
         if text not in self.notices:
