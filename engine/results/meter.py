@@ -166,6 +166,11 @@ class Meter:
         return newest.total.estimate if flow is None else flow.estimate
 
     @property
+    def end(self) -> RunEnd:
+        """How the run ended; one that has not ended counts as cut off."""
+        return self._end or _CUT_OFF
+
+    @property
     def responsiveness(self) -> Responsiveness | None:
         """Latency under load so far; None without a responsiveness test."""
         return None if self._responsiveness is None else self._responsiveness.result
@@ -191,7 +196,7 @@ class Meter:
             far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),
             tcp=self.sockets.summarize(sum_senders(self.periods), plan.workload),
             warnings=self._warnings.texts,
-            end=self._end or _CUT_OFF,
+            end=self.end,
             probe=self._probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,

@@ -308,7 +308,7 @@ class RunSession:
         """Return whether the requested precision was reached, for the document. If not, add a notice."""
         if self._precision is None:
             return {}
-        if not self._is_precise and self.meter.summary().end.reason is Reason.COMPLETED:
+        if not self._is_precise and self.meter.end.reason is Reason.COMPLETED:
             self._notices.append(
                 f"--until-ci: the mean is not within ±{self._precision.percent:g} % yet; increase --max-seconds"
             )
