@@ -16,8 +16,8 @@ from .events import CellFailure, FailureCode
 from .plan import Pairing
 
 MAX_LINES: Final = 50_000
-MAX_BYTES: Final = 32 << 20
-"""The most that is accepted of one run: more than a host sends of itself."""
+MAX_CELL_BYTES: Final = 32 << 20
+"""The most that the events of one run may have as text: a minute of 64 sessions has half of it."""
 _MAX_DETAIL: Final = 300
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 
@@ -56,8 +56,8 @@ def _check_lines(lines: object) -> Sequence[str]:
     texts = [item for item in items if isinstance(item, str)]
     if len(texts) < len(items):
         raise DecodeError("result", "lines of text", "others")
-    if sum(map(len, texts)) > MAX_BYTES:
-        raise DecodeError("result", f"at most {MAX_BYTES >> 20} MiB", "more")
+    if sum(map(len, texts)) > MAX_CELL_BYTES:
+        raise DecodeError("result", f"at most {MAX_CELL_BYTES >> 20} MiB", "more")
     return texts
 
 

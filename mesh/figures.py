@@ -56,6 +56,16 @@ class MeshMatrix:
     hosts: tuple[Host, ...]
     figures: Mapping[Cell, CellFigure]
 
+    @property
+    def cell_count(self) -> int:
+        """How many cells the hosts have, measured or not."""
+        return len(self.hosts) * max(len(self.hosts) - 1, 0)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell has a result."""
+        return sum(figure.value is not None for figure in self.figures.values()) == self.cell_count
+
 
 class MeshFindingCode(StrEnum):
     """What is slow."""

@@ -23,9 +23,10 @@ from ..engine.host.tethered_child import TetheredChild
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
 from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan
+from .cell_result import MAX_CELL_BYTES
 from .events import FailureCode
 from .host_endpoint import LEASE_S, start_host_endpoint
-from .pair_run import MAX_CELL_BYTES, PairRequest, encode_request, error_line
+from .pair_run import PairRequest, encode_request, error_line
 
 _PAIR_MODULE: Final = f"{__package__}.pair_run"
 _POLL_S: Final = 0.5

@@ -37,10 +37,9 @@ from ..engine.model.peer import Access, Peer, SharedKey
 from ..engine.model.plan import SECOND_NS, End, Plan
 from ..engine.model.serialization import decode, encode, encode_tagged
 from ..engine.near.run import open_run
+from .cell_result import MAX_CELL_BYTES
 from .events import FailureCode
 
-MAX_CELL_BYTES: Final = 32 << 20
-"""The most that the events of one run may have as text: a minute of 64 sessions has half of it."""
 _MAX_REQUEST_BYTES: Final = 1 << 16
 _GRACE_S: Final = 60.0  # for the start and the end of a run, each of which has a deadline of its own
 _log = logging.getLogger(__name__)

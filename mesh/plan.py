@@ -1,15 +1,18 @@
 """What a mesh measures: its hosts, the test of each pair, and in which order. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ..engine.model.errors import PlanError, make_printable
-from ..engine.model.plan import Direction, Plan
+from ..engine.model.plan import SECOND_NS, Direction, Plan
 
 MIN_HOSTS: Final = 2
 MAX_HOSTS: Final = 4_096
 MAX_NAME_LENGTH: Final = 64
+CELL_OVERHEAD_NS: Final = SECOND_NS
+"""About how much longer than its duration a test takes: its process, connecting, the key, the result."""
 GROUP_PREFIX: Final = "mesh-"
 """The beginning of every mesh's name, which is the group of its runs in the run log."""
 
@@ -58,6 +61,12 @@ class Cell(NamedTuple):
     receiver: str
 
 
+def cells_of_host(name: str, hosts: Iterable[Host]) -> tuple[Cell, ...]:
+    """Return the cells that a host has with others: to each, and from each."""
+    others = [host.name for host in hosts if host.name != name]
+    return tuple(cell for other in others for cell in (Cell(name, other), Cell(other, name)))
+
+
 @dataclass(frozen=True, slots=True)
 class MeshPlan:
     """A mesh to measure. Each pair has two runs, one for each direction, begun by the pair's first host.
@@ -82,10 +91,11 @@ class MeshPlan:
         """Check the hosts and the duration; raise PlanError."""
         if not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
-        names = [host.name for host in self.hosts]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise PlanError("hosts", repr(twice), "give each host once")
+        seen: set[str] = set()
+        for host in self.hosts:
+            if host.name in seen:
+                raise PlanError("hosts", repr(host.name), "give each host once")
+            seen.add(host.name)
         if self.base.duration_ns is None:
             raise PlanError("--seconds", "none", "each test of a mesh needs an end: give a duration")
 
@@ -94,10 +104,6 @@ class MeshPlan:
         """Every cell, in the order of hosts."""
         names = [host.name for host in self.hosts]
         return tuple(Cell(sender, receiver) for sender in names for receiver in names if sender != receiver)
-
-    def host(self, name: str) -> Host:
-        """Return the host of a name; raise KeyError for none."""
-        return next(host for host in self.hosts if host.name == name)
 
 
 @dataclass(frozen=True, slots=True)

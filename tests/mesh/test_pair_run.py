@@ -18,7 +18,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Setting
 from linkgauge.engine.model.serialization import decode_tagged
 from linkgauge.engine.model.workload import Workload
 from linkgauge.mesh import pair_run
-from linkgauge.mesh.pair_run import MAX_CELL_BYTES, PairRequest, encode_request, run_pair
+from linkgauge.mesh.cell_result import MAX_CELL_BYTES
+from linkgauge.mesh.pair_run import PairRequest, encode_request, run_pair
 
 from .host_processes import DEADLINE_S, descendants, holds_text, is_alive, until
 

@@ -6,14 +6,11 @@ from enum import StrEnum
 from statistics import median
 from typing import Final
 
-from ...engine.model.plan import SECOND_NS
 from ...mesh.events import CellBegan, CellEnded, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
-from ...mesh.plan import Cell, Host, MeshMode, MeshPlan
+from ...mesh.plan import CELL_OVERHEAD_NS, Cell, Host, MeshMode, MeshPlan, cells_of_host
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..text.mesh.cell_marks import CellMark, CellScale
-
-_OVERHEAD_NS: Final = SECOND_NS  # of a run: connecting, the key, the result
 
 
 class CellState(StrEnum):
@@ -158,7 +155,7 @@ class MeshState:
                 self.group, self.mode, self.hosts = plan.group, plan.mode, plan.hosts
             case HostLost(host, failure):
                 self.lost[host] = event
-                for cell in self._cells_of(host):
+                for cell in cells_of_host(host, self.hosts):
                     self.figures.setdefault(cell, CellFigure(cell, failure=failure))
             case RoundBegan(number, rounds):
                 self._round = (number, rounds)
@@ -213,7 +210,7 @@ class MeshState:
 
     def progress(self) -> MeshProgress:
         """Return how far the mesh is."""
-        total = len(self.hosts) * max(len(self.hosts) - 1, 0)
+        total = self.matrix.cell_count
         done = len(self.figures)
         scale = self._scale
         marks = [scale.mark(cell) for cell in self.figures]
@@ -266,10 +263,6 @@ class MeshState:
     def _scale(self) -> CellScale:
         return CellScale(self.matrix, self.pass_percent)
 
-    def _cells_of(self, host: str) -> list[Cell]:
-        names = [other.name for other in self.hosts if other.name != host]
-        return [cell for name in names for cell in (Cell(host, name), Cell(name, host))]
-
     def _cell(self, cell: Cell, scale: CellScale) -> MeshCell:
         if cell in self._running:
             return MeshCell(CellState.RUNNING, None, self.figures.get(cell))
@@ -285,7 +278,7 @@ class MeshState:
         if self._plan is None:
             return None
         at_once = 1 if self.mode is MeshMode.ISOLATED else max(len(self.hosts) // 2, 1)
-        return -(-cells_left // at_once) * ((self._plan.base.duration_ns or 0) + _OVERHEAD_NS)
+        return -(-cells_left // at_once) * ((self._plan.base.duration_ns or 0) + CELL_OVERHEAD_NS)
 
 
 def _median(percents: Sequence[float | None]) -> tuple[float | None, int]:

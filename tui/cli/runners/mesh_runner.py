@@ -36,7 +36,6 @@ from ...text.mesh.mesh_document import (
     MeshVerdict,
     csv_rows,
     end_line,
-    is_complete,
     judge_mesh,
     mesh_json,
     start_line,
@@ -122,7 +121,7 @@ def run_mesh(job: MeshJob) -> int:
         return _exit_status("none", progress.signal_number)
     _write_result(job, result)
     thin_old_runs()
-    if log is not None and not is_complete(result.matrix):
+    if log is not None and not result.matrix.is_complete:
         print_stderr(f"to measure the missing cells: {PROGRAM} mesh --resume {result.matrix.group}")
     verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
     return _exit_status(verdict, progress.signal_number)
@@ -139,7 +138,7 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     if job.earlier is None:
         return None
     matrix = load_matrix(log, job.earlier)
-    if not is_complete(matrix):
+    if not matrix.is_complete:
         return None
     from ....mesh.reading import find_faults
 

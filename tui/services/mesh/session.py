@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshMatrix
-from ....mesh.plan import Cell, Host, MeshMode
+from ....mesh.plan import Cell, Host, MeshMode, cells_of_host
 from .cell_recorder import CellRecorder
 from .stored_mesh import MeshDefinition, with_isolated
 
@@ -153,8 +153,7 @@ class MeshSession:
 
     def _lose(self, lost: HostLost) -> None:
         """Note why the cells of a host that have no result will have none."""
-        names = [host.name for host in self._hosts if host.name != lost.host]
-        for cell in (cell for name in names for cell in (Cell(lost.host, name), Cell(name, lost.host))):
+        for cell in cells_of_host(lost.host, self._hosts):
             self._figures.setdefault(cell, CellFigure(cell, failure=lost.failure))
 
 

@@ -51,13 +51,7 @@ def judge_mesh(
     is_slow = any(finding.code is not MeshFindingCode.HOST_DOWN for finding in findings)
     if is_slow or any(percent < pass_percent for percent in percents):
         return "short"
-    return "pass" if is_complete(matrix) else "none"
-
-
-def is_complete(matrix: MeshMatrix) -> bool:
-    """Return whether every cell has a result."""
-    measured = sum(figure.value is not None for figure in matrix.figures.values())
-    return measured == len(matrix.hosts) * (len(matrix.hosts) - 1)
+    return "pass" if matrix.is_complete else "none"
 
 
 def mesh_json(
@@ -83,7 +77,7 @@ def mesh_json(
         "sessions": base.settings.sessions,
         "duration_s": None if base.duration_ns is None else base.duration_ns / SECOND_NS,
         "verdict": judge_mesh(matrix, findings, pass_percent),
-        "is_complete": is_complete(matrix),
+        "is_complete": matrix.is_complete,
         "hosts": [host_json(host) for host in matrix.hosts],
         "cells": [cell_json(figure) for figure in _in_order(matrix)],
         "findings": [finding_json(finding) for finding in findings],
