@@ -18,7 +18,8 @@ from ..services.mesh.stored_mesh import MeshDefinition, find_mesh, load_matrix
 from ..services.storage import data_dir
 from ..text import numbers
 from ..text.mesh.cell_marks import CellMark, CellScale, legend
-from ..text.mesh.mesh_sentences import failure_lines, figure_words, finding_words, headline
+from ..text.mesh.mesh_sentences import conclusion_lines, figure_words, headline
+from ..text.why_words import why_words
 from .html import render
 
 _COLUMNS: Final = ("from", "to", "result", "of expected", "alone", "why", "run")
@@ -62,13 +63,12 @@ def write_mesh_report(
     from ...mesh.reading import order_hosts
 
     scale, order = CellScale(matrix, definition.pass_percent), order_hosts(matrix)
-    conclusions = [*map(finding_words, findings), *failure_lines(matrix, findings)]
     page = render(
         "mesh.html.j2",
         title=f"Mesh {matrix.group}",
         description=_description(definition, matrix),
         headline=headline(matrix, definition.pass_percent),
-        conclusions=conclusions or ["no host and no path is slower than the others"],
+        conclusions=conclusion_lines(matrix, findings),
         map_title="From row to column" + (f": {scale.unit}" if _has_numbers(order) else ""),
         map_columns=list(range(1, len(order) + 1)),
         map_rows=[_map_row(matrix, scale, order, number) for number in range(len(order))],
@@ -128,7 +128,7 @@ def _cells(figure: CellFigure) -> tuple[str, ...]:
         result = numbers.rate(figure.bit_s)
     alone = "" if figure.isolated_bit_s is None else numbers.rate(figure.isolated_bit_s)
     percent = "" if figure.percent is None else numbers.percent(figure.percent)
-    return (*figure.cell, result, percent, alone, figure.why or "", figure.run_id or "")
+    return (*figure.cell, result, percent, alone, why_words(figure.why) if figure.why else "", figure.run_id or "")
 
 
 def main() -> None:

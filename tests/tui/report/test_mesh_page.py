@@ -27,7 +27,7 @@ def test_the_page_has_the_map_the_findings_and_every_cell(tmp_path: Path) -> Non
     page = Page(text)
     assert page.fetched == []
     words = " ".join(page.words).replace("\u00a0", " ")
-    assert "db-01 to db-03 35 % less, in this direction: path; its tests say loss" in words
+    assert "db-01 to db-03 35 % less, in this direction: path; its tests say: packets lost on the path" in words
     assert "15.2 ▼" in words
     assert text.count('class="good"') == 5
     assert text.count('class="slow"') == 1

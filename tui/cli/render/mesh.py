@@ -13,7 +13,7 @@ from ....mesh.plan import Cell
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ...text import numbers
 from ...text.mesh.cell_marks import CellMark, CellScale, legend
-from ...text.mesh.mesh_sentences import failure_lines, finding_words, headline
+from ...text.mesh.mesh_sentences import conclusion_lines, headline
 
 _STYLES: Final = {CellMark.SHORT: "yellow", CellMark.FAIL: "bold red", CellMark.NO_RESULT: "bold red"}
 _LONGEST_NAME: Final = 24
@@ -48,9 +48,8 @@ def mesh_parts(
     table = _value_table(scale, order) if has_numbers else _mark_table(scale, order)
     yield Padding(table, (0, 0, 0, 2), expand=False)
     yield Text(legend(scale, pass_percent), "dim")
-    lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
     yield Text()
-    for line in lines or ["no host and no path is slower than the others"]:
+    for line in conclusion_lines(matrix, findings):
         yield Text(numbers.sanitize(line))
 
 

@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ....engine.model.plan import SECOND_NS, Plan
+from ....engine.model.plan import Plan
 from ....mesh.events import CellFailure, FailureCode
 from ....mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
-from ....mesh.plan import Cell, MeshMode
+from ....mesh.plan import CELL_OVERHEAD_NS, Cell, MeshMode
 from ....mesh.reading.comparison import MeshComparison
 from ....presets.number_text import NBSP
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from .. import numbers
+from ..why_words import why_words
 from .cell_marks import CellMark, CellScale
 
-_EACH_RUN_NS: Final = SECOND_NS  # to begin and to end a run takes about this long
 _MAX_FAILURES: Final = 8
 _FAILURES: Final = {
     FailureCode.HOST_LOST: "lost",
@@ -42,7 +42,7 @@ def estimated_duration_ns(hosts: int, base: Plan, mode: MeshMode) -> int:
     """Return the estimated time of a mesh: each run takes a second more than its duration."""
     rounds = hosts - 1 + hosts % 2
     pairs_in_turn = hosts * (hosts - 1) // 2 if mode is MeshMode.ISOLATED else rounds
-    return pairs_in_turn * 2 * ((base.duration_ns or 0) + _EACH_RUN_NS)
+    return pairs_in_turn * 2 * ((base.duration_ns or 0) + CELL_OVERHEAD_NS)
 
 
 def cell_words(cell: Cell) -> str:
@@ -71,7 +71,7 @@ def failure_words(failure: CellFailure) -> str:
 
 def finding_words(finding: MeshFinding) -> str:
     """Return a finding as a sentence: `db-07 receives 41 % less from everybody: host`."""
-    why = "" if finding.why is None else f"; its tests say {finding.why}"
+    why = "" if finding.why is None else f"; its tests say: {why_words(finding.why)}"
     return _what_is_slow(finding) + why
 
 
@@ -123,13 +123,13 @@ def _groups(finding: MeshFinding) -> str:
 
 def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
     """Return a mesh in one line: how many cells were measured, how many are slow, the median."""
-    scale, cells = CellScale(matrix, pass_percent), len(matrix.hosts) * (len(matrix.hosts) - 1)
+    scale = CellScale(matrix, pass_percent)
     marks = Counter(scale.mark(cell) for cell in matrix.figures)
     measured = marks[CellMark.GOOD] + marks[CellMark.SHORT] + marks[CellMark.FAIL]
     slow = marks[CellMark.SHORT] + marks[CellMark.FAIL]
     parts = [
         f"mesh {matrix.group}: {numbers.quantity(len(matrix.hosts), 'host')}",
-        f"{numbers.count(measured)} of {numbers.quantity(cells, 'cell')} measured",
+        f"{numbers.count(measured)} of {numbers.quantity(matrix.cell_count, 'cell')} measured",
         f"{numbers.count(slow)} slow",
     ]
     if marks[CellMark.NO_RESULT]:
@@ -138,6 +138,12 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
         words = numbers.transactions if scale.is_of_transactions else numbers.rate
         parts.append(f"median {words(scale.median)}")
     return ", ".join(parts)
+
+
+def conclusion_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> list[str]:
+    """Return what is slow and what has no result, or that nothing is."""
+    lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
+    return lines or ["no host and no path is slower than the others"]
 
 
 def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""A watch as text: `watch_sentences` (events, changes), `watch_figures` (levels, times), `why_words`. Pure."""
+"""A watch as text: `watch_sentences` (events, changes), `watch_figures` (levels, times). Pure."""

@@ -22,6 +22,7 @@ from ....watch.events import (
 from ....watch.peer_status import PeerStatus
 from ....watch.watch_plan import WatchPlan
 from .. import numbers
+from ..why_words import why_words
 from .watch_figures import (
     METRIC_NAMES,
     at_words,
@@ -32,7 +33,6 @@ from .watch_figures import (
     until_words,
     verdict_words,
 )
-from .why_words import why_words
 
 EventTone = Literal["plain", "good", "warning", "bad", "change"]
 """How an event is drawn: a change is what a watch is for."""

@@ -11,6 +11,7 @@ from ...rendering.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ...state.mesh import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
 from ...text import numbers
 from ...text.mesh.mesh_sentences import failure_words, finding_words
+from ...text.why_words import why_words
 from .heat_map import MARKS, percent_text
 from .map_layout import Density
 
@@ -154,7 +155,7 @@ def _figure_lines(figure: CellFigure) -> Iterator[Content]:
         percent = "" if share is None else f", {numbers.percent(share, 1)}"
         yield Content.assemble(("alone  ", MUTED), f"{numbers.rate(figure.isolated_bit_s)}{percent}")
     if figure.why:
-        yield Content.assemble(("why    ", MUTED), numbers.sanitize(figure.why).replace("-", " "))
+        yield Content.assemble(("why    ", MUTED), why_words(figure.why))
     if figure.run_id is not None:
         yield Content.assemble(("enter", KEY), (f" opens {figure.run_id}", MUTED))
 

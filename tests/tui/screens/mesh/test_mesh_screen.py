@@ -118,7 +118,7 @@ async def test_the_panel_shows_the_cell_at_the_cursor() -> None:
         await until(pilot, lambda: "12 of 12 cells" in text_of(pilot))
         assert app.screen.query_one(HeatMap).cell == ("db-01", "db-02")
         await pilot.press("n")
-        await until(pilot, lambda: "why    nic speed" in text_of(pilot))
+        await until(pilot, lambda: "why    interface at a lower speed" in text_of(pilot))
         await pilot.press("down", "left", "left")
         await until(pilot, lambda: "✗ FAIL   31.0 %" in text_of(pilot))
         await pilot.press("down", "down")

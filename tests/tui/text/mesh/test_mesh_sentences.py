@@ -35,7 +35,7 @@ CELL = Cell("db-01", "db-02")
         (MeshFinding(CODE.GROUPS, less_percent=30.0), "between all groups 30 % less: path"),
         (MeshFinding(CODE.GROUP, "rack-2", "rack-2", 30.0), "within rack-2 30 % less: group"),
         (MeshFinding(CODE.GROUP, "rack-2", None, 30.0), "rack-2, within it and with all others, 30 % less: group"),
-        (FINDING, "db-01 to db-03 35 % less, in this direction: path; its tests say loss"),
+        (FINDING, "db-01 to db-03 35 % less, in this direction: path; its tests say: packets lost on the path"),
         (
             MeshFinding(CODE.FABRIC, less_percent=50.0, cells=(CELL,)),
             "1 cell 50 % less while others are measured, but not alone: network",

@@ -82,7 +82,7 @@ def test_a_cell_has_its_rate_its_verdict_why_and_its_run() -> None:
         "▼ SHORT   58.0 %",
         "546.1 Mb/s of 941.5 Mb/s expected",
         "alone  932.1 Mb/s, 99.0 %",
-        "why    loss",
+        "why    packets lost on the path",
         "enter opens run-1",
     ]
 

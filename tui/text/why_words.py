@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .. import numbers
+from . import numbers
 
 WHY_WORDS: Final = {
     "at-expected": "at the link's rate",
