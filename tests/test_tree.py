@@ -96,7 +96,7 @@ SAME_ROLE = {
         "plan",
         "preset",
     ),
-    *("interval_figures", "responsiveness"),
+    *("interval_figures", "responsiveness", "schedule"),
     *("mesh", "rate_steps", "run", "runs", "session", "summary", "sweep"),
 }
 

@@ -141,7 +141,7 @@ def _datagram_rate(plan: Plan) -> int | None:
 
 
 def _size(count: int) -> str:
-    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+    for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= factor:
-            return f"{count / factor:.3g} {unit}" if count < 1_000 * factor else f"{count / factor:.0f} {unit}"
+            return f"{count / factor:.4g} {unit}"  # 1,024 as the suffixes of a plan: 50G are 50 GiB
     return f"{count} B"

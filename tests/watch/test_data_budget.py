@@ -15,7 +15,7 @@ from .event_examples import NOON_S, ended, probed
 
 MIDNIGHT_OF_DECEMBER_S = 1_764_547_200.0
 TEST = Plan(duration_ns=10 * SECOND_NS)
-DB_1 = WatchedPeer("db-1", LOOPBACK, TEST, budget_bytes=10_000)
+DB_1 = WatchedPeer("db-1", LOOPBACK, TEST, budget_bytes=10_240)
 WATCH = WatchPlan("office", (DB_1, replace(DB_1, name="db-2", budget_bytes=None)), budget_bytes=20_000)
 
 
@@ -37,11 +37,11 @@ def test_the_bytes_of_a_month_are_counted_by_peer_and_begin_anew_with_the_next()
 @pytest.mark.parametrize(
     ("spent", "cost", "short_of"),
     [
-        (9_000, 1_000, "fits"),
-        (9_000, 1_001, "db-1"),
-        (9_999, None, "fits"),
-        (10_000, None, "db-1"),
-        (10_000, 0, "db-1"),
+        (9_000, 1_240, "fits"),
+        (9_000, 1_241, "db-1"),
+        (10_239, None, "fits"),
+        (10_240, None, "db-1"),
+        (10_240, 0, "db-1"),
         (12_000, 1, "db-1"),
     ],
 )
@@ -67,7 +67,7 @@ def test_the_end_of_a_budget_is_told_once_a_month() -> None:
     assert shortage is not None
     notice = shortage.notice(NOON_S)
     assert notice.text == (
-        "data budget of db-1 for 2025-11: 1 kB of 10 kB are left, a test takes about 5 MB; "
+        "data budget of db-1 for 2025-11: 1.211 KiB of 10 KiB are left, a test takes about 4.768 MiB; "
         "tests that do not fit are left out until next month (UTC)"
     )
     assert shortage.peer not in use_after().told
@@ -75,8 +75,8 @@ def test_the_end_of_a_budget_is_told_once_a_month() -> None:
     skipped = CheckSkipped(MIDNIGHT_OF_DECEMBER_S, "db-1", MIDNIGHT_OF_DECEMBER_S, SkipReason.BUDGET)
     assert use_after(notice, skipped).told == frozenset()
     assert use_after(WatchNotice(NOON_S, "the file was read again", "db-1")).told == frozenset()
-    whole = replace(shortage, peer=None, budget_bytes=2 * 10**12)
-    assert "of the watch for 2025-11: 2 TB of 2 TB are left" in whole.notice(NOON_S).text
+    whole = replace(shortage, peer=None, budget_bytes=2 << 40)
+    assert "of the watch for 2025-11: 2 TiB of 2 TiB are left" in whole.notice(NOON_S).text
 
 
 @pytest.mark.parametrize(
