@@ -150,13 +150,14 @@ class Endpoint:
         self._track(asyncio.create_task(serving))
 
     def get_status(self) -> EndpointStatus:
-        """Return the endpoint's clients, their runs and its limits at this moment."""
+        """Return the endpoint's clients, their runs, its limits and its totals at this moment."""
         return EndpointStatus(
             time.monotonic_ns(),
             tuple(client.get_status() for client in self.admission.admitted_clients),
             len(self._pending),
             self.admission.limits,
             self.admission.is_closed,
+            self._event_log.counts.read(),
         )
 
     def total_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The event log of an endpoint: strangers who connect again and again cannot fill it."""
+"""The event log of an endpoint: strangers who connect again and again cannot fill it. It counts what happens."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Final
 
-from .status import LogEntry, LogSink
+from .status import EndpointTotals, LogEntry, LogSink
 
 SUMMARY_INTERVAL_S: Final = 60.0
 MAX_SOURCES: Final = 64
@@ -20,6 +20,37 @@ _REJECTIONS: Final = {
 _log = logging.getLogger(__name__)
 
 
+class EventCounts:
+    """Counts the entries of an endpoint's log, each rejection of a stranger included.
+
+    The keys are words of this program, never of a client: there are a few dozen.
+    """
+
+    def __init__(self) -> None:
+        self._clients = 0
+        self._runs: Counter[str] = Counter()
+        self._rejections: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
+
+    def add(self, entry: LogEntry) -> None:
+        """Count an entry."""
+        fields = entry.fields
+        if entry.event == "client":
+            self._clients += 1
+        elif entry.event in _REJECTIONS:
+            unlimited = "declined" if entry.event == "refused" else entry.event
+            self._rejections[str(fields.get("limit") or unlimited)] += 1
+        elif entry.event == "run_ended":
+            self._runs[str(fields["reason"])] += 1
+            for name in ("received_bytes", "sent_bytes"):
+                count = fields.get(name)
+                self._bytes[name] += count if isinstance(count, int) else 0
+
+    def read(self) -> EndpointTotals:
+        """Return the totals so far."""
+        return EndpointTotals(self._clients, dict(self._runs), dict(self._rejections), **self._bytes)
+
+
 class EventLog:
     """Passes entries on, and sums up rejections that repeat.
 
@@ -28,6 +59,7 @@ class EventLog:
     """
 
     def __init__(self, sink: LogSink, interval_s: float = SUMMARY_INTERVAL_S) -> None:
+        self.counts = EventCounts()
         self._sink = sink
         self._interval_s = interval_s
         # How many more came than the one that was logged, by event, client and text.
@@ -43,6 +75,8 @@ class EventLog:
 
     def add(self, entry: str) -> None:
         """Log an entry, or count it."""
+        if isinstance(entry, LogEntry):
+            self.counts.add(entry)
         if not isinstance(entry, LogEntry) or entry.event not in _REJECTIONS:
             self._sink(entry)
             return

@@ -190,6 +190,7 @@ async def _serve_run(
             control.send(Ready(run.nonce.hex()))
             log(LogEntry("run_began", f"started: {plan.workload}", client=address))
             end = await run.execute()
+            client.run = None  # its bytes are those of an ended run from here on
             log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
     except (LinkgaugeError, OSError) as error:
         reason = explain_os_error(error) if isinstance(error, OSError) else str(error)

@@ -1,7 +1,7 @@
 """An endpoint's status at one moment, and the entries of its log. Pure values."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 from ..model.limits import Limits
@@ -39,6 +39,26 @@ class ClientStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointTotals:
+    """What an endpoint has done since its start.
+
+    Args:
+        clients: the clients that were admitted.
+        runs: the runs that have ended, by the reason of their end (`Reason`).
+        rejections: the connections and datagrams that were rejected, by the limit that they exceeded; `declined`
+            for other requests that are not met, else the event: `dropped`, `not_accepted`, `udp_dropped`.
+        received_bytes: the payload that ended runs received at this end.
+        sent_bytes: the payload that they sent from it.
+    """
+
+    clients: int = 0
+    runs: Mapping[str, int] = field(default_factory=dict[str, int])
+    rejections: Mapping[str, int] = field(default_factory=dict[str, int])
+    received_bytes: int = 0
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointStatus:
     """Everything at `at_ns` of the endpoint's monotonic clock.
 
@@ -50,6 +70,7 @@ class EndpointStatus:
     pending: int
     limits: Limits
     is_closed: bool = False
+    totals: EndpointTotals = field(default_factory=EndpointTotals)
 
 
 class LogEntry(str):

@@ -293,4 +293,4 @@ class PreferencesNotSaved(LinkgaugeError):
 
 
 class OutputError(LinkgaugeError):
-    """A result could not be written to stdout: names the cause."""
+    """A result could not be written to stdout, or metrics to where they go: names the cause."""

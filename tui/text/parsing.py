@@ -34,6 +34,7 @@ MIN_REFRESH_HZ: Final = 0.5
 MAX_REFRESH_HZ: Final = 30.0
 LANGUAGES: Final = ("en", "ja")  # of the presets' names
 _DATAGRAM_REMEDY: Final = f"give auto, or {MIN_DATAGRAM_BYTES} to {MAX_DATAGRAM_BYTES} bytes"
+LOOPBACK: Final = "127.0.0.1"
 UNTIL_STOPPED: Final = ("none", "until stopped", "until-stopped")
 # The number of digits is bounded, so that no text makes us compute with huge numbers.
 _SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmg])i?)?b?", re.ASCII | re.IGNORECASE)
@@ -286,6 +287,21 @@ def _port(text: str, field: str, lowest: int, allowed: str) -> int:
     if not lowest <= port <= MAX_PORT:
         raise PlanError(field, port, allowed)
     return port
+
+
+def metrics_address(text: str) -> tuple[str, int]:
+    """Parse the address of a server for metrics: `ADDR:PORT`, `[IPv6]:PORT`, or `PORT` for this host alone."""
+    allowed = "give ADDR:PORT, [IPv6]:PORT, or PORT for this host alone; port 0 takes a free one"
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        host = LOOPBACK
+    elif host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise PlanError("--metrics", repr(text), allowed)
+    if not host or not host.isprintable() or " " in host:
+        raise PlanError("--metrics", repr(text), allowed)
+    return host, _port(port, "--metrics", 0, allowed)
 
 
 def cores(text: str) -> tuple[int, ...]:

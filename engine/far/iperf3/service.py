@@ -269,6 +269,7 @@ class Iperf3Service:
                 )
                 turn = self._hellos.take_turn(admitted.address, test)
                 end = await test.execute(turn if test.is_udp else contextlib.nullcontext())
+                admitted.run = None  # its bytes are those of an ended run from here on
                 self._log(
                     end_entry(
                         end,

@@ -3,7 +3,7 @@
 import asyncio
 
 from linkgauge.engine.far.event_log import MAX_SOURCES, EventLog
-from linkgauge.engine.far.status import LogEntry
+from linkgauge.engine.far.status import EndpointTotals, LogEntry
 
 DEADLINE_S = 20.0
 NEVER_S = 3_600.0
@@ -76,3 +76,25 @@ async def test_other_entries_are_never_summed_up() -> None:
         log.add(entry)
     log.close()
     assert lines == entries
+
+
+async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
+    """A rejection counts by the limit that it names, at once; a run by the reason of its end."""
+    log = EventLog(lambda _line: None, NEVER_S)
+    assert log.counts.read() == EndpointTotals()
+    for _ in range(3):
+        log.add(rejection())
+        log.add(LogEntry("refused", "rejected: full", client="192.0.2.7", limit="clients"))
+    log.add(LogEntry("refused", "rejected: its key has changed", limit=None))
+    log.add(LogEntry("client", "connected", client="192.0.2.8"))
+    for reason in ("completed", "completed", "peer_lost"):
+        log.add(LogEntry("run_ended", "finished", reason=reason, received_bytes=10**9, sent_bytes=7))
+    log.add("something else")
+    assert log.counts.read() == EndpointTotals(
+        clients=1,
+        runs={"completed": 2, "peer_lost": 1},
+        rejections={"dropped": 3, "clients": 3, "declined": 1},
+        received_bytes=3 * 10**9,
+        sent_bytes=21,
+    )
+    log.close()

@@ -12,7 +12,7 @@ import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.model.errors import ExtraMissing, LinkgaugeError, explain_os_error, require_extra
 
-PACKAGES = ("engine", "mesh", "presets", "tui", "watch")
+PACKAGES = ("engine", "mesh", "metrics", "presets", "tui", "watch")
 
 
 def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:

@@ -266,3 +266,13 @@ def test_a_grade_may_be_typed_small(text: str, grade: str) -> None:
     assert parsing.grade(text) == grade
     with pytest.raises(PlanError, match=r"give one of A\+, A, B, C, D"):
         parsing.grade("F")
+
+
+def test_the_address_of_metrics_is_of_this_host_alone_where_only_a_port_is_given() -> None:
+    """Every address has to be asked for by name."""
+    assert parsing.metrics_address("9820") == ("127.0.0.1", 9820)
+    assert parsing.metrics_address("0.0.0.0:0") == ("0.0.0.0", 0)  # noqa: S104
+    assert parsing.metrics_address("[2001:db8::7]:9820") == ("2001:db8::7", 9820)
+    for text in (":9820", "::1:9820", "[]:1", "db-1:", "db-1:70000", "db 1:80", ""):
+        with pytest.raises(PlanError, match="give ADDR:PORT"):
+            parsing.metrics_address(text)

@@ -10,10 +10,12 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT, check_zone
 from ...text import parsing
+from ..metrics_options import MetricsOptions
 from ..options import JsonOption
 from ..typer_extension import option
 
 if TYPE_CHECKING:
+    from ....metrics.publication import PublishingPlan
     from ..endpoint.endpoint_service import EndpointConfig, LimitSources
     from ..endpoint.iperf3_service import Iperf3Config
 
@@ -68,7 +70,12 @@ class EndpointOptions:
     )
 
     def to_config(
-        self, limits: "LimitSources", iperf3: "Iperf3Config | None", *, as_json: bool
+        self,
+        limits: "LimitSources",
+        iperf3: "Iperf3Config | None",
+        metrics: "PublishingPlan | None",
+        *,
+        as_json: bool,
     ) -> "EndpointConfig":
         """Return the configuration; raise UsageError for options that exclude each other."""
         from ..endpoint.endpoint_service import EndpointConfig
@@ -89,6 +96,7 @@ class EndpointOptions:
             as_json=as_json,
             log_as_json=self.log_json,
             iperf3=iperf3,
+            metrics=metrics,
         )
 
 
@@ -179,6 +187,7 @@ def endpoint(
     options: EndpointOptions,
     iperf3: Iperf3ServiceOptions,
     limits: LimitOptions,
+    metrics: MetricsOptions,
     stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -189,7 +198,7 @@ def endpoint(
     """
     if stdio is not None:
         return _serve_ssh(stdio)
-    config = options.to_config(limits.to_sources(), iperf3.to_config(), as_json=as_json)
+    config = options.to_config(limits.to_sources(), iperf3.to_config(), metrics.to_plan(), as_json=as_json)
     if limits.show_limits:
         from ..endpoint.endpoint_service import print_limits
 

@@ -18,6 +18,7 @@ from ...services.preferences import read_preferences, save_preferences
 from ...services.storage import cache_dir, config_dir
 from ...state.endpoint import EndpointInfo, EndpointLog
 from ..termination import handle_signals
+from .endpoint_publication import EndpointPublication
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
 
 
@@ -121,18 +122,24 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
 
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
-    async with Endpoint(
-        setup.listener,
-        log.add,
-        key=setup.key,
-        limits=setup.limits,
-        certificate=setup.certificate,
-        mode_chooser=ModeChooser(cache_dir()),
-        iperf3=setup.iperf3 and setup.iperf3.options(gives_json=False),
-    ) as endpoint:
+    publication = EndpointPublication(config.metrics, log.add)
+    async with (
+        Endpoint(
+            setup.listener,
+            publication.log,
+            key=setup.key,
+            limits=setup.limits,
+            certificate=setup.certificate,
+            mode_chooser=ModeChooser(cache_dir()),
+            iperf3=setup.iperf3 and setup.iperf3.options(gives_json=False),
+        ) as endpoint,
+        publication.open(endpoint),
+    ):
         shutdown = _Shutdown(endpoint, log.add)
         backend = EndpointBackend(config, setup, endpoint, log, shutdown.begin)
         log.add(LogEntry("listening", f"listening on {backend.info.address}"))
+        if publication.url is not None:
+            log.add(LogEntry("listening", f"metrics: {publication.url}"))
         app = EndpointApp(
             backend,
             loaded=read_preferences(config_dir()),

@@ -38,6 +38,7 @@ from ....engine.model.limits import Limits, limit_rules
 from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
 from ....engine.model.shell_commands import shell_command
 from ....engine.workloads.mode_trial import ModeChooser
+from ....metrics.publication import PublishingPlan
 from ...services.credentials import key_from_environment, read_key_file
 from ...services.storage import cache_dir, open_data_dir
 from ...text import numbers
@@ -53,6 +54,7 @@ from ..output import (
     write_in_background,
 )
 from ..termination import handle_signals
+from .endpoint_publication import EndpointPublication
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
 
 
@@ -113,6 +115,7 @@ class EndpointConfig:
     as_json: bool = False
     log_as_json: bool = False
     iperf3: Iperf3Config | None = None
+    metrics: PublishingPlan | None = None
 
     def exec_endpoint(self) -> NoReturn:
         """Replace this process with an endpoint of this configuration."""
@@ -130,11 +133,13 @@ class EndpointConfig:
         sources = LimitSources(file, **{name: tuple(texts) for name, texts in limits.items()})
         tls: list[str] | None = values.pop("tls")
         iperf3: dict[str, Any] | None = values.pop("iperf3")
+        metrics: dict[str, Any] | None = values.pop("metrics")
         return cls(
             **values,
             tls=None if tls is None else (tls[0], tls[1]),
             limits=sources,
             iperf3=None if iperf3 is None else Iperf3Config.from_values(iperf3),
+            metrics=None if metrics is None else PublishingPlan.from_values(metrics),
         )
 
 
@@ -289,15 +294,19 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> 
 
 async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogSink, key_file: Path | None) -> None:
     manager = os.environ.pop("NOTIFY_SOCKET", None)
-    async with Endpoint(
-        setup.listener,
-        log,
-        key=setup.key,
-        limits=setup.limits,
-        certificate=setup.certificate,
-        mode_chooser=ModeChooser(cache_dir()),
-        iperf3=setup.iperf3 and setup.iperf3.options(gives_json=config.as_json),
-    ) as endpoint:
+    publication = EndpointPublication(config.metrics, log)
+    async with (
+        Endpoint(
+            setup.listener,
+            publication.log,
+            key=setup.key,
+            limits=setup.limits,
+            certificate=setup.certificate,
+            mode_chooser=ModeChooser(cache_dir()),
+            iperf3=setup.iperf3 and setup.iperf3.options(gives_json=config.as_json),
+        ) as endpoint,
+        publication.open(endpoint),
+    ):
 
         def reload_files() -> None:
             reload(config, setup, endpoint, log)
@@ -305,7 +314,7 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
 
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
-            _announce(config, endpoint.address, setup, key_file)
+            _announce(config, endpoint.address, setup, key_file, publication.url)
             notify_systemd("READY=1", manager)
             await signals.stop.wait()
             notify_systemd("STOPPING=1", manager)
@@ -350,7 +359,11 @@ def _has_private_output(*, as_json: bool) -> bool:
 
 
 def _announce(
-    config: EndpointConfig, address: tuple[str, int], setup: EndpointSetup, key_file: Path | None
+    config: EndpointConfig,
+    address: tuple[str, int],
+    setup: EndpointSetup,
+    key_file: Path | None,
+    metrics_url: str | None,
 ) -> None:
     """Print the address and the needs of a near end. A new key is printed only here, unless it is in a file."""
     host, port = address
@@ -360,6 +373,8 @@ def _announce(
             facts["tls_fingerprint"] = format_fingerprint(setup.certificate.fingerprint)
         if setup.iperf3 is not None:
             facts["iperf3"] = setup.iperf3.facts()
+        if metrics_url is not None:
+            facts["metrics"] = metrics_url
         key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
         emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
@@ -367,6 +382,8 @@ def _announce(
     if setup.iperf3 is not None:
         emit_line(f"iperf3 clients {setup.iperf3.access}, on port {setup.iperf3.port}:")
         emit_line(f"  {setup.iperf3.client_command}")
+    if metrics_url is not None:
+        emit_line(f"metrics: {metrics_url}")
     if setup.certificate is not None:
         emit_line(f"control connections use TLS; clients need:{setup.tls_option}")
     if key_file is not None:

@@ -1,0 +1,164 @@
+"""The metrics of a watch, read from what is known of its peers at the moment of a scrape. Pure.
+
+What is unknown has no reading, neither 0 nor NaN. A peer that a reload removed has none from then on.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from .. import __version__
+from ..engine.model.plan import Plan
+from ..watch.events import ChangeFound, CheckResult, CheckVerdict, Metric
+from ..watch.peer_status import PeerStatus
+from ..watch.watch_plan import WatchedPeer, WatchPlan
+from . import families
+from .families import Family, Reading
+
+_GIGA: Final = 1e9
+_BITS: Final = 8
+_METRIC_NAMES: Final = {
+    Metric.GOODPUT_BIT_S: "goodput",
+    Metric.LATENCY_S: "latency",
+    Metric.LOSS: "loss",
+    Metric.RETRANSMITS: "retransmits",
+}
+_DIRECTIONS: Final = {True: "worse", False: "better"}
+
+
+class WatchView(Protocol):
+    """A watch, as its metrics see it."""
+
+    @property
+    def plan(self) -> WatchPlan:
+        """The newest plan."""
+        ...
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """What is known of each peer."""
+        ...
+
+
+class WatchMetrics:
+    """Reads a watch. `now_s` returns seconds since 1970, for the month of the data that was used."""
+
+    def __init__(self, watch: WatchView, now_s: Callable[[], float] = time.time) -> None:
+        self._watch = watch
+        self._now_s = now_s
+        self._shifts: dict[str, _ShiftCounts] = {}
+
+    def read(self) -> Iterator[Reading]:
+        """Yield every reading that is known now."""
+        plan = self._watch.plan
+        statuses = {each.name: self._watch.statuses.get(each.name) for each in plan.peers}
+        self._shifts = {name: self._shifts.get(name) or _ShiftCounts() for name in statuses}
+        yield Reading(families.BUILD_INFO, 1, (__version__,))
+        if plan.budget_bytes is not None:
+            yield Reading(families.WATCH_BUDGET, plan.budget_bytes, (plan.name,))
+        month = f"{datetime.fromtimestamp(self._now_s(), UTC):%Y-%m}"
+        for watched in plan.peers:
+            status = statuses[watched.name] or PeerStatus(watched.name)
+            labels = (plan.name, watched.name)
+            yield from _read_marks(watched, labels)
+            yield from _read_check(status, watched.plan, labels)
+            yield from _read_probe(status, labels)
+            yield from _read_counts(status, labels)
+            yield from self._shifts[watched.name].read(status, labels)
+            yield from _read_data(status, month, labels)
+            yield from _read_times(status, labels)
+
+
+class _ShiftCounts:
+    """Counts the changes of a peer. Its status has only the newest: a count of these would fall again."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Metric, bool]] = Counter()
+        self._seen: tuple[ChangeFound, ...] = ()
+
+    def read(self, status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
+        """Count the changes that are new, and yield the number of each kind: 0 where there was none."""
+        if status.changes is not self._seen:
+            known = set(self._seen)
+            self._counts.update((each.metric, each.is_worse) for each in status.changes if each not in known)
+            self._seen = status.changes
+        for metric, name in _METRIC_NAMES.items():
+            for is_worse, direction in _DIRECTIONS.items():
+                yield Reading(families.SHIFTS, self._counts[metric, is_worse], (*labels, name, direction))
+
+
+def _read_marks(watched: WatchedPeer, labels: tuple[str, ...]) -> Iterator[Reading]:
+    if watched.preset is not None:
+        yield Reading(families.PASS_MARK, watched.pass_percent / 100, labels)
+    if watched.budget_bytes is not None:
+        yield Reading(families.PEER_BUDGET, watched.budget_bytes, labels)
+
+
+def _read_check(status: PeerStatus, plan: Plan, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield the readings of the last test that counted."""
+    yield Reading(families.CHECK_RUNNING, status.running_since_s is not None, labels)
+    if status.last_skip is not None:
+        yield Reading(families.CHECK_SKIPPED, 1, (*labels, status.last_skip.reason))
+    if status.last_check is None:
+        return
+    result = status.last_check.result
+    for verdict in CheckVerdict:
+        yield Reading(families.CHECK_VERDICT, result.verdict is verdict, (*labels, verdict))
+    goodput, divisor = families.CHECK_GOODPUT, _BITS
+    if plan.workload.is_transactional:
+        goodput, divisor = families.CHECK_TRANSACTIONS, 1
+    yield from _read_figure(result, Metric.GOODPUT_BIT_S, goodput, labels, divisor)
+    yield from _read_figure(result, Metric.LATENCY_S, families.CHECK_LATENCY, labels)
+    yield from _read_figure(result, Metric.LOSS, families.CHECK_LOSS, labels)
+    yield from _read_figure(result, Metric.RETRANSMITS, families.CHECK_RETRANSMITS, labels, _GIGA)
+    yield from _read_known(
+        families.CHECK_EXPECTED, None if result.percent is None else result.percent / 100, labels
+    )
+    if result.why is not None:
+        yield Reading(families.CHECK_FINDING, 1, (*labels, result.why))
+
+
+def _read_probe(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield the readings of the last probe."""
+    if status.last_probe is None:
+        return
+    result = status.last_probe.result
+    yield Reading(families.PROBE_SUCCESS, result.verdict is not CheckVerdict.FAILED, labels)
+    yield from _read_figure(result, Metric.LATENCY_S, families.PROBE_LATENCY, labels)
+    yield from _read_figure(result, Metric.LOSS, families.PROBE_LOSS, labels)
+
+
+def _read_counts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
+    for verdict, count in zip(CheckVerdict, status.checks, strict=True):
+        yield Reading(families.CHECKS, count, (*labels, verdict))
+    yield Reading(families.RETESTS, status.retests, labels)
+    yield Reading(families.FLAPS, status.flaps, labels)
+
+
+def _read_data(status: PeerStatus, month: str, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield the data of this month. Those of the status are of an earlier one until something is sent in this."""
+    yield Reading(families.DATA, status.month_bytes, labels)
+    yield Reading(families.MONTH_DATA, status.month_bytes if status.month == month else 0, labels)
+
+
+def _read_times(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
+    last_check, last_probe = status.last_check, status.last_probe
+    yield from _read_known(families.LAST_CHECK, None if last_check is None else last_check.at_s, labels)
+    yield from _read_known(families.NEXT_CHECK, status.next_check_s, labels)
+    yield from _read_known(families.LAST_PROBE, None if last_probe is None else last_probe.at_s, labels)
+    yield from _read_known(families.NEXT_PROBE, status.next_probe_s, labels)
+
+
+def _read_figure(
+    result: CheckResult, metric: Metric, family: Family, labels: tuple[str, ...], divisor: float = 1
+) -> Iterator[Reading]:
+    figure = result.figure(metric)
+    yield from _read_known(family, None if figure is None else figure / divisor, labels)
+
+
+def _read_known(family: Family, value: float | None, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield a reading of a value, none where it is unknown."""
+    if value is not None:
+        yield Reading(family, value, labels)

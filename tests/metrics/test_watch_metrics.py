@@ -1,0 +1,114 @@
+"""The metrics of a watch: what is known of its peers, and nothing else."""
+
+from dataclasses import replace
+
+from linkgauge.engine.model.workload import Workload
+from linkgauge.metrics.families import Reading
+from linkgauge.metrics.watch_metrics import WatchMetrics
+from linkgauge.watch.events import CheckResult, CheckVerdict, Metric
+from linkgauge.watch.peer_status import MAX_CHANGES, PeerStatus
+from linkgauge.watch.watch_plan import WatchPlan
+
+from .watched_peers import BUSY, NOW_S, View, change, ended, peer, watch_of_two
+
+
+def values_of(view: View, now_s: float = NOW_S) -> dict[tuple[str, ...], float]:
+    """Return each reading's value by its name, without the prefix, and its labels, without the watch."""
+    return short(list(WatchMetrics(view, lambda: now_s).read()))
+
+
+def short(readings: list[Reading]) -> dict[tuple[str, ...], float]:
+    """Return values by short names."""
+    return {
+        (each.family.name.removeprefix("linkgauge_"), *each.labels[1:]): each.value
+        for each in readings
+        if each.family.name != "linkgauge_build_info"
+    }
+
+
+def test_every_reading_is_in_base_units() -> None:
+    """Bytes a second, seconds, ratios: 56.3 Mb/s are 7 037 500 bytes a second."""
+    values = values_of(watch_of_two())
+    fra = {key[:1] + key[2:]: value for key, value in values.items() if key[1:2] == ("fra",)}
+    assert {key: value for key, value in fra.items() if key[0] != "level_shifts_total"} == {
+        ("check_pass_mark_ratio",): 0.95,
+        ("month_budget_bytes",): 10**10,
+        ("check_running",): 1,
+        ("check_skipped", "budget"): 1,
+        ("check_verdict", "good"): 0,
+        ("check_verdict", "below"): 1,
+        ("check_verdict", "failed"): 0,
+        ("check_goodput_bytes_per_second",): 7_037_500,
+        ("check_expected_ratio",): 0.598,
+        ("check_loss_ratio",): 0,
+        ("check_retransmits_per_byte",): 2e-6,
+        ("check_finding", "path_slower"): 1,
+        ("probe_success",): 1,
+        ("probe_latency_seconds",): 0.0123,
+        ("checks_total", "good"): 40,
+        ("checks_total", "below"): 2,
+        ("checks_total", "failed"): 1,
+        ("retests_total",): 2,
+        ("flaps_total",): 1,
+        ("data_bytes_total",): 3_000_000_000,
+        ("month_data_bytes",): 3_000_000_000,
+        ("last_check_timestamp_seconds",): NOW_S - 120,
+        ("next_check_timestamp_seconds",): NOW_S + 600,
+        ("last_probe_timestamp_seconds",): NOW_S - 5,
+        ("next_probe_timestamp_seconds",): NOW_S + 55,
+    }
+    assert values["watch_month_budget_bytes",] == 10**11
+
+
+def test_what_is_unknown_has_no_reading() -> None:
+    """A new peer has counts of 0, and no figure of a test; a failed test has a verdict and no rate."""
+    known = {key[0] for key in values_of(watch_of_two()) if key[1:2] == ("lon",)}
+    assert known == {
+        *("check_pass_mark_ratio", "check_running", "checks_total", "retests_total", "flaps_total"),
+        *("level_shifts_total", "data_bytes_total", "month_data_bytes"),
+    }
+    failed = PeerStatus("lon", last_check=ended(CheckResult(CheckVerdict.FAILED, detail="no route")))
+    values = values_of(View(WatchPlan("office", (peer("lon"),)), {"lon": failed}))
+    assert values["check_verdict", "lon", "failed"] == 1
+    assert not {"check_goodput_bytes_per_second", "check_expected_ratio"} & {key[0] for key in values}
+
+
+def test_a_peer_that_a_reload_removed_has_no_reading() -> None:
+    """Though the session may still know it."""
+    view = watch_of_two()
+    metrics = WatchMetrics(view, lambda: NOW_S)
+    assert {"fra", "lon"} <= {label for each in metrics.read() for label in each.labels}
+    view.plan = replace(view.plan, peers=(peer("lon"),))
+    assert "fra" not in {label for each in metrics.read() for label in each.labels}
+
+
+def test_transactions_are_no_bytes() -> None:
+    """The goodput of a transactional test is a number of transactions."""
+    result = CheckResult(CheckVerdict.GOOD, figures=((Metric.GOODPUT_BIT_S, 812.0),))
+    view = View(
+        WatchPlan("office", (peer("fra", Workload.RR),)), {"fra": PeerStatus("fra", last_check=ended(result))}
+    )
+    values = values_of(view)
+    assert values["check_transactions_per_second", "fra"] == 812
+    assert ("check_goodput_bytes_per_second", "fra") not in values
+
+
+def test_the_data_of_a_month_end_with_it() -> None:
+    """The counter goes on until something is sent in the new month."""
+    values = values_of(watch_of_two(), NOW_S + 14 * 86_400)
+    assert values["month_data_bytes", "fra"] == 0
+    assert values["data_bytes_total", "fra"] == 3_000_000_000
+
+
+def test_shifts_are_counted_though_a_status_keeps_the_newest_only() -> None:
+    """A counter does not fall."""
+    view = View(WatchPlan("office", (peer("fra"),)), {"fra": replace(BUSY, changes=())})
+    metrics = WatchMetrics(view, lambda: NOW_S)
+    changes = [change(NOW_S + number) for number in range(3 * MAX_CHANGES // 2)]
+    counts = []
+    for end in (0, 10, 10, MAX_CHANGES, len(changes)):
+        view.statuses = {"fra": replace(BUSY, changes=tuple(changes[:end][-MAX_CHANGES:]))}
+        values = short(list(metrics.read()))
+        counts.append(values["level_shifts_total", "fra", "goodput", "worse"])
+        assert values["level_shifts_total", "fra", "latency", "better"] == 0
+    assert counts == [0, 10, 10, 100, 150]

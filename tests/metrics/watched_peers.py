@@ -1,0 +1,80 @@
+"""A watch as its metrics see it: a plan and what is known of its peers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.workload import Workload
+from linkgauge.watch.events import (
+    ChangeFound,
+    CheckEnded,
+    CheckResult,
+    CheckSkipped,
+    CheckVerdict,
+    Level,
+    Metric,
+    ProbeEnded,
+    SkipReason,
+)
+from linkgauge.watch.peer_status import PeerStatus
+from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+
+NOW_S = 1_795_000_000.0  # 2026-11-18, 11:06:40 UTC
+
+
+@dataclass
+class View:
+    """A plan, and what is known of each peer."""
+
+    plan: WatchPlan
+    statuses: Mapping[str, PeerStatus] = field(default_factory=dict[str, PeerStatus])
+
+
+def peer(name: str, workload: Workload = Workload.STREAM, budget_bytes: int | None = None) -> WatchedPeer:
+    """Return a watched peer."""
+    plan = Plan(duration_ns=SECOND_NS, workload=workload)
+    return WatchedPeer(name, Peer("192.0.2.7"), plan, budget_bytes=budget_bytes)
+
+
+def change(at_s: float, metric: Metric = Metric.GOODPUT_BIT_S, *, is_worse: bool = True) -> ChangeFound:
+    """Return a change that was found."""
+    return ChangeFound(
+        at_s, "fra", metric, at_s - 60, Level(94e6, 93e6, 95e6, 9), Level(56e6, 55e6, 57e6, 5), is_worse
+    )
+
+
+def ended(result: CheckResult, at_s: float = NOW_S - 120) -> CheckEnded:
+    """Return the end of a test that decided its cycle."""
+    return CheckEnded(at_s, "fra", at_s - 10, 0, result, decides=True)
+
+
+MEASURED = CheckResult(
+    CheckVerdict.BELOW,
+    bytes=12_000_000,
+    figures=((Metric.GOODPUT_BIT_S, 56.3e6), (Metric.LOSS, 0.0), (Metric.RETRANSMITS, 2_000.0)),
+    percent=59.8,
+    why="path_slower",
+    run_id="r1",
+)
+BUSY = PeerStatus(
+    "fra",
+    last_check=ended(MEASURED),
+    last_probe=ProbeEnded(NOW_S - 5, "fra", CheckResult(CheckVerdict.GOOD, 400, ((Metric.LATENCY_S, 0.0123),))),
+    last_skip=CheckSkipped(NOW_S - 60, "fra", NOW_S - 60, SkipReason.BUDGET),
+    running_since_s=NOW_S - 1,
+    next_check_s=NOW_S + 600,
+    next_probe_s=NOW_S + 55,
+    month="2026-11",
+    month_bytes=3_000_000_000,
+    checks=(40, 2, 1),
+    retests=2,
+    flaps=1,
+    changes=(change(NOW_S - 900), change(NOW_S - 300, is_worse=False)),
+)
+
+
+def watch_of_two() -> View:
+    """Return a watch of a peer with everything known, and of one that is new."""
+    plan = WatchPlan("office", (peer("fra", budget_bytes=10**10), peer("lon")), budget_bytes=10**11)
+    return View(plan, {"fra": BUSY, "lon": PeerStatus("lon")})

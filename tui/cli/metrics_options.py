@@ -1,0 +1,58 @@
+"""The options of a command whose numbers Prometheus gets: `endpoint` and `watch`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ...engine.model.errors import require_extra
+from ..text import parsing
+from .typer_extension import option
+
+if TYPE_CHECKING:
+    from ...metrics.publication import PublishingPlan
+
+_METRICS: Final = "Metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsOptions:
+    """Where metrics go. Typer reads the help of each option here."""
+
+    metrics: str | None = option(
+        _METRICS,
+        str | None,
+        "Serve metrics for Prometheus over HTTP, at /metrics; PORT alone is for this host only.",
+        "--metrics",
+        metavar="[ADDR:]PORT",
+    )
+    textfile: Path | None = option(
+        _METRICS,
+        Path | None,
+        "Write them to this file, FILE.prom, for the textfile collector of node_exporter.",
+        "--textfile",
+        metavar="FILE",
+    )
+    push: str | None = option(
+        _METRICS,
+        str | None,
+        "Push them to a Pushgateway after each test, such as http://gateway:9091.",
+        "--push",
+        metavar="URL",
+    )
+
+    def to_plan(self) -> "PublishingPlan | None":
+        """Return where metrics go, None for nowhere.
+
+        Raises:
+            PlanError: an address or the file's name cannot be used.
+            ExtraMissing: prometheus_client is not installed.
+        """
+        if self.metrics is None and self.textfile is None and self.push is None:
+            return None
+        from ...metrics.publication import PublishingPlan
+
+        listen = None if self.metrics is None else parsing.metrics_address(self.metrics)
+        file = None if self.textfile is None else str(self.textfile.absolute())
+        plan = PublishingPlan(listen, file, self.push)
+        require_extra("metrics need prometheus_client", "metrics", "prometheus_client")
+        return plan
