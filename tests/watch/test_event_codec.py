@@ -12,6 +12,7 @@ from linkgauge.engine.model.errors import DecodeError
 from linkgauge.watch.event_codec import UnreadEntry, event_line, event_text, keep_until_s, parse_event, read_events
 from linkgauge.watch.events import CheckResult, CheckVerdict, Metric, WatchEvent
 
+from ..json_schemas import check
 from .event_examples import EVERY_KIND, NOON_S, changed, ended, probed
 
 
@@ -21,6 +22,13 @@ def test_every_event_comes_back_unchanged(event: WatchEvent) -> None:
     text = event_text(event)
     assert "\n" not in text
     assert parse_event(json.loads(text)) == event
+
+
+@pytest.mark.parametrize("event", EVERY_KIND, ids=lambda event: type(event).__name__)
+def test_every_line_is_as_its_schema_says(event: WatchEvent) -> None:
+    """The one that is shipped, and that of any stream."""
+    for schema in ("watch.schema.json", "stream.schema.json"):
+        check(schema, json.loads(event_text(event)))
 
 
 def test_the_examples_have_every_kind() -> None:
