@@ -1,6 +1,7 @@
 """The metrics' names, by Prometheus' conventions."""
 
 import re
+from pathlib import Path
 
 from linkgauge.metrics import families
 from linkgauge.metrics.families import FAMILIES, Reading, group_by_family
@@ -21,3 +22,12 @@ def test_the_readings_of_a_metric_stand_together() -> None:
     mixed = [Reading(families.RUNS, 1), Reading(families.CLIENTS, 2), Reading(families.RUNS, 3)]
     grouped = [(family.name, [each.value for each in readings]) for family, readings in group_by_family(mixed)]
     assert grouped == [("linkgauge_endpoint_runs", [1, 3]), ("linkgauge_endpoint_clients", [2])]
+
+
+def test_the_documents_list_every_metric_with_its_labels_and_its_meaning() -> None:
+    """And none that does not exist."""
+    text = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    rows = {line for line in text.splitlines() if line.startswith("| `linkgauge_")}
+    assert rows == {
+        f"| `{each.name}` | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |" for each in FAMILIES
+    }
