@@ -77,10 +77,26 @@ from linkgauge.presets import catalog
 from linkgauge.tui.services.credentials import parse_pasted_key, parse_pasted_peer, read_key_file, with_access
 from linkgauge.tui.services.preferences import FILE_NAME, read_preferences
 from linkgauge.tui.services.stored_run import load_stored_run
+from linkgauge.tui.services.watch.watch_file import read_watch_file
 from linkgauge.tui.text.run_list import run_line
+from linkgauge.watch.event_codec import UnreadEntry, event_text, parse_event, read_events
+from linkgauge.watch.events import (
+    ChangeFound,
+    CheckBegan,
+    CheckEnded,
+    CheckResult,
+    CheckVerdict,
+    Level,
+    Metric,
+    ProbeEnded,
+    WatchEvent,
+    WatchStarted,
+)
+from linkgauge.watch.peer_status import PeerStatus, advance
 
 _MUX_HEADER: Final = struct.Struct(">II")
 _KEY: Final = "k" * 22
+_WATCH_EXAMPLE: Final = Path(__file__).parents[2] / "packaging" / "watch.example.toml"
 _MOST_DECOMPRESSED: Final = 1_000
 
 
@@ -308,6 +324,46 @@ def _preferences_file(data: bytes) -> str:
     _file(FILE_NAME, data)
     loaded = read_preferences(_own_folder())
     return "problems" if loaded.problems else "preferences"
+
+
+def _watch_file(data: bytes) -> str:
+    try:
+        plan = read_watch_file(_file("watch.toml", data))
+    except LinkgaugeError as error:
+        if not str(error).isprintable():
+            raise BrokenPromise(f"an error that cannot be printed: {str(error)!r}") from error
+        raise
+    return f"{min(len(plan.peers), 4)} peers"
+
+
+def _watch_journal(data: bytes) -> str:
+    """Read lines of a journal: each is an event that comes back unchanged, or a reason that can be printed."""
+    lines = enumerate(data.decode("utf-8", errors="replace").split("\n"), 1)
+    status = PeerStatus("db-1")
+    words: set[str] = set()
+    for event in read_events(lines):
+        words.add(type(event).__name__)
+        if isinstance(event, UnreadEntry):
+            if not event.reason.isprintable():
+                raise BrokenPromise(f"a reason that cannot be printed: {event.reason!r}")
+            continue
+        if parse_event(json.loads(event_text(event))) != event:
+            raise BrokenPromise(f"{event} is another one once it is written")
+        status = advance(status, event)
+    return ", ".join(sorted(words)[:3])
+
+
+def _watch_lines() -> bytes:
+    result = CheckResult(CheckVerdict.BELOW, 10**9, ((Metric.GOODPUT_BIT_S, 5.6e8),), 59.6, "loss", None, "r1")
+    level = Level(9.4e8, 9.3e8, None, 30)
+    events: tuple[WatchEvent, ...] = (
+        WatchStarted(1e9, ("db-1",)),
+        CheckBegan(1e9, "db-1", 1e9, 0, "r1"),
+        CheckEnded(1e9 + 10, "db-1", 1e9, 0, result, decides=False),
+        ProbeEnded(1e9 + 60, "db-1", CheckResult(CheckVerdict.GOOD, 100, ((Metric.LATENCY_S, 0.000_2),))),
+        ChangeFound(1e9 + 90, "db-1", Metric.GOODPUT_BIT_S, 1e9, level, level, is_worse=True),
+    )
+    return "\n".join(map(event_text, events)).encode()
 
 
 def _typed_peer(data: bytes) -> str:
@@ -591,6 +647,8 @@ DECODERS: Final = (
         is_text=True,
     ),
     Decoder("preferences", _preferences_file, (b'theme = "dark"\nunits = "mbit"\npass_mark = 95\n',), is_text=True),
+    Decoder("watch file", _watch_file, (_WATCH_EXAMPLE.read_bytes(),), is_text=True),
+    Decoder("watch journal", _watch_journal, (_watch_lines(),), is_text=True),
     Decoder(
         "typed peer",
         _typed_peer,

@@ -24,6 +24,7 @@ from ....watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 from ...text import parsing
 
 MAX_FILE_BYTES: Final = 1 << 20
+_MOST_SHOWN: Final = 60  # characters of a wrong value
 _NONE: Final = "none"
 _SECRETS: Final = ("key", "password", "secret", "token", "fingerprint")
 _SIZE_REMEDY: Final = 'give a size such as "500M" or "50G"'
@@ -151,8 +152,10 @@ def parse_watch(text: str, path: Path, presets: Catalog | None = None) -> WatchP
     """
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is no TOML: {make_printable(str(error))}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: a number or a nesting in it is too large") from error
     return _WatchReader(str(path), presets).read(document, path.name.removesuffix(".toml"))
 
 
@@ -244,7 +247,7 @@ class _WatchReader:
         try:
             return parse(text)
         except PlanError as error:
-            raise PlanError(f"{self._file}: {place}", error.value, error.allowed) from error
+            raise PlanError(f"{self._file}: {place}", error.value[:_MOST_SHOWN], error.allowed) from error
 
     def _table(self, value: object, place: str) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -272,7 +275,7 @@ class _WatchReader:
         except PlanError as error:
             # Remedies name options of the command line; here the same words are keys.
             allowed = error.allowed.replace("--", "")
-            raise PlanError(f"{self._file}: {place}{error.field}", error.value, allowed) from error
+            raise PlanError(f"{self._file}: {place}{error.field}", error.value[:_MOST_SHOWN], allowed) from error
 
 
 def _plan(values: Mapping[str, Any]) -> Plan:
@@ -330,4 +333,4 @@ def _is_web_address(value: object) -> bool:
 
 def _shown(value: object) -> str:
     """Return a value as an error shows it, in a few characters."""
-    return repr(value)[:60]
+    return repr(value)[:_MOST_SHOWN]

@@ -62,6 +62,11 @@ def test_a_peer_s_own_value_counts_before_the_default() -> None:
     [
         ("", "office.toml: no [[peer]]; give one for each peer"),
         ("[watch]\nname = ", "office.toml is no TOML: Invalid value (at"),
+        (
+            PEER + f"sessions = {'9' * 5_000}",
+            "office.toml cannot be read: a number or a nesting in it is too large",
+        ),
+        (PEER + f"sessions = {'9' * 4_000}", f"peer[1].sessions '{'9' * 59} is invalid; give 1 to 128"),
         ("[[peer]]\nname = 'a'", 'office.toml: peer[1] has no address; give address = "HOST"'),
         (
             PEER + '[[peer]]\naddress = "b"\nevery = "soon"',
