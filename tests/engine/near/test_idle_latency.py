@@ -1,11 +1,11 @@
 """Round trips without a run: over real sockets, with an end that answers, one that has no UDP, and none."""
 
 import pytest
-from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SocketOptions
-from linkgauge.engine.near.round_trips import _measure_requests, measure_round_trips
+from linkgauge.engine.near.idle_latency import _measure_requests, measure_round_trips
 
 from .older_end import older_end
 
@@ -34,10 +34,10 @@ async def test_an_end_that_knows_no_such_datagrams_is_an_error() -> None:
             await measure_round_trips(peer)
 
 
-async def test_an_end_that_is_gone_cannot_be_measured(endpoint: Endpoint) -> None:
+async def test_an_end_that_is_gone_cannot_be_measured() -> None:
     """The error is that of every connection."""
-    peer = Peer(*endpoint.address)
-    await endpoint.close()
+    with listen("127.0.0.1", 0) as listener:
+        peer = Peer(*listener.getsockname())
     with pytest.raises(PeerUnreachable, match="nothing listens"):
         await measure_round_trips(peer)
 

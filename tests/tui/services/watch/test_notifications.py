@@ -1,0 +1,112 @@
+"""Notifications: real programs and a real HTTP server get the JSON of a change; failures become sentences."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import Plan
+from linkgauge.tui.services.watch import notifications
+from linkgauge.tui.services.watch.notifications import Notifier, check_notify, post, run_command
+from linkgauge.watch.events import ChangeFound, Level, Metric
+from linkgauge.watch.watch_plan import Notify, WatchedPeer, WatchPlan
+
+CHANGE = ChangeFound(
+    1e9, "db-1", Metric.GOODPUT_BIT_S, 1e9 - 60, Level(94e6, 93e6, 95e6, 20), Level(56e6, 55e6, 57e6, 5), True
+)
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Takes what is posted to /hook, and sends others on to a file."""
+
+    def do_POST(self) -> None:
+        """Take a post."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/hook":
+            self.server.taken.append(json.loads(body))  # type: ignore[attr-defined]
+            self.send_response(204)
+        else:
+            self.send_response(302)
+            self.send_header("Location", "file:///etc/hostname")
+        self.end_headers()
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    """Give an HTTP server on loopback; `taken` has what was posted."""
+    with HTTPServer(("127.0.0.1", 0), _Answers) as server:
+        server.taken = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, server: HTTPServer) -> None:
+    """As in the stream, with the watch's name and a sentence."""
+    target = tmp_path / "change.json"
+    program = (sys.executable, "-c", f"import sys; open({str(target)!r}, 'w').write(sys.stdin.read())")
+    notify = Notify(program, f"http://127.0.0.1:{server.server_port}/hook")
+    plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), notify)
+    problems: list[str] = []
+    notifier = Notifier(lambda _peer, text: problems.append(text))
+    notifier.send(plan, CHANGE)
+    await notifier.close()
+    assert problems == []
+    document = json.loads(target.read_text())
+    assert (document["type"], document["watch"], document["peer"]) == ("level_change", "office", "db-1")
+    assert document["text"].startswith("db-1: rate fell")
+    assert server.taken == [document]  # type: ignore[attr-defined]
+
+
+async def test_a_program_that_fails_says_so_in_a_sentence_of_bounded_length() -> None:
+    """With its status and the beginning of its output."""
+    problem = await run_command((sys.executable, "-c", "print('x' * 100_000); raise SystemExit(7)"), b"{}")
+    assert problem is not None
+    assert "status 7: xxx" in problem
+    assert len(problem) < 600
+    missing = await run_command(("/no/such/program",), b"{}")
+    assert missing is not None
+    assert "cannot be started" in missing
+
+
+async def test_a_program_that_reads_nothing_and_never_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch does not wait for it any longer."""
+    monkeypatch.setattr(notifications, "TIMEOUT_S", 0.3)
+    problem = await run_command((sys.executable, "-c", "import time; time.sleep(60)"), b"x" * 1_000_000)
+    assert problem is not None
+    assert "was killed" in problem
+
+
+async def test_a_redirect_to_another_scheme_is_not_followed(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts as a refusal, three times."""
+    monkeypatch.setattr(notifications, "_PAUSE_S", 0.0)
+    problem = await post(f"http://127.0.0.1:{server.server_port}/moved", b"{}")
+    assert problem is not None
+    assert "did not take it" in problem
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://host/x", "https://", "nonsense", "http://[::1"])
+def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> None:
+    """Before the watch begins."""
+    with pytest.raises(PlanError, match="webhook"):
+        check_notify(Notify(webhook=address))
+
+
+async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
+    """It does not even make the JSON."""
+    notifier = Notifier(lambda _peer, _text: None)
+    notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
+    await asyncio.wait_for(notifier.close(), 10)

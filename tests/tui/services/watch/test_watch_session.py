@@ -1,0 +1,231 @@
+"""A watch over real endpoints on loopback: tests, probes, repetitions, restarts, reloads, and its end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.services.watch.stored_watch import StoredWatch
+from linkgauge.tui.services.watch.watch_session import WatchSession, open_watch
+from linkgauge.watch.events import (
+    CheckBegan,
+    CheckEnded,
+    CheckSkipped,
+    CheckVerdict,
+    Metric,
+    ProbeEnded,
+    SkipReason,
+    WatchEnded,
+    WatchEvent,
+    WatchNotice,
+    WatchStarted,
+)
+from linkgauge.watch.watch_plan import Timing, WatchedPeer, WatchPlan
+
+DEADLINE_S = 40.0
+CATALOG = load_catalog()
+BRIEF = Plan(duration_ns=SECOND_NS // 2, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=20_000_000)
+OFTEN = Timing(SECOND_NS, None, jitter=0.0, retests=0, retest_after_ns=0)
+SELDOM = Timing(86_400 * SECOND_NS, None, jitter=0.0, retests=0, retest_after_ns=0)
+
+
+@pytest.fixture(autouse=True)
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the locks of interfaces apart from those of other tests."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    """Give a far end in this process, on 127.0.0.1."""
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        yield Peer(*endpoint.address)
+
+
+def absent_peer() -> Peer:
+    """Return a port of this host that nothing listens on."""
+    with listen("127.0.0.1", 0) as listener:
+        return Peer(*listener.getsockname())
+
+
+def watch_of(*peers: WatchedPeer, **options: int) -> WatchPlan:
+    """Return a watch of these peers."""
+    return WatchPlan("test", peers, **options)
+
+
+async def read_until(session: WatchSession, is_last: Callable[[WatchEvent], bool]) -> list[WatchEvent]:
+    """Return the events up to one, and that one."""
+    events: list[WatchEvent] = []
+    async with asyncio.timeout(DEADLINE_S):
+        async for event in session:
+            events.append(event)
+            if is_last(event):
+                break
+    return events
+
+
+def ends(events: list[WatchEvent]) -> list[CheckEnded]:
+    """Return the ends of tests among events."""
+    return [event for event in events if isinstance(event, CheckEnded)]
+
+
+async def test_each_peer_is_tested_and_probed_once_and_the_watch_ends(tmp_path: Path, peer: Peer) -> None:
+    """The test is an ordinary run of the group and the label; the probe is none."""
+    timing = replace(SELDOM, probe_every_ns=60 * SECOND_NS)
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=timing))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+        kinds = [type(event) for event in events]
+        assert kinds == [WatchStarted, ProbeEnded, CheckBegan, CheckEnded, WatchEnded]
+        [end] = ends(events)
+        assert (end.result.verdict, end.decides) == (CheckVerdict.GOOD, True)
+        assert end.result.figure(Metric.GOODPUT_BIT_S) == pytest.approx(20e6, rel=0.5)
+        assert end.result.bytes > 0
+        [run] = log.list_runs()
+        assert (run.run_id, run.group, run.label) == (end.result.run_id, "watch-test", "a")
+        status = session.statuses["a"]
+        assert status.checks == (1, 0, 0)
+        assert status.last_probe is not None
+        assert status.last_probe.result.figure(Metric.LATENCY_S) is not None
+        # Whoever reads the journal knows the same.
+        assert StoredWatch(log, "watch-test").read(plan).statuses["a"] == status
+
+
+async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_path: Path, peer: Peer) -> None:
+    """A failure is repeated like a slow test, and counts then."""
+    timing = replace(SELDOM, retests=1)
+    plan = watch_of(
+        WatchedPeer("down", absent_peer(), BRIEF, "auto", timing=timing),
+        WatchedPeer("up", peer, BRIEF, None, timing=timing),
+    )
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    down = [end for end in ends(events) if end.peer == "down"]
+    assert [(end.attempt, end.decides, end.result.verdict) for end in down] == [
+        (0, False, CheckVerdict.FAILED),
+        (1, True, CheckVerdict.FAILED),
+    ]
+    assert "nothing listens" in (down[0].result.detail or "")
+    assert [end.result.verdict for end in ends(events) if end.peer == "up"] == [CheckVerdict.GOOD]
+
+
+async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path, peer: Peer) -> None:
+    """All tests of a cycle carry its name, and the last one decides."""
+    timing = replace(SELDOM, retests=2)
+    plan = watch_of(WatchedPeer("slow", peer, BRIEF, "gbe-fd-1500", timing=timing))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    found = ends(events)
+    assert [(end.attempt, end.decides) for end in found] == [(0, False), (1, False), (2, True)]
+    assert len({end.cycle_s for end in found}) == 1
+    assert all(end.result.verdict is CheckVerdict.BELOW for end in found)
+    assert found[0].result.percent is not None
+
+
+async def test_two_peers_of_one_interface_are_never_tested_at_the_same_time(tmp_path: Path, peer: Peer) -> None:
+    """The one begins after the other has ended."""
+    plan = watch_of(*(WatchedPeer(name, peer, BRIEF, None, timing=SELDOM) for name in "abc"))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    kinds = [type(event) for event in events if isinstance(event, CheckBegan | CheckEnded)]
+    assert kinds == [CheckBegan, CheckEnded] * 3
+
+
+async def test_a_cycle_is_decided_once_and_a_restart_does_not_repeat_it(tmp_path: Path, peer: Peer) -> None:
+    """Only what somebody asks for is tested before the next due time."""
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            first = ends(await read_until(session, lambda event: isinstance(event, CheckEnded)))
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            session.check_now("a")
+            second = ends(await read_until(session, lambda event: isinstance(event, CheckEnded)))
+            assert session.statuses["a"].checks == (2, 0, 0)
+    assert first[0].cycle_s < second[0].cycle_s
+    assert first[0].result.run_id != second[0].result.run_id
+
+
+async def test_a_test_that_the_end_of_the_watch_cuts_off_does_not_count(tmp_path: Path, peer: Peer) -> None:
+    """Its cycle is due again at once; the run is in the log as an interrupted one."""
+    long = replace(BRIEF, duration_ns=60 * SECOND_NS)
+    plan = watch_of(WatchedPeer("a", peer, long, None, timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            [*_, began] = await read_until(session, lambda event: isinstance(event, CheckBegan))
+            session.stop()
+            rest = await read_until(session, lambda event: isinstance(event, WatchEnded))
+        assert not ends(rest)
+        again = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
+        async with open_watch(again, log=log, catalog=CATALOG) as session:
+            [*_, end] = await read_until(session, lambda event: isinstance(event, CheckEnded))
+    assert isinstance(began, CheckBegan)
+    assert isinstance(end, CheckEnded)
+    assert end.cycle_s == began.cycle_s
+    assert end.result.run_id != began.run_id
+
+
+async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path: Path, peer: Peer) -> None:
+    """The journal lacks its end; the run log has it."""
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+        [end] = ends(events)
+        killed = replace(plan, name="killed")
+        begun = CheckBegan(end.at_s, "a", end.cycle_s, 0, end.result.run_id or "")
+        StoredWatch(log, killed.group).append([begun])
+        async with open_watch(killed, log=log, catalog=CATALOG) as session:
+            [adopted, started] = await read_until(session, lambda event: isinstance(event, WatchStarted))
+    assert isinstance(started, WatchStarted)
+    assert isinstance(adopted, CheckEnded)
+    assert (adopted.cycle_s, adopted.result, adopted.decides) == (end.cycle_s, end.result, True)
+
+
+async def test_a_reload_changes_what_is_watched(tmp_path: Path, peer: Peer) -> None:
+    """A new peer is tested, one that is gone is not shown any more."""
+    first = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(first), log=log, catalog=CATALOG) as session:
+            await read_until(session, lambda event: isinstance(event, CheckEnded))
+            session.reload(watch_of(replace(first, name="b")))
+            events = await read_until(session, lambda event: isinstance(event, CheckEnded))
+            assert list(session.statuses) == ["b"]
+    assert WatchStarted in [type(event) for event in events]
+    assert [end.peer for end in ends(events)] == ["b"]
+
+
+async def test_a_test_that_does_not_fit_the_budget_is_left_out_and_said_once(tmp_path: Path, peer: Peer) -> None:
+    """A month's notice is given once, and not again after a restart."""
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=OFTEN, budget_bytes=100)
+    with RunLog.open(tmp_path) as log:
+        notices = 0
+        for _ in range(2):
+            async with open_watch(watch_of(watched), log=log, catalog=CATALOG) as session:
+                events = await read_until(session, lambda event: isinstance(event, CheckSkipped))
+            notices += sum(isinstance(event, WatchNotice) for event in events)
+            [skipped] = [event for event in events if isinstance(event, CheckSkipped)]
+            assert skipped.reason is SkipReason.BUDGET
+        assert not log.list_runs()
+    assert notices == 1
+
+
+async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:
+    """Both would write one journal."""
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG):
+            with pytest.raises(PlanError, match="runs already"):
+                async with open_watch(plan, log=log, catalog=CATALOG):
+                    pass

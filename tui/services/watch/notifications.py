@@ -1,0 +1,170 @@
+"""Who is told of a change: a program, with JSON on its input, and an address that the same JSON is posted to.
+
+Neither delays a test.
+"""
+
+import asyncio
+import json
+import logging
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ....engine.host.event_loop import call_in_thread
+from ....engine.model.errors import PlanError, explain_os_error, make_printable
+from ....watch.event_codec import event_line
+from ....watch.events import ChangeFound
+from ....watch.watch_plan import Notify, WatchPlan
+from ...text.watch.watch_sentences import change_words, tests_transactions
+
+TRIES: Final = 3
+TIMEOUT_S: Final = 20.0
+_PAUSE_S: Final = 2.0
+_END_S: Final = 5.0
+_MOST_OUTPUT: Final = 400
+_READ_BYTES: Final = 4_096
+_MOST_WAITING: Final = 50
+_SCHEMES: Final = ("http", "https")
+_log = logging.getLogger(__name__)
+
+
+def change_document(plan: WatchPlan, change: ChangeFound) -> dict[str, Any]:
+    """Return what a notification has: the change as in `--json-stream`, the watch's name, and a sentence."""
+    sentence = change_words(change, is_transactions=tests_transactions(plan, change.peer))
+    return {**event_line(change), "watch": plan.name, "text": f"{change.peer}: {sentence}"}
+
+
+def check_notify(notify: Notify) -> None:
+    """Raise PlanError for an address that nothing can be posted to."""
+    if notify.webhook is None:
+        return
+    try:
+        parts = urlsplit(notify.webhook)
+        is_usable = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise PlanError("webhook", repr(make_printable(notify.webhook)[:80]), "give an http:// or https:// address")
+
+
+class Notifier:
+    """Sends notifications in the background, one after the other. What cannot be sent is reported, not repeated."""
+
+    def __init__(self, report: Callable[[str, str], object]) -> None:
+        """`report` gets the peer's name and a sentence for each notification that failed."""
+        self._report = report
+        self._queue: asyncio.Queue[tuple[Notify, ChangeFound, bytes]] = asyncio.Queue(_MOST_WAITING)
+        self._task = asyncio.create_task(self._send_all())
+
+    def send(self, plan: WatchPlan, change: ChangeFound) -> None:
+        """Queue the notifications of a change."""
+        if not plan.notify.command and plan.notify.webhook is None:
+            return
+        body = json.dumps(change_document(plan, change), allow_nan=False).encode()
+        try:
+            self._queue.put_nowait((plan.notify, change, body))
+        except asyncio.QueueFull:
+            self._report(change.peer, f"not told: {_MOST_WAITING} notifications are waiting already")
+
+    async def close(self) -> None:
+        """Send what is queued, within some seconds, and end."""
+        try:
+            async with asyncio.timeout(_END_S):
+                await self._queue.join()
+        except TimeoutError:
+            _log.debug("notifications were not sent before the end")
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _send_all(self) -> None:
+        while True:
+            notify, change, body = await self._queue.get()
+            try:
+                problems = await asyncio.gather(run_command(notify.command, body), post(notify.webhook, body))
+                for problem in problems:
+                    if problem is not None:
+                        self._report(change.peer, problem)
+            finally:
+                self._queue.task_done()
+
+
+async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
+    """Start a program with JSON on its input; return what went wrong as a sentence, None where nothing did."""
+    if not command:
+        return None
+    name = make_printable(command[0])
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        why = explain_os_error(error) if isinstance(error, OSError) else str(error)
+        return f"exec: {name} cannot be started: {why}"
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            output = await _talk(process, body)
+            status = await process.wait()
+    except TimeoutError:
+        return f"exec: {name} did not end within {TIMEOUT_S:g} s, and was killed"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    words = make_printable(" ".join(output.decode(errors="replace").split()))[:_MOST_OUTPUT]
+    return None if status == 0 else f"exec: {name} ended with status {status}{f': {words}' if words else ''}"
+
+
+async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
+    """Write the input, and return the first part of the output; the rest is read and dropped."""
+    if process.stdin is None or process.stdout is None:
+        return b""
+    process.stdin.write(body + b"\n")
+    process.stdin.close()
+    output = b""
+    while part := await process.stdout.read(_READ_BYTES):
+        output += part[: _READ_BYTES - len(output)]
+    return output
+
+
+async def post(address: str | None, body: bytes) -> str | None:
+    """Post JSON to an address; return what went wrong with the last try as a sentence, None where it was taken."""
+    if address is None:
+        return None
+    why = ""
+    for number in range(TRIES):
+        if number:
+            await asyncio.sleep(_PAUSE_S * number)
+        try:
+            await call_in_thread(lambda: _post(address, body), name="webhook", deadline_s=TIMEOUT_S)
+        except (OSError, ValueError, TimeoutError) as error:
+            why = make_printable(str(getattr(error, "reason", "") or error))[:_MOST_OUTPUT] or "no answer in time"
+        else:
+            return None
+    return f"webhook: {urlsplit(address).hostname} did not take it, {TRIES} times: {why}"
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect could lead to another scheme or host: it is an error, and the address is to be corrected."""
+
+    def redirect_request(self, *_arguments: object, **_options: object) -> None:
+        """Follow none."""
+
+
+def _post(address: str, body: bytes) -> None:
+    """Post once, certificates checked; raise OSError or ValueError."""
+    if urlsplit(address).scheme not in _SCHEMES:
+        raise ValueError("it is no http or https address")
+    headers = {"Content-Type": "application/json", "User-Agent": "linkgauge"}
+    request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310 - the scheme is checked
+    try:
+        with urllib.request.build_opener(_NoRedirects).open(request, timeout=TIMEOUT_S / 2) as answer:
+            answer.read(_READ_BYTES)
+    except urllib.error.HTTPError as error:
+        with error:  # its connection is still open
+            raise OSError(f"it answered {error.code} {error.reason}") from None

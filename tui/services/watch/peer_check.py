@@ -1,0 +1,175 @@
+"""One full test of a watched peer: an ordinary run, and what it says of the peer.
+
+A peer that is down, refuses, or breaks off is a result too, with the sentence that says why.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.events import Reason
+from ....engine.model.plan import SECOND_NS
+from ....engine.near.connect import open_far_end
+from ....engine.results.run_log import RunLog
+from ....presets.auto_select import AUTO
+from ....presets.catalog import Catalog
+from ....presets.wire import DEFAULT_VARIANT
+from ....watch.events import CheckResult, CheckVerdict, Metric
+from ....watch.watch_plan import WatchedPeer
+from ..credentials import with_access
+from ..preset_choice import choose_preset, with_sending_rate
+from ..run_session import RunSession, SessionOptions, open_run_session
+
+_MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wait for the last samples
+_STOPPED: Final = "the watch was ended"
+_BELOW: Final = {"short", "fail"}
+_GIGABYTE: Final = 1e9
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckContext:
+    """What all checks of a watch have in common: the run log, the presets, the group of the runs."""
+
+    log: RunLog
+    catalog: Catalog
+    group: str
+
+
+class PeerCheck:
+    """One test. Call `carry_out` once; `stop` may come at any time."""
+
+    def __init__(self, watched: WatchedPeer, context: CheckContext, run_id: str) -> None:
+        self._watched, self._context, self.run_id = watched, context, run_id
+        self._session: RunSession | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the test in order; what it has measured so far is in the run log and does not count."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._session is not None:
+            self._session.stop(Reason.INTERRUPTED, _STOPPED)
+        elif self._task is not None:
+            self._task.cancel()
+
+    async def carry_out(self) -> CheckResult | None:
+        """Return the result, once its run is in the run log; None where the test was stopped."""
+        if self._is_stopped:
+            return None
+        self._task = asyncio.current_task()
+        deadline_s = (self._watched.plan.duration_ns or 0) / SECOND_NS + _MARGIN_S
+        try:
+            async with asyncio.timeout(deadline_s):
+                result = await self._measure()
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            return None
+        except LinkgaugeError as error:
+            _log.debug("check %s of %s: %r", self.run_id, self._watched.name, error)
+            result = CheckResult(CheckVerdict.FAILED, detail=str(error))
+        except TimeoutError:
+            detail = f"{self._watched.peer} did not end its test within {deadline_s:g} s"
+            result = CheckResult(CheckVerdict.FAILED, detail=detail)
+        return None if self._is_stopped else result
+
+    async def _measure(self) -> CheckResult:
+        """Carry out the run. Raises LinkgaugeError where there is none."""
+        watched, context = self._watched, self._context
+        preset = None
+        if watched.preset is not None:
+            preset = context.catalog if watched.preset == AUTO else context.catalog.find(watched.preset)
+        async with open_far_end(with_access(watched.peer)) as far:
+            choice = await choose_preset(preset, DEFAULT_VARIANT, far if watched.peer.ssh else watched.peer)
+            plan = watched.plan
+            if not plan.settings.searches_rate:
+                plan, choice = with_sending_rate(plan, plan.settings.rate_bit_s, choice)
+            options = SessionOptions(
+                pass_percent=watched.pass_percent,
+                variant=choice.variant,
+                notices=choice.notices,
+                label=watched.name,
+                group=context.group,
+                run_id=self.run_id,
+            )
+            async with open_run_session(
+                plan, choice.preset, watched.peer, log=context.log, far_end=far, options=options
+            ) as session:
+                self._session = session
+                if self._is_stopped:
+                    session.stop(Reason.INTERRUPTED, _STOPPED)
+                async for _event in session:
+                    pass
+            outcome = session.outcome
+        if outcome is None:  # the recorder closes every run
+            return CheckResult(CheckVerdict.FAILED, detail="the run has no end", run_id=self.run_id)
+        return result_of_document(outcome.document, self.run_id)
+
+
+def result_of_document(document: Mapping[str, Any], run_id: str) -> CheckResult:
+    """Return what the document of a run says of its peer: of one that has just ended, or of a stored one."""
+    ended, total = _object(document, "ended"), _object(_object(document, "measured"), "total")
+    detail = str(ended.get("detail") or "the run did not finish")
+    has_ended = _reason(ended).is_regular
+    cost = _payload_bytes(document, total)
+    if not has_ended or not total or not total.get("bytes"):
+        text = detail if not has_ended else "no payload arrived" if total else "nothing was measured"
+        return CheckResult(CheckVerdict.FAILED, cost, detail=text, run_id=run_id)
+    why = cast("list[dict[str, Any]]", document.get("why") or [])
+    return CheckResult(
+        CheckVerdict.BELOW if document.get("verdict") in _BELOW else CheckVerdict.GOOD,
+        cost,
+        _figures(document, total),
+        _percent(document),
+        str(why[0]["code"]) if why else None,
+        run_id=run_id,
+    )
+
+
+def _reason(ended: Mapping[str, Any]) -> Reason:
+    try:
+        return Reason(ended.get("reason"))
+    except ValueError:
+        return Reason.FAILED
+
+
+def _figures(document: Mapping[str, Any], total: Mapping[str, Any]) -> tuple[tuple[Metric, float], ...]:
+    figures: list[tuple[Metric, float]] = []
+    transactions_s, mbit_s = total.get("transactions_s"), total.get("mbit_s")
+    if transactions_s is not None:
+        figures.append((Metric.GOODPUT_BIT_S, float(transactions_s)))
+    elif mbit_s is not None:
+        figures.append((Metric.GOODPUT_BIT_S, float(mbit_s) * 1e6))
+    lost_percent = _object(total, "udp").get("lost_percent")
+    if lost_percent is not None:
+        figures.append((Metric.LOSS, float(lost_percent) / 100))
+    retransmits = _object(document, "tcp").get("retransmits")
+    if retransmits is not None and transactions_s is None and not total.get("udp"):
+        figures.append((Metric.RETRANSMITS, float(retransmits) / (float(total["bytes"]) / _GIGABYTE)))
+    return tuple(figures)
+
+
+def _percent(document: Mapping[str, Any]) -> float | None:
+    """Return the percentage of the worst direction that has an expected rate."""
+    measured = _object(document, "measured")
+    percents = [_object(measured, name).get("percent_of_expected") for name in ("out", "in", "total")]
+    return min((float(percent) for percent in percents if percent is not None), default=None)
+
+
+def _payload_bytes(document: Mapping[str, Any], total: Mapping[str, Any]) -> int:
+    """Return the payload of a run; that of the warm-up, which is not counted, at the same rate."""
+    measured, seconds = float(total.get("bytes") or 0), float(total.get("seconds") or 0)
+    stretches = cast("list[dict[str, Any]]", document.get("stretches") or [])
+    warmup_s = sum(float(each.get("warmup_s") or 0) for each in stretches)
+    return round(measured * (1 + warmup_s / seconds)) if seconds > 0 else round(measured)
+
+
+def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    member = value.get(name)
+    return cast("Mapping[str, Any]", member) if isinstance(member, dict) else {}

@@ -1,0 +1,195 @@
+"""What a watch has done so far, from its journal: it goes on after a restart as if it had not stopped.
+
+An event is in the journal before anyone is told of it. A test has two entries, its beginning and its end. Where the
+end is missing, the program was killed in between: if the run log has the run with a regular end, the test counts,
+else it never was, and its cycle is due again.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ....engine.model.errors import UnknownRun
+from ....engine.results.run_log import RunLog
+from ....engine.results.run_log.journal import Journal
+from ....watch.changes.level_watch import LevelWatch
+from ....watch.data_budget import LIKE_LAST_TESTS, MonthUse
+from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
+from ....watch.events import (
+    ChangeFound,
+    CheckBegan,
+    CheckEnded,
+    CheckResult,
+    CheckSkipped,
+    CheckVerdict,
+    Metric,
+    ProbeEnded,
+    WatchEvent,
+    WatchStarted,
+)
+from ....watch.peer_status import PeerStatus, advance
+from ....watch.watch_plan import WatchPlan
+from .peer_check import result_of_document
+
+
+@dataclass(slots=True)
+class WatchState:
+    """What is known of a watch. `apply` takes an event in, whether it has just happened or is read.
+
+    Args:
+        statuses: each peer that the journal knows or the plan has.
+        cycles: the newest cycle of each peer that was decided or left out.
+        attempts: the undecided cycle of each peer, and how many of its tests have ended.
+        begun: each test that has begun and not ended, by its peer.
+        use: what this month's tests and probes have cost.
+        recent: the last tests of each peer, whether they decided or not.
+        unread: why entries were left out.
+    """
+
+    statuses: dict[str, PeerStatus] = field(default_factory=dict[str, PeerStatus])
+    cycles: dict[str, float] = field(default_factory=dict[str, float])
+    attempts: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    begun: dict[str, CheckBegan] = field(default_factory=dict[str, CheckBegan])
+    use: MonthUse = field(default_factory=MonthUse)
+    recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
+    unread: list[str] = field(default_factory=list[str])
+    _levels: dict[tuple[str, Metric], LevelWatch] = field(default_factory=dict[tuple[str, Metric], LevelWatch])
+
+    def add_peers(self, plan: WatchPlan) -> None:
+        """Know the peers of a plan."""
+        for peer in plan.peers:
+            self.statuses.setdefault(peer.name, PeerStatus(peer.name))
+
+    def find_changes(self, event: WatchEvent) -> list[ChangeFound]:
+        """Return the changes of level that an event completes. Call it once for each event, in their order."""
+        match event:
+            case CheckEnded(decides=True) if event.result.verdict is not CheckVerdict.FAILED:
+                return self._feed(event.peer, event.cycle_s, event.result)
+            case ProbeEnded():
+                # Probes tell the loss of peers whose tests have none. A test of datagrams is the better measure.
+                has_own = (event.peer, Metric.LOSS) in self._levels and self._is_test_of_loss(event.peer)
+                return self._feed(event.peer, event.at_s, event.result, skip_loss=has_own)
+            case _:
+                return []
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take an event in."""
+        peer = getattr(event, "peer", None)
+        if peer is None:
+            self.statuses = {name: advance(status, event) for name, status in self.statuses.items()}
+        else:
+            self.statuses[peer] = advance(self.statuses.get(peer) or PeerStatus(peer), event)
+        self.use = self.use.after(event)
+        match event:
+            case CheckBegan():
+                self.begun[event.peer] = event
+            case CheckEnded():
+                self.begun.pop(event.peer, None)
+                self.recent[event.peer] = (*self.recent.get(event.peer, ()), event)[-LIKE_LAST_TESTS:]
+                self.attempts[event.peer] = event.cycle_s, event.attempt + 1
+                if event.decides:
+                    self._close(event.peer, event.cycle_s)
+            case CheckSkipped():
+                self.begun.pop(event.peer, None)
+                self._close(event.peer, event.cycle_s)
+            case WatchStarted():  # after a reload, tests go on
+                for name, begun in self.begun.items():
+                    self.statuses[name] = replace(self.statuses[name], running_since_s=begun.at_s)
+            case _:
+                pass
+
+    def set_due(self, peer: str, *, check_s: float | None = None, probe_s: float | None = None) -> None:
+        """Note when the next test or probe of a peer is due."""
+        status = self.statuses[peer]
+        self.statuses[peer] = replace(
+            status,
+            next_check_s=status.next_check_s if check_s is None else check_s,
+            next_probe_s=status.next_probe_s if probe_s is None else probe_s,
+        )
+
+    def next_attempt(self, peer: str, cycle_s: float) -> int:
+        """Return how many tests of a cycle have ended: after a restart it goes on with the next."""
+        pending = self.attempts.get(peer)
+        return pending[1] if pending is not None and pending[0] == cycle_s else 0
+
+    def _close(self, peer: str, cycle_s: float) -> None:
+        self.cycles[peer] = cycle_s
+        self.attempts.pop(peer, None)
+
+    def _is_test_of_loss(self, peer: str) -> bool:
+        status = self.statuses.get(peer)
+        last = None if status is None else status.last_check
+        return last is not None and last.result.figure(Metric.LOSS) is not None
+
+    def _feed(self, peer: str, at_s: float, result: CheckResult, *, skip_loss: bool = False) -> list[ChangeFound]:
+        found: list[ChangeFound] = []
+        for metric, value in result.figures:
+            if skip_loss and metric is Metric.LOSS:
+                continue
+            level = self._levels.setdefault((peer, metric), LevelWatch(peer, metric))
+            change = level.add(at_s, value, result.why)
+            if change is not None:
+                found.append(change)
+        return found
+
+
+class StoredWatch:
+    """The journal of a watch. Every method waits for the disk, and raises RunLogError."""
+
+    def __init__(self, log: RunLog, name: str) -> None:
+        self._log = log
+        self._journal = Journal(log.path, name)
+
+    def read(self, plan: WatchPlan) -> WatchState:
+        """Return the state after all entries; those that cannot be read are left out, with their reasons."""
+        state = WatchState()
+        for item in read_events(self._journal.entries()):
+            if isinstance(item, UnreadEntry):
+                state.unread.append(item.reason)
+                continue
+            state.find_changes(item)  # the journal has them already: an event and its changes are written at once
+            state.apply(item)
+        state.add_peers(plan)
+        return state
+
+    def append(self, events: Sequence[WatchEvent]) -> None:
+        """Append events, all of them or none; they are on the disk then."""
+        self._journal.append_all([(event_text(event), keep_until_s(event)) for event in events])
+
+    def prune(self, now_s: float) -> None:
+        """Forget what is not worth keeping any more."""
+        self._journal.prune(now_s)
+
+    def find_result(self, run_id: str) -> CheckResult | None:
+        """Return the result of a run that has ended regularly; None for any other."""
+        try:
+            record = self._log.find(run_id)
+        except UnknownRun:
+            return None
+        if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
+            return None
+        return None if record.document is None else result_of_document(record.document, run_id)
+
+    def close(self) -> None:
+        """Close the journal."""
+        self._journal.close()
+
+
+def adopted_ends(
+    begun: Iterable[CheckBegan], stored: StoredWatch, plan: WatchPlan, now_s: float
+) -> list[CheckEnded]:
+    """Return the ends of tests that were cut off after their run had ended. Raises RunLogError."""
+    ends: list[CheckEnded] = []
+    for each in begun:
+        result = stored.find_result(each.run_id)
+        if result is None:
+            continue
+        watched = plan.find(each.peer)
+        retests = 0 if watched is None else watched.timing.retests
+        decides = decides_cycle(result, each.attempt, retests)
+        ends.append(CheckEnded(now_s, each.peer, each.cycle_s, each.attempt, result, decides))
+    return ends
+
+
+def decides_cycle(result: CheckResult, attempt: int, retests: int) -> bool:
+    """Return whether a test ends its cycle: it is good, or the last repetition."""
+    return result.verdict is CheckVerdict.GOOD or attempt >= retests

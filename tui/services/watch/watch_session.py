@@ -1,0 +1,397 @@
+"""A watch in progress: the tests and probes of its peers when they are due, and the events that come of them.
+
+Each peer has a task for its tests and one for its probes; the locks of interfaces keep them apart. An event is
+committed to the journal first, then the state takes it in, and only then does a reader get it: what a person has
+seen is not lost.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any, Final
+
+from ....engine.host.event_loop import call_in_thread
+from ....engine.model.errors import LinkgaugeError, PlanError
+from ....engine.model.plan import SECOND_NS
+from ....engine.results.run_log import RunLog
+from ....engine.workers.fork_client import ForkServerLease
+from ....presets.catalog import Catalog
+from ....watch.data_budget import expected_cost, find_shortage
+from ....watch.events import (
+    ChangeFound,
+    CheckBegan,
+    CheckEnded,
+    CheckSkipped,
+    ProbeEnded,
+    SkipReason,
+    WatchEnded,
+    WatchEvent,
+    WatchNotice,
+    WatchStarted,
+)
+from ....watch.peer_status import PeerStatus
+from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
+from ....watch.watch_plan import WatchedPeer, WatchPlan
+from ..run_recorder import new_id
+from ..storage import open_data_dir
+from .interface_locks import FOLDER, InterfaceLocks, interface_towards
+from .latency_probe import can_be_probed, probe_peer
+from .notifications import Notifier, check_notify
+from .peer_check import CheckContext, PeerCheck
+from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
+
+_PRUNE_EVERY_S: Final = 86_400.0
+
+
+@asynccontextmanager
+async def open_watch(
+    plan: WatchPlan, *, log: RunLog, catalog: Catalog, once: bool = False, clock: Callable[[], float] = time.time
+) -> AsyncGenerator["WatchSession"]:
+    """Begin a watch, or go on with it where its journal ends. The block ends it in order.
+
+    Args:
+        plan: what is watched. Its name is the watch's: one of the same name must not be in progress.
+        log: the run log, which has the runs and the journal.
+        catalog: the presets.
+        once: test each peer once, now, and end.
+        clock: the time, in seconds since 1970.
+
+    Raises:
+        PlanError: a watch of this name runs already, or nobody can be told at the given address.
+        RunLogError: the journal cannot be read or written.
+    """
+    check_notify(plan.notify)
+    locks = InterfaceLocks(open_data_dir() / FOLDER)
+    claim = locks.claim(plan.group)
+    if claim is None:
+        raise PlanError("watch", plan.name, "it runs already; end that one first, or give this one another name")
+    stored = StoredWatch(log, plan.group)
+    try:
+        state = await call_in_thread(lambda: stored.read(plan), name="journal")
+        async with ForkServerLease():
+            session = WatchSession(plan, state, stored, locks, CheckContext(log, catalog, plan.group), clock)
+            session.begin(once=once)
+            try:
+                yield session
+            finally:
+                await session.close()
+    finally:
+        stored.close()
+        os.close(claim)
+
+
+class WatchSession:
+    """A watch in progress. Iterate over it once: it yields every event from now on, `WatchEnded` last."""
+
+    def __init__(
+        self,
+        plan: WatchPlan,
+        state: WatchState,
+        stored: StoredWatch,
+        locks: InterfaceLocks,
+        context: CheckContext,
+        clock: Callable[[], float],
+    ) -> None:
+        self.plan = plan
+        self._state, self._stored, self._locks = state, stored, locks
+        self._context, self._clock = context, clock
+        self._events: asyncio.Queue[WatchEvent | LinkgaugeError] = asyncio.Queue()
+        self._writing = asyncio.Lock()
+        self._stopping = asyncio.Event()
+        self._wakes: dict[str, asyncio.Event] = {}
+        self._wanted: set[str] = set()
+        self._checks: dict[str, PeerCheck | None] = {}
+        self._peers: dict[str, asyncio.Task[None]] = {}
+        self._probes: dict[str, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._main: asyncio.Task[None] | None = None
+        self._failure: BaseException | None = None
+        self._notifier: Notifier | None = None
+        self._once = self._is_over = False
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """What is known of each peer, in the plan's order."""
+        return {peer.name: self._state.statuses[peer.name] for peer in self.plan.peers}
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        """Return the next event. Raises LinkgaugeError where the journal cannot be written: that ends the watch."""
+        if self._is_over:
+            raise StopAsyncIteration
+        event = await self._events.get()
+        if isinstance(event, LinkgaugeError):
+            self._is_over = True
+            raise event
+        self._is_over = isinstance(event, WatchEnded)
+        return event
+
+    def check_now(self, name: str) -> None:
+        """Make a test of this peer due now; of a peer that is not watched nothing happens."""
+        if self.plan.find(name) is not None:
+            self._wanted.add(name)
+            self._wake(name)
+
+    def reload(self, plan: WatchPlan) -> None:
+        """Watch by another plan from now on. A test that runs ends by the old one, and the watch keeps its name."""
+        self._spawn(self._reload(plan))
+
+    def report(self, text: str) -> None:
+        """Add a notice for a person to the events."""
+        self._notice(None, text)
+
+    def stop(self) -> None:
+        """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
+        self._stopping.set()
+        for check in self._checks.values():
+            if check is not None:
+                check.stop()
+        for name, task in self._peers.items():
+            if name not in self._checks:
+                task.cancel()
+
+    def begin(self, *, once: bool) -> None:
+        """Begin with what is due. Call it once."""
+        self._once = once
+        self._main = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """End the watch, and wait until it has ended."""
+        self.stop()
+        if self._main is not None:
+            await self._main
+
+    async def _run(self) -> None:
+        """Carry the watch out until it is stopped; a failure becomes the last thing that a reader gets."""
+        self._notifier = Notifier(self._notice)
+        try:
+            try:
+                await self._start()
+                self._spawn(self._prune())
+                self._start_peers()
+                await self._stopping.wait()
+            finally:
+                await self._end_tasks()
+            if self._failure is not None:
+                raise self._failure
+            await self._emit(WatchEnded(self._clock()))
+        except LinkgaugeError as error:
+            self._events.put_nowait(error)
+
+    async def _start(self) -> None:
+        """Write down how the tests ended that were cut off, and that the watch goes on."""
+        begun, now_s = list(self._state.begun.values()), self._clock()
+        self._state.begun.clear()
+        ends = await call_in_thread(partial(adopted_ends, begun, self._stored, self.plan, now_s), name="journal")
+        for end in ends:
+            await self._emit_result(end)
+        await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
+        for reason in self._state.unread[:1]:
+            more = len(self._state.unread) - 1
+            await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
+
+    def _start_peers(self) -> None:
+        for peer in self.plan.peers:
+            if peer.name not in self._peers:
+                task = self._peers[peer.name] = asyncio.create_task(self._watch_peer(peer.name))
+                task.add_done_callback(partial(self._note_end_of_peer, peer.name))
+            if peer.name not in self._probes and not self._once:
+                task = self._probes[peer.name] = asyncio.create_task(self._probe_peer(peer.name))
+                task.add_done_callback(partial(self._note_end_of_probes, peer.name))
+
+    def _note_end_of_peer(self, name: str, task: asyncio.Task[None]) -> None:
+        del self._peers[name]
+        self._note_failure(task)
+        if not self._peers:
+            self.stop()
+
+    def _note_end_of_probes(self, name: str, task: asyncio.Task[None]) -> None:
+        del self._probes[name]
+        self._note_failure(task)
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        self._others.discard(task)
+        self._note_failure(task)
+
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        """End the watch where a task has failed: what cannot be written down must not go on."""
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = self._failure or task.exception()
+            self.stop()
+
+    async def _end_tasks(self) -> None:
+        """End all tasks; one that tests ends its test in order first."""
+        self.stop()
+        for task in self._probes.values():
+            task.cancel()
+        await asyncio.gather(*self._peers.values(), *self._probes.values(), return_exceptions=True)
+        if self._notifier is not None:
+            await self._notifier.close()
+        for task in self._others:
+            task.cancel()
+        await asyncio.gather(*self._others, return_exceptions=True)
+
+    async def _watch_peer(self, name: str) -> None:
+        """Test a peer whenever that is due, until it is not in the plan any more or the watch is stopped."""
+        while not self._stopping.is_set() and (watched := self.plan.find(name)) is not None:
+            now_s = self._clock()
+            is_wanted = self._once or name in self._wanted
+            due_s = now_s if is_wanted else check_times(watched).next_due_s(self._state.cycles.get(name), now_s)
+            self._state.set_due(name, check_s=due_s)
+            if due_s > now_s:
+                await self._sleep(name, wait_s(due_s, now_s))
+                continue
+            self._wanted.discard(name)
+            if self._once and watched.timing.probe_every_ns is not None and can_be_probed(watched.peer):
+                await self._probe(watched)
+            await self._carry_out_cycle(watched, due_s)
+            if self._once:
+                return
+
+    async def _carry_out_cycle(self, watched: WatchedPeer, cycle_s: float) -> None:
+        """Test a peer, again while it is below its mark; the last test decides."""
+        attempt = self._state.next_attempt(watched.name, cycle_s)
+        while not self._stopping.is_set():
+            if not await self._fits_budget(watched):
+                await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUDGET))
+                return
+            if await self._test(watched, cycle_s, attempt):
+                return
+            attempt += 1
+            await asyncio.sleep(watched.timing.retest_after_ns / SECOND_NS)
+
+    async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
+        """Carry out one test; return whether the cycle is over."""
+        interface = await interface_towards(watched.peer, watched.plan.socket)
+        try:
+            async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
+                self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
+                return await self._carry_out_test(watched, cycle_s, attempt)
+        except TimeoutError:
+            await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
+            return True
+        finally:
+            self._checks.pop(watched.name, None)
+
+    async def _carry_out_test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
+        """Test a peer whose interface is held; return whether the cycle is over, or cannot go on."""
+        run_id = new_id()
+        await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
+        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
+        if self._stopping.is_set():
+            check.stop()
+        result = await check.carry_out()
+        await call_in_thread(self._context.log.flush, name="run log")
+        if result is None:
+            return True
+        decides = decides_cycle(result, attempt, watched.timing.retests)
+        await self._emit_result(CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides))
+        return decides
+
+    async def _probe_peer(self, name: str) -> None:
+        """Probe a peer whenever that is due."""
+        last = self._state.statuses[name].last_probe
+        last_s = None if last is None else last.at_s
+        while (watched := self.plan.find(name)) is not None:
+            times, now_s = probe_times(watched), self._clock()
+            if times is None or not can_be_probed(watched.peer):
+                await asyncio.sleep(LONGEST_WAIT_S)  # a reload may bring probes
+                continue
+            due_s = times.next_due_s(last_s, now_s)
+            self._state.set_due(name, probe_s=due_s)
+            if due_s > now_s:
+                await asyncio.sleep(wait_s(due_s, now_s))
+                continue
+            last_s = now_s
+            await self._probe(watched)
+
+    async def _probe(self, watched: WatchedPeer) -> None:
+        """Probe a peer; where a test has its interface for a whole period, there is no probe this time."""
+        interface = await interface_towards(watched.peer, watched.plan.socket)
+        every_s = (watched.timing.probe_every_ns or 0) / SECOND_NS
+        if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
+            return
+        with suppress(TimeoutError):
+            async with self._locks.hold_for_probe(interface, every_s):
+                result = await probe_peer(watched)
+            await self._emit_result(ProbeEnded(self._clock(), watched.name, result))
+
+    async def _fits_budget(self, watched: WatchedPeer) -> bool:
+        """Return whether the budgets have room for a test; say so once a month where they have not."""
+        now_s, state = self._clock(), self._state
+        cost = expected_cost(watched, state.recent.get(watched.name, ()))
+        shortage = find_shortage(self.plan, watched, cost, state.use, now_s)
+        if shortage is not None and shortage.peer not in state.use.at(now_s).told:
+            await self._emit(shortage.notice(now_s))
+        return shortage is None
+
+    async def _reload(self, plan: WatchPlan) -> None:
+        if plan.name != self.plan.name:
+            await self._emit(
+                WatchNotice(self._clock(), f"it stays the watch {self.plan.name} until it is restarted")
+            )
+            plan = WatchPlan(self.plan.name, plan.peers, plan.notify, plan.budget_bytes)
+        try:
+            check_notify(plan.notify)
+        except PlanError as error:
+            await self._emit(WatchNotice(self._clock(), f"not reloaded: {error}"))
+            return
+        self._state.add_peers(plan)
+        self.plan = plan
+        self._start_peers()  # first: without any peer the watch would end
+        await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in plan.peers)))
+        for name in list(self._wakes):
+            self._wake(name)
+
+    async def _emit_result(self, event: CheckEnded | ProbeEnded) -> None:
+        """Emit a result together with the changes of level that it completes."""
+        changes = self._state.find_changes(event)
+        await self._emit(event, *changes)
+        for change in changes:
+            self._tell(change)
+
+    def _tell(self, change: ChangeFound) -> None:
+        if self._notifier is not None:
+            self._notifier.send(self.plan, change)
+
+    async def _emit(self, *events: WatchEvent) -> None:
+        """Commit events together, take them in, and give them to the reader."""
+        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
+        await asyncio.shield(asyncio.ensure_future(self._commit(events)))
+
+    async def _commit(self, events: tuple[WatchEvent, ...]) -> None:
+        async with self._writing:
+            await call_in_thread(lambda: self._stored.append(events), name="journal")
+            for event in events:
+                self._state.apply(event)
+                self._events.put_nowait(event)
+
+    def _notice(self, peer: str | None, text: str) -> None:
+        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
+
+    async def _prune(self) -> None:
+        while True:
+            await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
+            await asyncio.sleep(_PRUNE_EVERY_S)
+
+    async def _sleep(self, name: str, seconds: float) -> None:
+        """Wait until a time is over, or the peer is to be tested now."""
+        wake = self._wakes[name] = asyncio.Event()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await wake.wait()
+
+    def _wake(self, name: str) -> None:
+        wake = self._wakes.get(name)
+        if wake is not None:
+            wake.set()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._note_end)
