@@ -7,10 +7,10 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS
 from ....engine.near.connect import open_far_end
-from ....engine.near.idle_latency import measure_round_trips
 from ....watch.events import CheckResult, CheckVerdict, Metric
 from ....watch.watch_plan import WatchedPeer
 from ..credentials import with_access
+from .idle_latency import measure_round_trips
 
 _log = logging.getLogger(__name__)
 

@@ -15,25 +15,25 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
-from ..model.capabilities import Feature, why_unavailable
-from ..model.errors import (
+from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,
     PeerError,
     RemoteProtocolError,
 )
-from ..model.events import Reason, RunEnd
-from ..model.latency_histogram import LatencySummary
-from ..model.peer import Peer
-from ..model.plan import SECOND_NS, Plan, SocketOptions
-from ..model.workload import Workload
-from ..protocol.messages import Stop
-from ..protocol.path_probe import PATH_HEADER_BYTES, PathDatagram, PathKind, decode_path_datagram
-from ..results.meter import Meter
-from ..workloads.udp.df_socket import DfSocket
-from .connect import CHECK_RUNS, FarEnd, connect
-from .path_mtu import open_path_socket, prepare_path_session
-from .run import open_run
+from ....engine.model.events import Reason, RunEnd
+from ....engine.model.latency_histogram import LatencySummary
+from ....engine.model.peer import Peer
+from ....engine.model.plan import SECOND_NS, Plan, SocketOptions
+from ....engine.model.workload import Workload
+from ....engine.near.connect import CHECK_RUNS, FarEnd, connect
+from ....engine.near.path_mtu import open_path_socket, prepare_path_session
+from ....engine.near.run import open_run
+from ....engine.protocol.messages import Stop
+from ....engine.protocol.path_probe import PATH_HEADER_BYTES, PathDatagram, PathKind, decode_path_datagram
+from ....engine.results.meter import Meter
+from ....engine.workloads.udp.df_socket import DfSocket
 
 COUNT: Final = 20
 DEADLINE_S: Final = 20.0
