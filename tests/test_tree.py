@@ -56,6 +56,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/commands/mtu": "tests/end_to_end/test_path_mtu.py",
     "tui/cli/commands/respond": "tests/end_to_end/test_respond.py, tests/tui/cli/test_usage_errors.py",
     "tui/cli/latency_options": "options of three commands: tests/end_to_end/test_respond.py, tests/tui/cli/test_usage_errors.py",
+    "tui/cli/browser_page": "a page's process: tests/end_to_end/test_web.py",
+    "tui/cli/commands/web": "tests/end_to_end/test_web.py",
     "tui/cli/commands/run": "tests/end_to_end/test_command_line.py, tests/tui/cli/test_main.py",
     "tui/widgets/plots/load_plot": "two plots on one axis: pictures in tests/tui/screens/run/test_snapshots.py",
     "tui/widgets/run/load_steps": "tests/tui/screens/run/test_responsiveness.py, and pictures beside it",

@@ -24,6 +24,7 @@ from .commands.mtu import mtu
 from .commands.respond import respond
 from .commands.run import check, run
 from .commands.sweep import sweep
+from .commands.web import web
 from .completion import COMPLETION_VARIABLE, complete
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .typer_extension import AppGroup, add_command
@@ -89,6 +90,7 @@ for _name, _command in {
     "lab": lab,
     "mtu": mtu,
     "ceiling": ceiling,
+    "web": web,
 }.items():
     add_command(app, _name, _command)
 app.add_typer(presets.app, name="presets")

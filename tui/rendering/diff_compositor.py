@@ -8,6 +8,7 @@ This is the one module that uses private parts of Textual; tests/tui/rendering/t
 # Textual's types leave the type parameters of Screen and App unknown.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -137,7 +138,8 @@ class DiffApp(App[None]):
     """An app whose frames are the cells that changed since the last one."""
 
     def __init__(self) -> None:
-        super().__init__(driver_class=_PatientDriver)
+        # Textual finds the driver of the variable itself: `linkgauge web` sets it for a page in a browser.
+        super().__init__(driver_class=None if os.environ.get("TEXTUAL_DRIVER") else _PatientDriver)
         self.is_ended_by_signal = False  # then the terminal has only a moment to take the last pieces
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_retry_set = False

@@ -1,6 +1,5 @@
 """`linkgauge [PEER]`: the app, or without a terminal a short test over loopback."""
 
-import sys
 from typing import Annotated, Final
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.parsing import resolve_language
+from ..browser_page import end_with_server, has_screen
 from ..completion import complete_preset
 from ..options import JsonOption, LangOption, PlanOptions
 from ..output import keep_log_off_screen
@@ -37,8 +37,7 @@ def open_app(
     Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
     machine's loopback for 5 s instead.
     """
-    # stdin too: without keys from a terminal nobody could leave the app.
-    is_app = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    is_app = has_screen() and not as_json
     plan = plan_options.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
     far_peer = ssh.apply_to(LOOPBACK if peer is None else access.parse_peer(peer))
     language = resolve_language(lang)
@@ -46,6 +45,7 @@ def open_app(
         from ..terminal_app import run_app
 
         keep_log_off_screen()
+        end_with_server()
         return run_app(far_peer, preset, language, plan, plan_options.sending_rate())
     if peer is not None:
         from ....engine.model.shell_commands import shell_command

@@ -1,0 +1,27 @@
+"""Where a command can draw its screen: on the terminal, or in the page of a browser that `linkgauge web` serves."""
+
+import os
+import signal
+import sys
+from typing import Final
+
+DRIVER_VARIABLE: Final = "TEXTUAL_DRIVER"
+BROWSER_DRIVER: Final = "textual.drivers.web_driver:WebDriver"
+
+
+def is_browser_page() -> bool:
+    """Return whether `linkgauge web` has started this process for a page."""
+    return os.environ.get(DRIVER_VARIABLE) == BROWSER_DRIVER
+
+
+def has_screen() -> bool:
+    """Return whether an app can be drawn and gets keys: without keys nobody could leave it."""
+    return is_browser_page() or (sys.stdin.isatty() and sys.stdout.isatty())
+
+
+def end_with_server() -> None:
+    """Have the kernel end a page's process with its server, however that ends; the app takes it for a hang-up."""
+    if is_browser_page() and sys.platform == "linux":
+        from ...engine.lab.namespaces import die_with_parent
+
+        die_with_parent(signal.SIGHUP)

@@ -1,0 +1,54 @@
+"""`linkgauge web`: the app in a browser on this host."""
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from ....engine.model.errors import UsageError, require_extra
+from ...text import parsing
+
+DEFAULT_PORT: Final = 5880
+_MAX_SESSIONS: Final = 64
+
+
+def web(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- PEER OPTIONS]", show_default=False, help="What the app opens with, as for linkgauge app."
+        ),
+    ] = None,
+    *,
+    port: Annotated[str, typer.Option(metavar="N", help="TCP port; 0 takes a free one.")] = str(DEFAULT_PORT),
+    sessions: Annotated[
+        int, typer.Option(min=1, max=_MAX_SESSIONS, metavar="N", help="Pages that may be open at once.")
+    ] = 4,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", show_default=False, help="Address by which a reverse proxy offers the page."),
+    ] = None,
+) -> int:
+    """Serve the app to a browser on this host.
+
+    It prints the address of the page, with a new token. The server listens on 127.0.0.1 only; from another host use
+    `ssh -L`, or a reverse proxy with a login. Each page has an app of its own, which ends when the page is closed.
+    Needs pip install 'linkgauge[web]'.
+    """
+    require_extra("linkgauge web needs textual-serve", "web", "textual_serve")
+    from ..web.web_access import PublicUrl, WebAccess
+    from ..web.web_server import WebConfig, serve_web
+
+    arguments = ("app", *(words or ()))
+    _check_words(arguments)
+    url = None if public_url is None else PublicUrl.parse(public_url)
+    return serve_web(WebConfig(arguments, parsing.listening_port(port), sessions, WebAccess(url)))
+
+
+def _check_words(arguments: tuple[str, ...]) -> None:
+    """Raise the usage error that every page would end with, before there is one."""
+    from ..main import app
+
+    group: Any = typer.main.get_command(app)
+    if "--json" in arguments or "-J" in arguments:
+        raise UsageError("linkgauge web shows a screen; --json has none")
+    group.commands["app"].make_context("app", list(arguments[1:]))
