@@ -25,6 +25,7 @@ _LOGIN_DEADLINE_S: Final = 15.0
 _CHECK_DEADLINE_S: Final = 45.0
 _IDLE_S: Final = 300  # a scheduler whose coordinator was killed ends after it, and its workers with it
 _MAX_TEXT: Final = 200
+_SETTINGS: Final = {"distributed.worker.use-file-locking": False}  # its lock files would stay on the hosts
 _CHECK: Final = "import linkgauge, distributed, linkgauge.mesh.host_tasks; print(linkgauge.__version__)"
 _log = logging.getLogger(__name__)
 
@@ -129,9 +130,12 @@ async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[An
         for host in hosts
     }
     scheduler = {"cls": Scheduler, "options": options(hosts[0], port=0, idle_timeout=f"{_IDLE_S} s")}
+    from dask import config
+
     cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
     try:
-        await cluster
+        with config.set(_SETTINGS):  # the processes there inherit it
+            await cluster
     except Exception as error:  # Dask raises plain ones where a process does not start
         await _end(cluster)
         text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
