@@ -23,9 +23,9 @@ class Effect:
     is_better_high: bool
     has_long_tail: bool
 
-    def is_reached(self, before: float, after: float) -> bool:
-        """Return whether two medians differ enough."""
-        return abs(after - before) >= max(self.amount, self.share * max(before, after))
+    def is_reached(self, before: float, after: float, times: float = 1.0) -> bool:
+        """Return whether two medians differ enough, or so many times enough."""
+        return abs(after - before) >= times * max(self.amount, self.share * max(before, after))
 
     def scaled(self, value: float) -> float:
         """Return a value on the scale on which the metric scatters alike above and below its median.

@@ -5,7 +5,12 @@ is large enough to matter (`effects`), lasts (all of the newest 4, or nearly all
 (`shift_score`). Large changes are found with 4 or 5 values and small ones later; one or two flaps never are one.
 
 A level begins anew with each change, so that each is found once. A young level takes over the scatter of the one
-before.
+before, and a drift must go farther each time.
+
+The rivals of this method, on the same series (see the tests): penalised segmentation, anew for each value, of the
+newest 80. With least squares it had 40 to 60 false changes in 6,000 steady values at any penalty, since one fall is
+a segment to it. With a Gaussian kernel it was as good at one penalty (3 false, 83 % within five cycles), and either
+false or late at the next ones; and it brings two large libraries.
 """
 
 from bisect import bisect_left, insort
@@ -29,6 +34,10 @@ _LEAST_BEFORE: Final = 5
 _LEAST_FIRST: Final = 8  # the first level of all has no scatter to take over
 _YOUNG: Final = 20
 _THRESHOLD: Final = 14.0
+# A drift is few changes: one in the direction of the last, on a level of up to so many values, takes twice as much.
+_SETTLED: Final = 100
+_MOST_TIMES: Final = 4.0
+# In scatters. Values that follow each other stay away from their median for long: they need up to twice that.
 _LEAST_SHIFT: Final = 1.5
 
 
@@ -49,6 +58,8 @@ class LevelWatch:
         self._effect = EFFECTS[metric]
         self._values: deque[_Value] = deque(maxlen=MAX_VALUES)
         self._inherited: Scatter | None = None
+        self._rises: bool | None = None
+        self._same_way = 0
 
     @property
     def level(self) -> Level | None:
@@ -76,9 +87,12 @@ class LevelWatch:
         values = list(self._values)
         old, new = values[:-count], values[-count:]
         before, after = _level_of(old), _level_of(new)
+        is_up = after.median > before.median
+        self._same_way = self._same_way + 1 if self._rises is is_up and len(old) <= _SETTLED else 1
+        self._rises = is_up
         self._inherited = self._scatter(old)
         self._values = deque(new, maxlen=MAX_VALUES)
-        is_worse = (after.median < before.median) == self._effect.is_better_high
+        is_worse = is_up is not self._effect.is_better_high
         return ChangeFound(at_s, self._peer, self._metric, new[0].at_s, before, after, is_worse)
 
     def _find_change(self) -> int | None:
@@ -93,13 +107,21 @@ class LevelWatch:
             for each in values[-count : len(values) - len(newest)]:
                 del before[bisect_left(before, each.raw)]
                 insort(newest, each.raw)
-            if not self._effect.is_reached(_middle(before), _middle(newest)):
+            old, new = _middle(before), _middle(newest)
+            if not self._effect.is_reached(old, new, self._times(len(before), new > old)):
                 continue
             scaled = [[self._effect.scaled(each) for each in part] for part in (before, newest)]
-            shift, score = score_shift(scaled[0], scaled[1], self._scatter(values[:-count]))
-            if shift >= _LEAST_SHIFT and score > best:
+            scatter = self._scatter(values[:-count])
+            shift, score = score_shift(scaled[0], scaled[1], scatter)
+            if shift >= _LEAST_SHIFT * (1 + scatter.correlation) and score > best:
                 best, found = score, count
         return found
+
+    def _times(self, length: int, is_up: bool) -> float:
+        """Return how many least changes the next one takes, after so many values of this level."""
+        if self._rises is not is_up or length > _SETTLED:
+            return 1.0
+        return min(_MOST_TIMES, 2.0**self._same_way)
 
     def _place_change(self, found: int) -> int:
         """Return how many of the newest values are the new level: the split that leaves the least distances."""

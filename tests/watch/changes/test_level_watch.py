@@ -4,7 +4,9 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from linkgauge.watch.changes.level_watch import LevelWatch
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.watch.changes.level_watch import MAX_VALUES, LevelWatch
 from linkgauge.watch.events import ChangeFound, Metric
 
 RATE = 1e9
@@ -57,3 +59,104 @@ def test_a_flap_is_no_change(length: int, begins: int) -> None:
     for start in (begins, begins + length + 3):
         values[start : start + length] = [0.3 * RATE] * length
     assert feed(values) == []
+
+
+def test_a_failed_cycle_is_a_gap_and_no_value() -> None:
+    """Times may be far apart; values that are no figures are left out."""
+    watch = LevelWatch("office", GOODPUT)
+    values = goodput(40, 0.01, 1)
+    for number, value in enumerate(values):
+        assert watch.add(number * 86_400.0, value) is None
+        assert watch.add(number * 86_400.0 + 1, float("nan")) is None
+        assert watch.add(number * 86_400.0 + 2, -1.0) is None
+    assert watch.level is not None
+    assert watch.level.count == 40
+    assert watch.since_s == 0
+
+
+def test_a_watch_without_values_has_no_level() -> None:
+    """Unknown is None."""
+    watch = LevelWatch("office", GOODPUT)
+    assert (watch.level, watch.since_s) == (None, None)
+
+
+def test_a_change_names_why_before_and_after() -> None:
+    """By the most frequent finding of each level."""
+    watch = LevelWatch("office", GOODPUT)
+    found = [watch.add(float(number), RATE, None) for number in range(20)]
+    found += [watch.add(20.0 + number, RATE / 2, "slow_link") for number in range(5)]
+    (change,) = [each for each in found if each is not None]
+    assert (change.before.why, change.after.why) == (None, "slow_link")
+    assert (change.peer, change.metric, change.since_s) == ("office", GOODPUT, 20.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("metric", list(Metric))
+def test_five_hundred_steady_cycles_are_quiet(metric: Metric, seed: int) -> None:
+    """Rates fall now and then, round trips rise now and then, and counts are mostly zero."""
+    draw = random.Random(f"{metric} {seed}")  # noqa: S311 - chance, not secrets
+    values: list[float] = []
+    for rate in goodput(500, 0.02, seed):
+        is_rare = draw.random() < 0.05
+        match metric:
+            case Metric.GOODPUT_BIT_S:
+                values.append(rate * (draw.uniform(0.4, 0.9) if is_rare else 1))
+            case Metric.LATENCY_S:
+                values.append(0.002 * (1 + draw.expovariate(10)) * (draw.uniform(1.5, 10) if is_rare else 1))
+            case Metric.LOSS:
+                values.append(draw.expovariate(200) if is_rare else 0.0)
+            case Metric.RETRANSMITS:
+                values.append(float(draw.choice((0, 0, 20, 150, 700)) * is_rare))
+    assert feed(values, metric) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after"),
+    [
+        (Metric.LATENCY_S, 0.002, 0.004),
+        (Metric.LATENCY_S, 0.030, 0.010),
+        (Metric.LOSS, 0.0, 0.01),
+        (Metric.RETRANSMITS, 0.0, 1_000.0),
+        (Metric.RETRANSMITS, 2_000.0, 200.0),
+    ],
+)
+def test_latency_loss_and_retransmits_are_worse_when_they_rise(metric: Metric, before: float, after: float) -> None:
+    """Found once, in both directions."""
+    draw = random.Random(1)  # noqa: S311 - chance, not secrets
+    values = [level * (1 + draw.expovariate(10)) for level in (before, after) for _ in range(60)]
+    (change,) = feed(values, metric)
+    assert change.at_s <= 67
+    assert change.is_worse is (after > before)
+
+
+def test_a_slow_drift_is_few_changes() -> None:
+    """A third of the rate over 300 cycles."""
+    values = [each * (1 - number / 900) for number, each in enumerate(goodput(300, 0.02, 1))]
+    assert len(feed(values)) <= 3
+
+
+@given(
+    st.lists(st.one_of(st.floats(0, 1e11), st.sampled_from([0.0, 0.6e9, 1e9])), max_size=150),
+    st.sampled_from(list(Metric)),
+)
+def test_the_same_values_give_the_same_changes_in_order(values: list[float], metric: Metric) -> None:
+    """Each change begins after the one before, matters, and has both levels' values."""
+    changes = feed(values, metric)
+    assert changes == feed(values, metric)
+    since = [change.since_s for change in changes]
+    assert since == sorted(set(since))
+    for change in changes:
+        assert change.since_s <= change.at_s - 3
+        assert change.before.median != change.after.median
+        assert change.before.count >= 5
+        assert change.after.count >= 4
+
+
+def test_the_memory_of_a_level_is_bounded() -> None:
+    """The newest values are kept."""
+    watch = LevelWatch("office", GOODPUT)
+    for number in range(MAX_VALUES + 50):
+        watch.add(float(number), RATE + number % 7)
+    assert watch.level is not None
+    assert watch.level.count == MAX_VALUES
+    assert watch.since_s == 50
