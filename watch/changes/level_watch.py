@@ -7,10 +7,11 @@ is large enough to matter (`effects`), lasts (all of the newest 4, or nearly all
 A level begins anew with each change, so that each is found once. A young level takes over the scatter of the one
 before, and a drift must go farther each time.
 
-The rivals of this method, on the same series (see the tests): penalised segmentation, anew for each value, of the
-newest 80. With least squares it had 40 to 60 false changes in 6,000 steady values at any penalty, since one fall is
-a segment to it. With a Gaussian kernel it was as good at one penalty (3 false, 83 % within five cycles), and either
-false or late at the next ones; and it brings two large libraries.
+Segmentation with a penalty (ruptures 1.1, anew for each value, of the newest 80) was no better on generated series.
+With least squares it had 40 to 60 false changes in 6,000 steady values at each penalty tried, since one fall is a
+segment to it; with ranks or a Gaussian kernel it was either false or late from one penalty to the next. At the best
+one it found 83 % of changes of 20 % and more within five cycles, with 3 false ones in 6,000. This method found 94 %,
+with none in those, and needs no scipy.
 """
 
 from bisect import bisect_left, insort
