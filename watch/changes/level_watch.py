@@ -10,8 +10,8 @@ before, and a drift must go farther each time.
 Segmentation with a penalty (ruptures 1.1, anew for each value, of the newest 80) was no better on generated series.
 With least squares it had 40 to 60 false changes in 6,000 steady values at each penalty tried, since one fall is a
 segment to it; with ranks or a Gaussian kernel it was either false or late from one penalty to the next. At the best
-one it found 83 % of changes of 20 % and more within five cycles, with 3 false ones in 6,000. This method found 94 %,
-with none in those, and needs no scipy.
+one it found 83 % of changes of 20 % and more within five cycles, with 3 false ones in 6,000. This method found
+94 %, with none in those, and needs no scipy.
 """
 
 from bisect import bisect_left, insort
