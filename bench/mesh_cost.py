@@ -4,7 +4,9 @@ Usage: python bench/mesh_cost.py [--hosts 8 16 32 64] [--seconds 3]
 
 The hosts are workers of a real Dask cluster on loopback, in a process of their own, whose tests take no time
 (`simulated_hosts`): what is left is the coordinator's and Dask's. Each row has a process of its own. The CPU of the
-coordinator includes decoding the events; `reading` is the search for slow hosts and paths in such a matrix.
+coordinator includes decoding the events; `of the rounds` is its share of the time that the rounds would take with
+tests of so many seconds, and a second more for each. `reading` is the search for slow hosts and paths in such a
+matrix.
 The last row is computed from the two largest meshes, in proportion to the cells.
 """
 
@@ -25,12 +27,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.cluster import connect_cluster
 from linkgauge.mesh.coordinator import open_mesh
 from linkgauge.mesh.events import CellEnded, RoundBegan
 from linkgauge.mesh.figures import CellFigure, MeshMatrix
-from linkgauge.mesh.plan import Host, MeshMode, MeshPlan
+from linkgauge.mesh.plan import CELL_OVERHEAD_NS, Host, MeshMode, MeshPlan
 from linkgauge.mesh.reading import find_faults
 from processes import process_cpu_s
 from simulated_hosts import cell_plan
@@ -40,7 +42,7 @@ _DEADLINE_S = 1800.0
 _LARGE = 1000
 _HEADINGS = (
     *("hosts", "cells", "rounds", "wall time"),
-    *("coordinator CPU", "per cell", "memory", "scheduler and workers CPU", "reading"),
+    *("coordinator CPU", "of the rounds", "per cell", "memory", "scheduler and workers CPU", "reading"),
 )
 
 
@@ -56,7 +58,13 @@ class Cost:
     mib: float
     hosts_cpu_s: float
     reading_s: float
+    test_s: float
     failed: int = 0
+
+    @property
+    def round_share(self) -> float:
+        """The coordinator's CPU time by what the rounds would take on real hosts: above 1 it would be late."""
+        return self.cpu_s / (self.rounds * 2 * (self.test_s + CELL_OVERHEAD_NS / SECOND_NS))
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -67,6 +75,7 @@ class Cost:
             f"{self.rounds:,}",
             f"{self.wall_s:.1f} s",
             f"{self.cpu_s:.2f} s",
+            f"{100 * self.round_share:.1f} %",
             f"{1e3 * self.cpu_s / self.cells:.2f} ms",
             f"{self.mib:.0f} MiB",
             f"{self.hosts_cpu_s:.2f} s",
@@ -91,7 +100,7 @@ async def measure_mesh(scheduler: str, hosts_pid: int, seconds: float) -> Cost:
             costs = time.monotonic() - began[0], time.process_time() - began[1], process_cpu_s(hosts_pid) - began[2]
     mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     count = len(plan.hosts)
-    return Cost(count, ended, rounds, costs[0], costs[1], mib, costs[2], reading_s(count), failed)
+    return Cost(count, ended, rounds, costs[0], costs[1], mib, costs[2], reading_s(count), seconds, failed)
 
 
 def reading_s(count: int) -> float:
@@ -157,6 +166,7 @@ def extrapolate(costs: Sequence[Cost], count: int) -> Cost:
         line(small.mib, large.mib),
         line(small.hosts_cpu_s, large.hosts_cpu_s),
         line(small.reading_s, large.reading_s),
+        large.test_s,
     )
 
 

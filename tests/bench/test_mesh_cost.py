@@ -23,12 +23,13 @@ def test_a_small_mesh_of_simulated_hosts_is_measured() -> None:
 
 def test_larger_meshes_are_computed_from_the_two_largest() -> None:
     """By cells."""
-    small = Cost(8, 56, 7, 1.0, 0.5, 100, 1.0, 0.001)
-    large = Cost(16, 240, 15, 4.0, 2.0, 146, 4.0, 0.004)
+    small = Cost(8, 56, 7, 1.0, 0.5, 100, 1.0, 0.001, 3.0)
+    large = Cost(16, 240, 15, 4.0, 2.0, 146, 4.0, 0.004, 3.0)
     thousand = extrapolate([large, small], 1000)
     assert thousand.cells == 999_000
     assert thousand.rounds == 999
     assert thousand.mib == pytest.approx(146 + 0.25 * (999_000 - 240))
+    assert large.round_share == pytest.approx(2.0 / (15 * 2 * 4))
     assert thousand.cpu_s == pytest.approx(2.0 + 1.5 / 184 * 998_760)
 
 
