@@ -1,6 +1,7 @@
 """A mesh in progress: its results, its lost hosts, and the cells that are measured once more."""
 
 from collections.abc import Sequence
+from itertools import count
 
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEnded
 from linkgauge.mesh.figures import MeshFinding, MeshMatrix
@@ -72,6 +73,14 @@ async def test_findings_are_those_of_the_rounds_that_are_over() -> None:
     seen = [(type(update.event).__name__, session.findings) async for update in session]
     rounds = [findings for name, findings in seen if name == "RoundBegan"]
     assert rounds == [(), (FINDING,), (FINDING,)]
+
+
+async def test_findings_that_take_long_are_not_looked_for_after_each_round() -> None:
+    """Each look at the clock is ten seconds after the one before; at the end they are those of all rounds."""
+    session = open_session(ScriptedMesh(all_events(Cell("db-01", "db-02"))), clock=count(0.0, 10.0).__next__)
+    seen = [(type(update.event).__name__, session.findings) async for update in session]
+    assert [findings for name, findings in seen if name == "RoundBegan"] == [(), (), ()]
+    assert seen[-1] == ("MeshEnded", (FINDING,))
 
 
 async def test_a_lost_host_leaves_its_remaining_cells_with_the_reason() -> None:
