@@ -86,6 +86,10 @@ def _filled_commands(path: Path) -> list[str]:
 def test_no_other_module_puts_a_value_into_a_command() -> None:
     """A word that is not quoted there is a command of its own."""
     root = Path(linkgauge.__file__).parent
-    modules = [path for name in ("engine", "mesh", "presets", "tui") for path in (root / name).rglob("*.py")]
+    modules = [
+        path
+        for name in ("engine", "mesh", "metrics", "presets", "tui", "watch")
+        for path in (root / name).rglob("*.py")
+    ]
     assert len(modules) > 100
     assert {path.name: found for path in modules if (found := _filled_commands(path))} == {}
