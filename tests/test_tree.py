@@ -7,10 +7,11 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("engine", "mesh", "metrics", "presets", "tui", "watch")
+PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
     "engine/lab/base_keeper": "a base class: tests/engine/lab/test_keeper.py and test_mesh_keeper.py",
     "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py, test_keeper.py and test_mesh_lab.py",
     "engine/lab/switches": "bridges of real namespaces: tests/engine/lab/test_mesh_lab.py",
@@ -56,7 +57,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/commands/mtu": "tests/end_to_end/test_path_mtu.py",
     "tui/cli/commands/respond": "tests/end_to_end/test_respond.py, tests/tui/cli/test_usage_errors.py",
     "tui/cli/latency_options": "options of three commands: tests/end_to_end/test_respond.py, tests/tui/cli/test_usage_errors.py",
-    "tui/cli/browser_page": "a page's process: tests/end_to_end/test_web.py",
+    "tui/cli/web/browser_page": "a page's process: tests/end_to_end/test_web.py",
+    "tui/cli/commands/discover": "tests/discovery/test_finder.py carries it out",
+    "tui/cli/endpoint/lan_announcement": "tests/discovery/test_finder.py carries it out",
     "tui/cli/commands/web": "tests/end_to_end/test_web.py",
     "tui/cli/commands/run": "tests/end_to_end/test_command_line.py, tests/tui/cli/test_main.py",
     "tui/widgets/plots/load_plot": "two plots on one axis: pictures in tests/tui/screens/run/test_snapshots.py",
@@ -168,7 +171,7 @@ def test_no_check_of_the_engine_is_an_assertion() -> None:
     checks = [
         f"{path}:{node.lineno}"
         for path in modules()
-        if path.parts[0] in {"engine", "mesh", "metrics", "presets", "tui", "watch"}
+        if path.parts[0] in {"discovery", "engine", "mesh", "metrics", "presets", "tui", "watch"}
         for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
         if isinstance(node, ast.Assert) and not ast.unparse(node.test).endswith(" is not None")
     ]

@@ -17,6 +17,7 @@ from ...engine.model.errors import LinkgaugeError, PlanError
 from .commands import presets, runs
 from .commands.app import open_app
 from .commands.ceiling import ceiling
+from .commands.discover import discover
 from .commands.endpoint import endpoint
 from .commands.lab import lab
 from .commands.mesh import mesh
@@ -91,6 +92,7 @@ for _name, _command in {
     "mtu": mtu,
     "ceiling": ceiling,
     "web": web,
+    "discover": discover,
 }.items():
     add_command(app, _name, _command)
 app.add_typer(presets.app, name="presets")

@@ -7,11 +7,11 @@ import typer
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.parsing import resolve_language
-from ..browser_page import end_with_server, has_screen
 from ..completion import complete_preset
 from ..options import JsonOption, LangOption, PlanOptions
 from ..output import keep_log_off_screen
 from ..peer_options import PEER_HELP, AccessOptions, SshOptions
+from ..web.browser_page import end_with_server, has_screen
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ....engine.model.errors import UsageError
+from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT, check_zone
 from ...text import parsing
 from ..metrics_options import MetricsOptions
@@ -65,6 +65,13 @@ class EndpointOptions:
     ui: bool = option(
         _ENDPOINT, bool, "Show clients, rates and the log on a screen.", "--ui", default=False, metavar=""
     )
+    announce: str | None = option(
+        _ENDPOINT,
+        str | None,
+        "Announce it on this LAN by this name, with its port and whether it wants a key or TLS.",
+        "--announce",
+        metavar="NAME",
+    )
     log_json: bool = option(
         _ENDPOINT, bool, "Log one JSON object a line, on stderr.", "--log-json", default=False, metavar=""
     )
@@ -86,6 +93,8 @@ class EndpointOptions:
             raise UsageError("--tls-cert and --tls-key need each other; give both")
         if self.bind is not None:
             check_zone("--bind", self.bind)
+        if self.announce is not None:
+            require_extra("--announce needs multicast DNS", "discover", "zeroconf")
         return EndpointConfig(
             self.bind,
             parsing.listening_port(self.port),
@@ -97,6 +106,7 @@ class EndpointOptions:
             log_as_json=self.log_json,
             iperf3=iperf3,
             metrics=metrics,
+            announce=self.announce,
         )
 
 

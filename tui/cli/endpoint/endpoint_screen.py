@@ -20,6 +20,7 @@ from ...state.endpoint import EndpointInfo, EndpointLog
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
+from .lan_announcement import announced_on_lan
 
 
 def serve_on_screen(config: EndpointConfig) -> int:
@@ -154,5 +155,6 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
                 app.exit()
 
         with handle_signals(receive):
-            await app.run_async()
+            async with announced_on_lan(config, setup, log.add):
+                await app.run_async()
             await shutdown.finish()  # without the terminal the runs still have their time to end

@@ -56,6 +56,7 @@ from ..output import (
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
+from .lan_announcement import announced_on_lan, check_announcement
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ class EndpointConfig:
     log_as_json: bool = False
     iperf3: Iperf3Config | None = None
     metrics: PublishingPlan | None = None
+    announce: str | None = None
 
     def exec_endpoint(self) -> NoReturn:
         """Replace this process with an endpoint of this configuration."""
@@ -194,6 +196,7 @@ class EndpointSetup:
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
     """Read the limits, the key and the certificate, and listen; raise LinkgaugeError where one of them fails."""
     limits = config.limits.read()
+    check_announcement(config)
     key = None if config.key_file is None else read_key_file(Path(config.key_file))
     key = key or key_from_environment(os.environ)
     os.environ.pop(KEY_VARIABLE, None)  # no child process needs it
@@ -315,9 +318,10 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
             _announce(config, endpoint.address, setup, key_file, publication.url)
-            notify_systemd("READY=1", manager)
-            await signals.stop.wait()
-            notify_systemd("STOPPING=1", manager)
+            async with announced_on_lan(config, setup, log):
+                notify_systemd("READY=1", manager)
+                await signals.stop.wait()
+                notify_systemd("STOPPING=1", manager)
             if not signals.stop_now.is_set():
                 await drain(endpoint, signals.stop_now, log)
 

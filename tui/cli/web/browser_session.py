@@ -17,7 +17,7 @@ from typing import Any, Final
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from ....engine.model.errors import make_printable
-from ..browser_page import BROWSER_DRIVER, DRIVER_VARIABLE
+from .browser_page import BROWSER_DRIVER, DRIVER_VARIABLE
 
 MAX_MESSAGE_BYTES: Final = 1 << 20  # of the browser: a text that a person pastes
 _MAX_PACKET_BYTES: Final = 16 << 20  # of the app: a frame of a large screen has some 100 KiB

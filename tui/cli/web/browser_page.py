@@ -22,6 +22,6 @@ def has_screen() -> bool:
 def end_with_server() -> None:
     """Have the kernel end a page's process with its server, however that ends; the app takes it for a hang-up."""
     if is_browser_page() and sys.platform == "linux":
-        from ...engine.lab.namespaces import die_with_parent
+        from ....engine.lab.namespaces import die_with_parent
 
         die_with_parent(signal.SIGHUP)
