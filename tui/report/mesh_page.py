@@ -14,12 +14,12 @@ from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.run_log import RunLog
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
+from ...presets.diagnosis.why_words import why_words
 from ..services.mesh.stored_mesh import MeshDefinition, find_mesh, load_matrix
 from ..services.storage import data_dir
 from ..text import numbers
 from ..text.mesh.cell_marks import CellMark, CellScale, legend
 from ..text.mesh.mesh_sentences import conclusion_lines, figure_words, headline
-from ..text.why_words import why_words
 from .html import render
 
 _COLUMNS: Final = ("from", "to", "result", "of expected", "alone", "why", "run")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ....engine.model.plan import SECOND_NS
+from ....presets.diagnosis.why_words import why_words
 from ....watch.events import (
     ChangeFound,
     CheckBegan,
@@ -22,7 +23,6 @@ from ....watch.events import (
 from ....watch.peer_status import PeerStatus
 from ....watch.watch_plan import WatchPlan
 from .. import numbers
-from ..why_words import why_words
 from .watch_figures import (
     METRIC_NAMES,
     at_words,

@@ -7,11 +7,11 @@ from textual.content import Content
 
 from ....mesh.figures import CellFigure, MeshFinding
 from ....mesh.plan import Cell, Host, MeshMode
+from ....presets.diagnosis.why_words import why_words
 from ...rendering.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ...state.mesh import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
 from ...text import numbers
 from ...text.mesh.mesh_sentences import failure_words, finding_words
-from ...text.why_words import why_words
 from .heat_map import MARKS, percent_text
 from .map_layout import Density
 

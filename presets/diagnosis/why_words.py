@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from . import numbers
-
 WHY_WORDS: Final = {
     "at-expected": "at the link's rate",
     "another-link": "faster than the preset allows",
@@ -54,4 +52,4 @@ WHY_WORDS: Final = {
 
 def why_words(code: str) -> str:
     """Return the code of a finding in words: `path slower than its line`; an unknown code with spaces."""
-    return WHY_WORDS.get(code) or numbers.sanitize(code).replace("-", " ")
+    return WHY_WORDS.get(code) or "".join(c if c.isprintable() and c != "-" else " " for c in code).strip()
