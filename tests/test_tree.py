@@ -65,6 +65,10 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/widgets/plots/load_plot": "two plots on one axis: pictures in tests/tui/screens/run/test_snapshots.py",
     "tui/widgets/run/load_steps": "tests/tui/screens/run/test_responsiveness.py, and pictures beside it",
     "tui/widgets/run/responsiveness_panel": "tests/tui/screens/run/test_responsiveness.py, and pictures beside it",
+    "tui/widgets/watch/day_line": "what it draws: tests/tui/state/test_watch.py; how: tests/tui/screens/watch/test_snapshots.py",
+    "tui/widgets/watch/peer_table": "tests/tui/screens/watch/test_watch_screen.py, and pictures beside it",
+    "tui/widgets/watch/watch_lines": "tests/tui/screens/watch/test_watch_screen.py, and pictures beside it",
+    "tui/widgets/watch/watch_log": "tests/tui/screens/watch/test_watch_screen.py, and pictures beside it",
     "tui/cli/render/runs": "a printer of rows: rows in tests/tui/text/test_comparison.py and test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/text/test_sweep.py, printed in tests/tui/cli/commands/test_sweep.py",
 }
@@ -88,6 +92,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/tui/screens/test_small_terminals": "every screen in small terminals",
     "tests/tui/screens/mesh/test_snapshots": "pictures of the screen of a mesh",
     "tests/tui/screens/sweep/test_snapshots": "pictures of the screen of a sweep",
+    "tests/tui/screens/watch/test_snapshots": "pictures of the screen of a watch",
 }
 
 # Base names that several packages have, because each is the same thing in another role: what it is, how it is
@@ -106,8 +111,19 @@ SAME_ROLE = {
         "plan",
         "preset",
     ),
-    *("interval_figures", "responsiveness", "schedule"),
-    *("mesh", "rate_steps", "run", "runs", "session", "summary", "sweep"),
+    *(
+        "interval_figures",
+        "mesh",
+        "rate_steps",
+        "responsiveness",
+        "run",
+        "runs",
+        "schedule",
+        "session",
+        "summary",
+        "sweep",
+        "watch",
+    ),
 }
 
 

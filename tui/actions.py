@@ -20,6 +20,7 @@ class ScreenKind(Enum):
     ENDPOINT = "endpoint"
     SWEEP = "sweep"
     MESH = "mesh"
+    WATCH = "watch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,9 @@ class Action:
 
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.ENDPOINT)
 
-_ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH})
+_ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
+# Screens that an app of their own has: no page of the cockpit leads there.
+_OF_OTHER_APPS: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH})
 
 ACTIONS: Final = (
     Action(
@@ -219,9 +222,30 @@ ACTIONS: Final = (
         "Mesh", ("esc",), in_footer=False, screens=(ScreenKind.MESH,),
     ),
     Action(
+        "check_now", ("t",), "test now", "Test the peer now",
+        "Test the peer at the cursor as soon as its interface is free. Up and down move the cursor.",
+        "Watch", screens=(ScreenKind.WATCH,),
+    ),
+    Action(
+        "open_peer", ("enter",), "history", "Show the runs of the peer",
+        "Show the saved runs of the peer at the cursor: find, label, open and compare them. Esc comes back.",
+        "Watch", screens=(ScreenKind.WATCH,),
+    ),
+    Action(
+        "reload_watch", ("r",), "reload", "Reload the file of the watch",
+        "Read the file of the watch again. Peers that stay keep what is known of them.",
+        "Watch", screens=(ScreenKind.WATCH,),
+    ),
+    Action(
+        "leave_watch", ("q", "ctrl+c"), "quit", "End the watch",
+        "End the watch. A test in progress is stopped first; the next start goes on where this one ended. Press "
+        "again to leave at once.",
+        "Watch", ("q", "^c"), screens=(ScreenKind.WATCH,),
+    ),
+    Action(
         "export", ("e",), "export", "Export",
         "Write the run, or all marked runs, as CSV, JSON or an HTML report; or the screen as a picture.",
-        "Results", screens=_OF_APP, footer_hidden_on=(ScreenKind.COCKPIT,),
+        "Results", screens=_OF_APP, footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.WATCH),
     ),
     Action(
         "export", ("e",), "export", "Export the screen",
@@ -307,8 +331,8 @@ ACTIONS: Final = (
     Action(
         "settings", ("s",), "settings", "Settings: theme, units, refresh rate, pass mark",
         "Theme, units of the gauges, refresh rate and pass mark. Changes apply at once and are saved.",
-        "App", screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH),
-        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH),
+        "App", screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
+        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH),
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Help: every key",
@@ -317,12 +341,12 @@ ACTIONS: Final = (
     Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
-        screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH),
+        screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
     ),
     Action(
         "suspend", ("ctrl+z",), "suspend", "Suspend to the shell",
         "Suspend to the shell; `fg` returns. A test keeps running until the remote end stops waiting.",
-        "App", ("^z",), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.MESH),
+        "App", ("^z",), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
@@ -368,10 +392,10 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
     """Return the actions that the help page of a screen explains, by topic: those of its app.
 
-    The screen of a mesh has only its own: without the cockpit there are no others.
+    The screens of a mesh and of a watch have only their own: without the cockpit there are no others.
     """
     topics: dict[str, list[Action]] = {}
-    of_page = {screen} if screen in _ALONE else {*ScreenKind} - {ScreenKind.ENDPOINT}
+    of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_APPS
     for action in ACTIONS:
         if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)

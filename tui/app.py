@@ -1,4 +1,4 @@
-"""The apps, of the cockpit, an endpoint and a mesh, and what they share: preferences, palette, plain terminals."""
+"""The apps, of the cockpit, an endpoint, a mesh and a watch, and what they share: preferences, palette."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from ..presets.preset import Preset
 from ..presets.sending_rate import SendingRate
 from ..presets.verdict import DEFAULT_PASS_PERCENT
 from .actions import actions_of
-from .interfaces import AppServices, MeshHandle
+from .interfaces import AppServices, MeshHandle, WatchHandle
 from .rendering.charset import CharacterFilter, translation_table
 from .rendering.diff_compositor import DiffApp
 from .rendering.line_breaks import respect_no_break_spaces
@@ -34,6 +34,7 @@ from .text.numbers import sanitize
 if TYPE_CHECKING:
     from .screens.endpoint.endpoint_status import EndpointHandle
     from .screens.mesh.mesh_screen import MeshServices
+    from .screens.watch.watch_screen import WatchServices
 
 _PROBLEM_TIMEOUT_S: Final = 15.0
 # Breakpoint classes that app.tcss lays screens out by.
@@ -246,3 +247,25 @@ class MeshApp(BaseApp):
     async def action_quit(self) -> None:
         """Stop the mesh in order, also when one of Textual's own keys asks to quit."""
         self.mesh.action_leave_mesh()
+
+
+class WatchApp(BaseApp):
+    """One screen with a watch in progress, until it has ended or the person leaves it."""
+
+    def __init__(
+        self,
+        session: WatchHandle,
+        services: "WatchServices",
+        *,
+        clock: Callable[[], float] = time.time,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from .screens.watch.watch_screen import WatchScreen
+
+        super().__init__(loaded, save)
+        self.home = self.watching = WatchScreen(session, services, clock=clock)
+
+    async def action_quit(self) -> None:
+        """End the watch in order, also when one of Textual's own keys asks to quit."""
+        self.watching.action_leave_watch()

@@ -254,7 +254,7 @@ class WatchHandle(Protocol):
         ...
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        """Iterate over the events, each once it is in the journal; `WatchEnded` comes last. Raises LinkgaugeError."""
+        """Iterate over the events, each once the journal has it; `WatchEnded` comes last. Raises LinkgaugeError."""
         ...
 
     def check_now(self, name: str) -> None:

@@ -33,11 +33,12 @@ def test_the_help_of_the_endpoint_has_its_own_actions_and_that_of_the_app_all_ot
     """Help and settings belong to both; export has a text for each, since an endpoint saves no runs."""
     of_endpoint = {action.id for actions in actions_by_topic(ScreenKind.ENDPOINT).values() for action in actions}
     of_app = {action.id for actions in actions_by_topic().values() for action in actions}
+    of_watch = {action.id for actions in actions_by_topic(ScreenKind.WATCH).values() for action in actions}
     of_both = {action.id for action in ACTIONS if {*action.screens} > {ScreenKind.ENDPOINT}}
     assert of_endpoint & of_app == {*of_both, "export"}
     assert not any("marked" in action.help for action in actions_of(ScreenKind.ENDPOINT))
-    assert of_endpoint | of_app == {action.id for action in ACTIONS}
-    assert "finish" not in of_app
+    assert of_endpoint | of_app | of_watch == {action.id for action in ACTIONS}
+    assert not {"finish", "check_now"} & of_app
     assert "toggle_run" not in of_endpoint
 
 

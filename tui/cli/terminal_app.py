@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +24,9 @@ from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..app import LinkgaugeApp, MeshApp
-from ..interfaces import AppServices, ExportFormat, MeshHandle, StoredMesh
+from ...watch.watch_plan import WatchPlan
+from ..app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
+from ..interfaces import AppServices, ExportFormat, ExportRuns, MeshHandle, StoredMesh, WatchHandle
 from ..report.html import check_report_path
 from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
@@ -283,7 +284,7 @@ async def _run_app(
             is_preset_auto=start.is_preset_auto,
             sending_rate=start.sending_rate,
         )
-        with _leave_on_signal(app, backend):
+        with _leave_on_signal(app, backend.interrupt, lambda: backend.wait_until_idle(_RUN_END_TIMEOUT_S)):
             await app.run_async()
             # Textual cancels its workers and does not wait for them.
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
@@ -323,23 +324,37 @@ async def _warm_up(far_ends: FarEndKeeper, peer: Peer) -> AsyncGenerator[None]:
 
 
 @contextmanager
-def _leave_on_signal(app: LinkgaugeApp, backend: AppBackend) -> Generator[None]:
-    """Quit the app on a signal, once its run has ended in order; Textual then restores the terminal."""
+def _leave_on_signal(
+    app: BaseApp, stop: Callable[[signal.Signals], bool], wait: Callable[[], Awaitable[object]]
+) -> Generator[list[signal.Signals]]:
+    """Quit the app on a signal, once what runs in it has ended in order; Textual then restores the terminal.
+
+    Args:
+        app: the app.
+        stop: begins to end what runs; returns whether the app is to wait for that.
+        wait: waits until it has ended.
+
+    Yields:
+        the signals so far.
+    """
+    received: list[signal.Signals] = []
     tasks: set[asyncio.Task[None]] = set()
 
     async def leave(number: signal.Signals) -> None:
         app.is_ended_by_signal = True
         # Not after SIGHUP: drawing on a terminal that has gone blocks Textual before long, and for good.
-        if backend.interrupt(number) and number is not signal.SIGHUP:
-            await backend.wait_until_idle(_RUN_END_TIMEOUT_S)
+        if stop(number) and number is not signal.SIGHUP:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wait(), _RUN_END_TIMEOUT_S)
         app.exit(return_code=signal_exit_status(number))
 
     def receive(number: signal.Signals) -> None:
+        received.append(number)
         tasks.add(asyncio.create_task(leave(number)))
 
     with handle_signals(receive):
         try:
-            yield
+            yield received
         finally:
             for task in tasks:
                 task.cancel()
@@ -357,37 +372,65 @@ async def run_mesh_screen(
     """
     from ..screens.mesh.mesh_screen import MeshServices
 
-    def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
-        if log is None:
-            raise RunLogError("this mesh is not saved")
-        return export_runs(log, run_ids, form, path)
-
     app = MeshApp(
         session,
-        MeshServices(export, load_presets(), log, None if log is None else StoredMeshes(log)),
+        MeshServices(_exporter(log), load_presets(), log, None if log is None else StoredMeshes(log)),
         pass_percent=pass_percent,
         loaded=read_preferences(config_dir()),
         save=partial(save_preferences, config_dir()),
     )
-    received: list[signal.Signals] = []
-    tasks: set[asyncio.Task[None]] = set()
 
-    async def leave(number: signal.Signals) -> None:
-        app.is_ended_by_signal = True
+    def stop(_number: signal.Signals) -> bool:
         session.stop()
-        if number is not signal.SIGHUP:  # drawing on a terminal that has gone blocks Textual
-            with suppress(TimeoutError):
-                await asyncio.wait_for(app.mesh.over.wait(), _RUN_END_TIMEOUT_S)
-        app.exit(return_code=signal_exit_status(number))
+        return True
 
-    def receive(number: signal.Signals) -> None:
-        received.append(number)
-        tasks.add(asyncio.create_task(leave(number)))
-
-    with handle_signals(receive):
-        try:
-            await app.run_async()
-        finally:
-            for task in tasks:
-                task.cancel()
+    with _leave_on_signal(app, stop, app.mesh.over.wait) as received:
+        await app.run_async()
     return received[0] if received else None
+
+
+async def run_watch_screen(
+    session: WatchHandle, log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
+) -> signal.Signals | None:
+    """Show a watch in progress until the person leaves its screen, or a signal ends it in order; return the signal.
+
+    SIGHUP ends it as well: what has a screen loses its terminal by it. A key reloads the file.
+
+    Args:
+        session: the watch, which nobody else iterates over.
+        log: the run log with its runs; None if they are not stored.
+        read_plan: reads the file of the watch again, and raises LinkgaugeError; None for a watch without a file.
+    """
+    from ..screens.watch.watch_screen import WatchServices
+
+    app = WatchApp(
+        session,
+        WatchServices(
+            _exporter(log),
+            load_presets(),
+            log,
+            meshes=None if log is None else StoredMeshes(log),
+            read_plan=read_plan,
+        ),
+        loaded=read_preferences(config_dir()),
+        save=partial(save_preferences, config_dir()),
+    )
+
+    def stop(_number: signal.Signals) -> bool:
+        session.stop()
+        return True
+
+    with _leave_on_signal(app, stop, app.watching.over.wait) as received:
+        await app.run_async()
+    return received[0] if received else None
+
+
+def _exporter(log: RunLog | None) -> ExportRuns:
+    """Return what exports runs of a log; without one it raises RunLogError."""
+
+    def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+        if log is None:
+            raise RunLogError("these runs are not saved")
+        return export_runs(log, run_ids, form, path)
+
+    return export

@@ -1,5 +1,6 @@
 """The list of runs: the cells of each run, the order of the list, and its filters. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,13 +12,14 @@ from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
 from ...engine.results.responsiveness.result import GRADES
-from ...engine.results.run_log import SEARCH_FIELDS, RunEntry, RunQuery
+from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
 from . import numbers, responsiveness
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
 _UNDER_LOAD: Final = "under load"
 _OF_ONE_LOAD: Final = {each.value for each in ResponsivenessTest} - {"phases", "alongside"}
 _MILLISECOND_NS: Final = 1_000_000
+_FIELD: Final = re.compile(rf"(?P<name>[a-z]+)(?P<sign>[:{WHOLE}])")
 _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 
 
@@ -269,10 +271,14 @@ class RunFilter:
 def filter_parts(text: str) -> tuple[tuple[str, str], ...]:
     """Return the parts of a query for a filter that a person types: a run has every word of it.
 
-    `peer:db` looks for `db` in the peer alone.
+    `peer:db` looks for `db` in the peer alone, `label=db-1` for the label that is `db-1` and no longer one.
     """
     parts: list[tuple[str, str]] = []
     for word in text.casefold().split():
-        name, colon, part = word.partition(":")
-        parts.append((name, part) if colon and name in SEARCH_FIELDS else ("", word))
+        found = _FIELD.match(word)
+        if found is None or found["name"] not in SEARCH_FIELDS:
+            parts.append(("", word))
+        else:
+            is_whole = found["sign"] == WHOLE
+            parts.append((found["name"] + WHOLE * is_whole, word[found.end() :]))
     return tuple(parts)

@@ -9,7 +9,7 @@ named series), `schema` (tables, connections, errors). May import what engine/re
 """
 
 from .journal import Journal, JournalEntry, journal_names
-from .listing import SEARCH_FIELDS, SORT_COLUMNS, RunEntry, RunNumbers, RunQuery
+from .listing import SEARCH_FIELDS, SORT_COLUMNS, WHOLE, RunEntry, RunNumbers, RunQuery
 from .schema import RUN_LOG_FILE_NAME
 from .store import RunLog, RunRecord, new_run_id
 
@@ -17,6 +17,7 @@ __all__ = [
     "RUN_LOG_FILE_NAME",
     "SEARCH_FIELDS",
     "SORT_COLUMNS",
+    "WHOLE",
     "Journal",
     "JournalEntry",
     "RunEntry",

@@ -29,6 +29,7 @@ SEARCH_FIELDS: Final = {
     **{name: name for name in ("preset", "peer", "verdict", "label", "note")},
     "group": "grp",
 }
+WHOLE: Final = "="  # after the name of a field: its whole text is compared
 _ALL_FIELDS: Final = (*SEARCH_FIELDS.values(), "id", "started_utc")
 ID_BEGINS: Final = "WHERE id >= ?1 AND id < ?1 || char(1114111)"
 
@@ -61,7 +62,7 @@ class RunQuery:
     """The filter and the order of a list of runs.
 
     Each part of `parts` is a field of SEARCH_FIELDS, or empty for any of them, and a text that is a part of it, in
-    upper or lower case. `verdict` is compared as a whole.
+    upper or lower case; with `=` after the field's name the text is all of it. `verdict` is compared as a whole.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
@@ -111,10 +112,11 @@ def order_sql(connection: sqlite3.Connection, query: RunQuery) -> tuple[str, tup
     conditions: list[str] = []
     parameters: list[str] = []
     for field, part in [each for each in query.parts if each[1]][:_MAX_PARTS]:
-        columns = (SEARCH_FIELDS[field],) if field else _ALL_FIELDS
+        columns = (SEARCH_FIELDS[field.removesuffix(WHOLE)],) if field else _ALL_FIELDS
         parameters.append(part.casefold())
         place = f"?{len(parameters)}"
-        conditions.append(f"({' OR '.join(_contains(column, place) for column in columns)})")
+        matches = _is_whole if field.endswith(WHOLE) else _contains
+        conditions.append(f"({' OR '.join(matches(column, place) for column in columns)})")
     if query.verdict is not None:
         parameters.append(query.verdict)
         conditions.append(f"verdict = ?{len(parameters)}")
@@ -212,6 +214,11 @@ def _contains(column: str, place: str) -> str:
     """Return a condition: the column has the parameter as a part, in upper or lower case."""
     folded = f"length(CAST({column} AS BLOB)) <> length({column}) AND instr(fold({column}), {place})"
     return f"instr(lower({column}), {place}) OR {folded}"
+
+
+def _is_whole(column: str, place: str) -> str:
+    """Return a condition: the column is the parameter, in upper or lower case."""
+    return f"coalesce({_folded(column)}, '') = {place}"
 
 
 def _fold(value: object) -> str:

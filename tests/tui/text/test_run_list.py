@@ -70,6 +70,7 @@ def test_a_filter_leaves_what_has_all_of_it(three_runs: RunLog, wanted: RunFilte
         ("db after", ["r2"]),
         ("label:db", []),
         ("peer:db- 1500", ["r3"]),
+        ("preset=gbe-fd", []),
         ("pass", ["r3"]),
         ("nonsense:db", []),
     ],

@@ -61,6 +61,7 @@ class HistoryScreen(ActionScreen):
         catalog: Names the presets of runs.
         sweeps: Opens the sweep that a run is part of.
         meshes: Opens the mesh that a run is part of.
+        filter_text: The filter that is there at first.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.HISTORY
@@ -87,8 +88,11 @@ class HistoryScreen(ActionScreen):
         catalog: Catalog,
         sweeps: Sweeps | None = None,
         meshes: Meshes | None = None,
+        *,
+        filter_text: str = "",
     ) -> None:
         super().__init__()
+        self._first_filter = filter_text
         self._sweeps = sweeps
         self._meshes = meshes
         self._history = history
@@ -113,7 +117,8 @@ class HistoryScreen(ActionScreen):
     def compose(self) -> ComposeResult:
         """Compose the head, the filter, the table and the details of the run at the cursor."""
         yield Static(id="head", markup=False)
-        yield TextField(placeholder="filter: 10gbe db-02 short, label:before …", compact=True, id="filter")
+        placeholder = "filter: 10gbe db-02 short, label:before …"
+        yield TextField(self._first_filter, placeholder=placeholder, compact=True, id="filter")
         yield RunTable()
         yield RunDetail()
         yield KeyFooter(self.SCREEN_KIND)
@@ -390,7 +395,7 @@ class HistoryScreen(ActionScreen):
         detail, filter_field = self.query_one(RunDetail), self.query_one("#filter", TextField)
         if detail.is_editing:
             detail.close()
-        elif filter_field.has_focus or filter_field.value:
+        elif filter_field.has_focus or filter_field.value not in {"", self._first_filter}:
             filter_field.value = ""
             self.query_one(RunTable).focus()
         else:

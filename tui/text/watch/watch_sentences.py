@@ -63,7 +63,7 @@ def event_words(event: WatchEvent, plan: WatchPlan | None = None) -> str:
     `plan` tells tests of transactions, whose rate is one of transactions a second.
     """
     peer = getattr(event, "peer", None)
-    words = _words(event, is_transactions=peer is not None and tests_transactions(plan, peer))
+    words = _words(event, is_transactions=peer is not None and counts_transactions(plan, peer))
     return words if peer is None else f"{peer}: {words}"
 
 
@@ -114,13 +114,14 @@ def change_parts(change: ChangeFound, now_s: float, *, is_transactions: bool = F
 
 
 def next_words(status: PeerStatus, now_s: float) -> str:
-    """Return when the next test is due, or that one runs: `in 12 min`, `due now`, `testing 00:04`."""
+    """Return when the next test is due, or that one runs: `in 12 min`, `again in 8 s`, `testing 00:04`."""
     if status.running_since_s is not None:
         return f"testing {numbers.clock(round((now_s - status.running_since_s) * SECOND_NS))}"
     if status.next_check_s is None:
         return numbers.UNKNOWN
     left = until_words(status.next_check_s, now_s)
-    return "due now" if left == "now" else f"in {left}"
+    is_repetition = status.last_attempt is not None and not status.last_attempt.decides
+    return "due now" if left == "now" else f"{'again ' if is_repetition else ''}in {left}"
 
 
 def plan_words(plan: WatchPlan, name: str) -> str:
@@ -133,7 +134,7 @@ def plan_words(plan: WatchPlan, name: str) -> str:
     return f"{numbers.sanitize(str(peer.peer))}, test every {every_words(timing.check_every_ns)}{probe}"
 
 
-def tests_transactions(plan: WatchPlan | None, name: str) -> bool:
+def counts_transactions(plan: WatchPlan | None, name: str) -> bool:
     """Return whether the tests of a peer count transactions."""
     peer = None if plan is None else plan.find(name)
     return peer is not None and peer.plan.workload.is_transactional

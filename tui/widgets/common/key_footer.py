@@ -14,7 +14,9 @@ from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import KEY, MUTED
 
 # Actions that a person needs at every width.
-_FIRST: Final = frozenset({"toggle_run", "go_on", "copy", "help", "back", "leave", "finish", "leave_mesh"})
+_FIRST: Final = frozenset(
+    {"toggle_run", "go_on", "copy", "help", "back", "leave", "finish", "leave_mesh", "leave_watch"}
+)
 # The settings bar shows the keys of these.
 _SETTINGS: Final = frozenset(
     {

@@ -29,6 +29,7 @@ class LogView(RichLog, Generic[L]):
         super().__init__(max_lines=1_000, min_width=20, wrap=True, markup=False, highlight=False, id=widget_id)
         self._lines: Collection[L] = ()
         self._written = 0
+        self._has_size = False
 
     def line_text(self, line: L) -> Text:
         """Return a line as it is shown."""
@@ -40,13 +41,16 @@ class LogView(RichLog, Generic[L]):
             self.clear()
             self._written = 0
         new = min(written - self._written, len(lines))
-        self._lines, self._written = lines, written
+        self._lines, self._written = tuple(lines), written  # a copy: a resize shows no more than this
+        if not self._has_size:
+            return  # with the first size all lines are added
         for line in islice(lines, len(lines) - new, None):
             self._add(line)
 
     def on_resize(self, event: Resize) -> None:
         """Wrap the lines for the new width."""
         del event
+        self._has_size = True
         self.clear()
         for line in self._lines:
             self._add(line)
