@@ -21,7 +21,7 @@ from ...text.watch.watch_figures import (
     verdict_words,
 )
 from ...text.watch.watch_sentences import change_parts, plan_words
-from ...text.watch.why_words import why_words
+from ...text.why_words import why_words
 from .day_line import BETTER, NO_RESULT, STATE_STYLES, WORSE
 
 _MAX_CHANGES: Final = 20
