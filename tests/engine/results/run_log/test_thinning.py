@@ -198,7 +198,7 @@ def test_sums_too_large_to_be_read_again_are_not_written(tmp_path: Path, events:
 def test_a_run_of_an_earlier_version_is_thinned_and_an_earlier_one_of_this_format_reads_it(
     tmp_path: Path, events: list[Event]
 ) -> None:
-    """Its rows become blocks. The format is the same, and nothing but a column of the list of runs is new."""
+    """Its rows become blocks. The format is the same: new are a column of the list of runs, and journals."""
     path = tmp_path / RUN_LOG_FILE_NAME
     shutil.copy(_EARLIER, path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -216,7 +216,8 @@ def test_a_run_of_an_earlier_version_is_thinned_and_an_earlier_one_of_this_forma
         assert connection.execute("SELECT count(*) FROM events WHERE run_id = 'r1'").fetchone() == (0,)
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-        assert tables == [("blocks",), ("events",), ("removals",), ("runs",)]
+        names = ["blocks", "events", "journal", "removals", "runs", "sqlite_sequence"]  # the last is SQLite's own
+        assert [name for (name,) in tables] == names
 
 
 def test_a_reader_is_told_that_a_run_was_thinned_meanwhile(tmp_path: Path) -> None:
