@@ -17,7 +17,7 @@ from ....engine.model.errors import PlanError, explain_os_error, make_printable
 from ....watch.event_codec import event_line
 from ....watch.events import ChangeFound
 from ....watch.watch_plan import Notify, WatchPlan
-from ...text.watch.watch_sentences import change_words, tests_transactions
+from ...text.watch.watch_sentences import change_words, counts_transactions
 
 TRIES: Final = 3
 TIMEOUT_S: Final = 20.0
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 def change_document(plan: WatchPlan, change: ChangeFound) -> dict[str, Any]:
     """Return what a notification has: the change as in `--json-stream`, the watch's name, and a sentence."""
-    sentence = change_words(change, is_transactions=tests_transactions(plan, change.peer))
+    sentence = change_words(change, is_transactions=counts_transactions(plan, change.peer))
     return {**event_line(change), "watch": plan.name, "text": f"{change.peer}: {sentence}"}
 
 
