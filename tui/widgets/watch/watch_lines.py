@@ -6,6 +6,7 @@ from typing import Final
 
 from textual.content import Content
 
+from ....presets.diagnosis.why_words import why_words
 from ....watch.events import ChangeFound, CheckEnded
 from ....watch.watch_plan import WatchPlan
 from ...rendering.styled_lines import first_fit
@@ -21,7 +22,6 @@ from ...text.watch.watch_figures import (
     verdict_words,
 )
 from ...text.watch.watch_sentences import change_parts, plan_words
-from ...text.why_words import why_words
 from .day_line import BETTER, NO_RESULT, STATE_STYLES, WORSE
 
 _MAX_CHANGES: Final = 20
