@@ -38,6 +38,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/services/watch/latency_probe": "tests/tui/services/watch/test_watch_session.py; its datagrams in tests/tui/services/watch/test_idle_latency.py",
     "tui/services/watch/peer_check": "whole tests: tests/tui/services/watch/test_watch_session.py",
     "tui/services/watch/stored_watch": "restarts: tests/tui/services/watch/test_watch_session.py",
+    "tui/cli/runners/watch_runner": "a whole watch: tests/tui/cli/commands/test_watch.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/text/test_parsing.py",
     "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
@@ -124,6 +125,8 @@ SAME_ROLE = {
         "sweep",
         "watch",
     ),
+    *("interval_figures", "responsiveness", "schedule"),
+    *("mesh", "watch", "rate_steps", "run", "runs", "session", "summary", "sweep"),
 }
 
 

@@ -25,6 +25,7 @@ from .commands.mtu import mtu
 from .commands.respond import respond
 from .commands.run import check, run
 from .commands.sweep import sweep
+from .commands.watch import watch
 from .commands.web import web
 from .completion import COMPLETION_VARIABLE, complete
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
@@ -88,6 +89,7 @@ for _name, _command in {
     "endpoint": endpoint,
     "sweep": sweep,
     "mesh": mesh,
+    "watch": watch,
     "lab": lab,
     "mtu": mtu,
     "ceiling": ceiling,

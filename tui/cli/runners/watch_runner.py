@@ -1,0 +1,101 @@
+"""A watch from its plan to its end: its events as lines for a person, or as JSON lines, and its signals."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ....engine.host.event_loop import run
+from ....engine.model.errors import LinkgaugeError, RunLogError
+from ....engine.results.json_stream import error_line
+from ....engine.results.run_log import RunLog
+from ....presets.catalog import Catalog
+from ....watch.event_codec import event_line
+from ....watch.events import CheckEnded, CheckVerdict, WatchEvent
+from ....watch.watch_plan import WatchPlan
+from ...services.storage import open_run_log
+from ...services.watch.watch_file import read_watch_file
+from ...services.watch.watch_session import WatchSession, open_watch
+from ...text.numbers import sanitize
+from ...text.watch.watch_sentences import event_words
+from ..output import emit_json_line, emit_line, print_stderr, write_in_background
+from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
+
+_STATUS: Final = {CheckVerdict.GOOD: PASS, CheckVerdict.BELOW: SHORT, CheckVerdict.FAILED: INCOMPLETE}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchJob:
+    """A watch and its outputs. `file` is read again at SIGHUP; None for a watch of the command line."""
+
+    plan: WatchPlan
+    catalog: Catalog
+    file: Path | None = None
+    is_once: bool = False
+    as_json_stream: bool = False
+
+
+def run_watch(job: WatchJob) -> int:
+    """Carry out a watch until a signal ends it, or each peer was tested once; return the exit status."""
+    write_in_background()
+    log = open_run_log(print_stderr)
+    if log is None:
+        raise RunLogError("a watch keeps its state in the run log, and cannot be without one")
+    try:
+        return run(_watch(job, log))
+    except LinkgaugeError as error:
+        if job.as_json_stream:
+            emit_json_line(error_line(str(error)))
+        raise
+    finally:
+        log.close(print_stderr)
+
+
+async def _watch(job: WatchJob, log: RunLog) -> int:
+    """Return the exit status: that of the signal that ended the watch; of `--once` that of the worst verdict."""
+    worst, ended_by = PASS, None
+    async with open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session:
+
+        def receive(number: signal.Signals) -> None:
+            nonlocal ended_by
+            if number is signal.SIGHUP and job.file is not None:
+                _reload(job, job.file, session)
+                return
+            ended_by = ended_by or number
+            session.stop()
+
+        with handle_signals(receive):
+            show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
+            async for event in session:
+                show(event)
+                if isinstance(event, CheckEnded) and event.decides:
+                    worst = max(worst, _STATUS[event.result.verdict])
+    if ended_by is not None:
+        return signal_exit_status(ended_by)
+    return worst if job.is_once else PASS
+
+
+def _reload(job: WatchJob, file: Path, session: WatchSession) -> None:
+    """Read the file again; a wrong one is a notice, and the watch goes on as before."""
+    try:
+        plan = read_watch_file(file, job.catalog)
+    except LinkgaugeError as error:
+        session.report(f"not reloaded: {error}")
+    else:
+        session.reload(plan)
+
+
+def _show_json(event: WatchEvent) -> None:
+    emit_json_line(event_line(event))
+
+
+class _Lines:
+    """The events as lines for a person on stdout."""
+
+    def __init__(self, session: WatchSession) -> None:
+        self._session = session
+
+    def show(self, event: WatchEvent) -> None:
+        """Print an event."""
+        emit_line(sanitize(event_words(event, self._session.plan)))
