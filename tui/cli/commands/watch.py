@@ -1,6 +1,7 @@
 """`linkgauge watch`: the same peers tested again and again, and each change of their level reported once."""
 
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,7 +13,9 @@ from ....engine.model.plan import Plan
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....watch.watch_plan import Timing, WatchedPeer, WatchPlan
 from ...text import parsing
+from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, PlanOptions
+from ..output import keep_log_off_screen
 from ..peer_options import AccessOptions, SshOptions, check_supported
 from ..typer_extension import option
 
@@ -83,6 +86,7 @@ def watch(
     plan: PlanOptions,
     access: AccessOptions,
     ssh: SshOptions,
+    metrics: MetricsOptions,
     once: Annotated[
         bool, typer.Option("--once", metavar="", help="Test each peer once, and end.", rich_help_panel=_TIMES)
     ] = False,
@@ -96,14 +100,14 @@ def watch(
 ) -> int:
     """Test peers again and again, and report each change of their level once.
 
-    A full test is seldom and costs data, a probe of latency is often and costs next to nothing. A test below its
-    mark is repeated before it counts. State and results are in the run log: after a restart the watch goes on.
+    Full tests are seldom; probes of latency are often and send next to nothing. A test below its mark is repeated
+    before it counts. State and results are in the run log: after a restart the watch goes on. Without a screen,
     SIGHUP reads the file again.
     """
     from ..preset_option import load_catalog_with_warnings
     from ..runners.watch_runner import WatchJob, run_watch
 
-    del headless  # there is no screen yet
+    publishing = metrics.to_plan()
     catalog, file = load_catalog_with_warnings(), None
     if target.endswith(".toml") or Path(target).is_file():
         from ...services.watch.watch_file import read_watch_file
@@ -119,4 +123,7 @@ def watch(
         if isinstance(rate, str):
             raise PlanError("rate", rate, "a watch needs a rate such as 100M, or none for the expected one")
         watched = options.to_plan(peer, replace(test), catalog)
-    return run_watch(WatchJob(watched, catalog, file, once, json_stream))
+    is_screen = not (headless or json_stream or once) and sys.stdin.isatty() and sys.stdout.isatty()
+    if is_screen:
+        keep_log_off_screen()
+    return run_watch(WatchJob(watched, catalog, file, once, json_stream, is_screen, publishing))

@@ -1,10 +1,12 @@
-"""A watch from its plan to its end: its events as lines for a person, or as JSON lines, and its signals."""
+"""A watch from its plan to its end: its events as lines, as JSON lines or on a screen, its metrics, its signals."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
@@ -13,27 +15,38 @@ from ....engine.results.run_log import RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckVerdict, WatchEvent
+from ....watch.peer_status import PeerStatus
 from ....watch.watch_plan import WatchPlan
 from ...services.storage import open_run_log
 from ...services.watch.watch_file import read_watch_file
+from ...services.watch.watch_publication import WatchPublication, open_watch_publication
 from ...services.watch.watch_session import WatchSession, open_watch
 from ...text.numbers import sanitize
 from ...text.watch.watch_sentences import event_words
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
 from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
 
+if TYPE_CHECKING:
+    from ....metrics.publication import PublishingPlan
+
 _STATUS: Final = {CheckVerdict.GOOD: PASS, CheckVerdict.BELOW: SHORT, CheckVerdict.FAILED: INCOMPLETE}
 
 
 @dataclass(frozen=True, slots=True)
 class WatchJob:
-    """A watch and its outputs. `file` is read again at SIGHUP; None for a watch of the command line."""
+    """A watch and its outputs.
+
+    `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
+    says where metrics go; None for nowhere.
+    """
 
     plan: WatchPlan
     catalog: Catalog
     file: Path | None = None
     is_once: bool = False
     as_json_stream: bool = False
+    has_screen: bool = False
+    publishing: "PublishingPlan | None" = None
 
 
 def run_watch(job: WatchJob) -> int:
@@ -54,26 +67,82 @@ def run_watch(job: WatchJob) -> int:
 
 async def _watch(job: WatchJob, log: RunLog) -> int:
     """Return the exit status: that of the signal that ended the watch; of `--once` that of the worst verdict."""
-    worst, ended_by = PASS, None
-    async with open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session:
+    async with (
+        open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
+        open_watch_publication(job.publishing, session, session.report) as publication,
+    ):
+        observed = _ObservedWatch(session, publication)
+        if job.has_screen:
+            return await _show_screen(job, observed, log)
+        if publication.url is not None:
+            print_stderr(f"metrics: {publication.url}")
+        return await _print_lines(job, observed)
 
-        def receive(number: signal.Signals) -> None:
-            nonlocal ended_by
-            if number is signal.SIGHUP and job.file is not None:
-                _reload(job, job.file, session)
-                return
-            ended_by = ended_by or number
-            session.stop()
 
-        with handle_signals(receive):
-            show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
-            async for event in session:
-                show(event)
-                if isinstance(event, CheckEnded) and event.decides:
-                    worst = max(worst, _STATUS[event.result.verdict])
+async def _print_lines(job: WatchJob, observed: "_ObservedWatch") -> int:
+    session, worst, ended_by = observed.session, PASS, None
+
+    def receive(number: signal.Signals) -> None:
+        nonlocal ended_by
+        if number is signal.SIGHUP and job.file is not None:
+            _reload(job, job.file, session)
+            return
+        ended_by = ended_by or number
+        session.stop()
+
+    with handle_signals(receive):
+        show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
+        async for event in observed:
+            show(event)
+            if isinstance(event, CheckEnded) and event.decides:
+                worst = max(worst, _STATUS[event.result.verdict])
     if ended_by is not None:
         return signal_exit_status(ended_by)
     return worst if job.is_once else PASS
+
+
+async def _show_screen(job: WatchJob, observed: "_ObservedWatch", log: RunLog) -> int:
+    from ..terminal_app import run_watch_screen
+
+    read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog)
+    ended_by = await run_watch_screen(observed, log, read_plan)
+    return PASS if ended_by is None else signal_exit_status(ended_by)
+
+
+class _ObservedWatch:
+    """A watch whose metrics are renewed with each event, before anyone else sees it."""
+
+    def __init__(self, session: WatchSession, publication: WatchPublication) -> None:
+        self.session = session
+        self._publication = publication
+
+    @property
+    def plan(self) -> WatchPlan:
+        """The newest plan."""
+        return self.session.plan
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """What is known of each peer."""
+        return self.session.statuses
+
+    async def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        """Iterate over the events."""
+        async for event in self.session:
+            self._publication.observe(event)
+            yield event
+
+    def check_now(self, name: str) -> None:
+        """Make a test of this peer due now."""
+        self.session.check_now(name)
+
+    def reload(self, plan: WatchPlan) -> None:
+        """Watch by another plan from now on."""
+        self.session.reload(plan)
+
+    def stop(self) -> None:
+        """End the watch in order."""
+        self.session.stop()
 
 
 def _reload(job: WatchJob, file: Path, session: WatchSession) -> None:
@@ -97,5 +166,6 @@ class _Lines:
         self._session = session
 
     def show(self, event: WatchEvent) -> None:
-        """Print an event."""
-        emit_line(sanitize(event_words(event, self._session.plan)))
+        """Print an event with its time, UTC as in the history."""
+        at = datetime.fromtimestamp(event.at_s, UTC)
+        emit_line(sanitize(f"{at:%Y-%m-%d %H:%M:%S}  {event_words(event, self._session.plan)}"))
