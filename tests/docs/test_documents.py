@@ -94,6 +94,8 @@ def with_duration(command: str) -> str:
         )
     if verb == "respond" and "--direction" not in words:
         return f"{command} --direction in"  # one load, not three in turn
+    if verb == "watch":
+        return f"{command}{'' if '--once' in words else ' --once'}{'' if has_end else ' --seconds 0.5'}"
     if verb not in {"check", "run", "sweep"} or has_end:
         return command
     return f"{command} --seconds 0.5"
