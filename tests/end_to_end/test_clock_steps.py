@@ -66,7 +66,7 @@ def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> 
 
 
 def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothing_by_the_wall_clock() -> None:
-    """An id, a line of a log, a login of iperf3, and the age from which runs are pruned; no time of a file."""
+    """An id, a line of a log, a login of iperf3, when a watch is due, and the age from which runs are pruned."""
     dated = {
         "run_recorder.py",
         "sweeps.py",
@@ -77,7 +77,11 @@ def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothin
     }
     dated |= {"iperf3_output.py", "credentials.py"}
     aged = {"pruning.py", "runs.py"}
-    assert wall_clock_uses(TUI) == {(name, "datetime.now") for name in dated | aged}
+    # A watch is due at times of the day; what it measures, runs measure.
+    due = {"watch_session.py", "watch_screen.py", "app.py"}
+    assert wall_clock_uses(TUI) == {(name, "datetime.now") for name in dated | aged} | {
+        (name, "time.time") for name in due
+    }
 
 
 def in_another_time() -> list[str]:

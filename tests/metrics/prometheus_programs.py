@@ -98,7 +98,9 @@ def run_pushgateway() -> Generator[str]:
     """Run a Pushgateway; yield its address."""
     program, port = find_program("prometheus-pushgateway"), free_port()
     url = f"http://127.0.0.1:{port}"
-    with run_server([program, f"--web.listen-address=127.0.0.1:{port}"], f"{url}/-/ready"):
+    # Debian builds it to keep what it has in a file of the system; an empty name is no file.
+    command = [program, f"--web.listen-address=127.0.0.1:{port}", "--persistence.file="]
+    with run_server(command, f"{url}/-/ready"):
         yield url
 
 

@@ -17,7 +17,7 @@ from packaging.metadata import Metadata
 
 from .conftest import DEADLINE_S, ROOT, source_files
 
-CODE = ("__init__.py", "__main__.py", "engine", "mesh", "metrics", "presets", "tui", "watch")
+CODE = ("__init__.py", "__main__.py", "discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 
 
 def metadata_of(wheel: Path) -> str:

@@ -19,6 +19,7 @@ SCRIPTS = sorted(
 SHORT_RUNS = {
     "attacks": ("--only", "wrong_keys", "--seconds", "1", "--deadline", "60"),
     "fuzz": ("--inputs", "2000", "--jobs", "1", "--only", "conversation,coded frames,typed peer"),
+    "watch_kills": ("--kills", "5", "--seed", "1"),
     "day": ("--hours", "0.1", "--only", "endpoint,app readings"),
 }
 
