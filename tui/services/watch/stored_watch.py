@@ -5,6 +5,7 @@ end is missing, the program was killed in between: if the run log has the run wi
 else it never was, and its cycle is due again.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -110,6 +111,18 @@ class WatchState:
         """Return how many tests of a cycle have ended: after a restart it goes on with the next."""
         pending = self.attempts.get(peer)
         return pending[1] if pending is not None and pending[0] == cycle_s else 0
+
+    def unfinished_cycle(self, peer: str, since_s: float) -> float | None:
+        """Return a cycle that has begun and was not decided: a restart goes on with it, however many are due since.
+
+        None without one, and where it is older than `since_s`.
+        """
+        begun, pending = self.begun.get(peer), self.attempts.get(peer)
+        cycles = [] if begun is None else [begun.cycle_s]
+        cycles += [] if pending is None else [pending[0]]
+        newest_s = max(cycles, default=-math.inf)
+        is_open = newest_s > self.cycles.get(peer, -math.inf)
+        return newest_s if is_open and newest_s >= since_s else None
 
     def _close(self, peer: str, cycle_s: float) -> None:
         self.cycles[peer] = cycle_s

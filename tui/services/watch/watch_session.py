@@ -44,6 +44,7 @@ from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
 
 _PRUNE_EVERY_S: Final = 86_400.0
+_UNFINISHED_PERIODS: Final = 2.0  # how long ago a cycle may be that a restart goes on with
 
 
 @asynccontextmanager
@@ -238,6 +239,7 @@ class WatchSession:
 
     async def _watch_peer(self, name: str) -> None:
         """Test a peer whenever that is due, until it is not in the plan any more or the watch is stopped."""
+        await self._finish_cycle(name)
         while not self._stopping.is_set() and (watched := self.plan.find(name)) is not None:
             now_s = self._clock()
             is_wanted = self._once or name in self._wanted
@@ -252,6 +254,16 @@ class WatchSession:
             await self._carry_out_cycle(watched, due_s)
             if self._once:
                 return
+
+    async def _finish_cycle(self, name: str) -> None:
+        """Go on with the cycle of a peer in which the program was killed; one of long ago says nothing any more."""
+        watched = self.plan.find(name)
+        if watched is None or self._once:
+            return
+        since_s = self._clock() - _UNFINISHED_PERIODS * watched.timing.check_every_ns / SECOND_NS
+        cycle_s = self._state.unfinished_cycle(name, since_s)
+        if cycle_s is not None:
+            await self._carry_out_cycle(watched, cycle_s)
 
     async def _carry_out_cycle(self, watched: WatchedPeer, cycle_s: float) -> None:
         """Test a peer, again while it is below its mark; the last test decides."""

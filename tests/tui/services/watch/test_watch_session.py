@@ -1,6 +1,7 @@
 """A watch over real endpoints on loopback: tests, probes, repetitions, restarts, reloads, and its end."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from linkgauge.tui.services.watch.watch_session import WatchSession, open_watch
 from linkgauge.watch.events import (
     CheckBegan,
     CheckEnded,
+    CheckResult,
     CheckSkipped,
     CheckVerdict,
     Metric,
@@ -191,6 +193,28 @@ async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path:
     assert isinstance(started, WatchStarted)
     assert isinstance(adopted, CheckEnded)
     assert (adopted.cycle_s, adopted.result, adopted.decides) == (end.cycle_s, end.result, True)
+
+
+@pytest.mark.parametrize(("age_s", "is_resumed"), [(90.0, True), (150.0, False)])
+async def test_a_restart_goes_on_with_the_cycle_whose_repetition_was_pending(
+    tmp_path: Path, peer: Peer, age_s: float, *, is_resumed: bool
+) -> None:
+    """Also where a newer one is due by then; one of long ago is left."""
+    timing = replace(SELDOM, check_every_ns=60 * SECOND_NS, retests=2)
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=timing))
+    cycle_s = time.time() - age_s
+    failed = CheckResult(CheckVerdict.FAILED, detail="nothing listens there")
+    with RunLog.open(tmp_path) as log:
+        StoredWatch(log, plan.group).append(
+            [
+                CheckBegan(cycle_s, "a", cycle_s, 0, "20261123-120000-aaaa"),
+                CheckEnded(cycle_s + 1, "a", cycle_s, 0, failed, decides=False),
+            ]
+        )
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            [*_, began] = await read_until(session, lambda event: isinstance(event, CheckBegan))
+    assert isinstance(began, CheckBegan)
+    assert ((began.cycle_s, began.attempt) == (cycle_s, 1)) is is_resumed
 
 
 async def test_a_reload_changes_what_is_watched(tmp_path: Path, peer: Peer) -> None:
