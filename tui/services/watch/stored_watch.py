@@ -29,6 +29,7 @@ from ....watch.events import (
 )
 from ....watch.peer_status import PeerStatus, advance
 from ....watch.watch_plan import WatchPlan
+from ..stored_run import load_stored_run
 from .peer_check import result_of_document
 
 
@@ -180,7 +181,9 @@ class StoredWatch:
             return None
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
-        return None if record.document is None else result_of_document(record.document, run_id)
+        # The end of a run is written before its document: a kill can come in between.
+        document = record.document or load_stored_run(self._log, record).outcome.document
+        return result_of_document(document, run_id)
 
     def close(self) -> None:
         """Close the journal."""
