@@ -174,7 +174,7 @@ def _endpoint_second(
         if not all(isinstance(each, ClientStatus) for each in status.clients):
             raise RuntimeError("a client without a status")
         rates.update(status, shown.totals)
-    log.add(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6))
+    log.add(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6, reason="completed"))
 
 
 async def _endpoint(hours: float, mark: Callable[[], None]) -> None:

@@ -44,7 +44,9 @@ from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
 
 _PRUNE_EVERY_S: Final = 86_400.0
-_UNFINISHED_PERIODS: Final = 2.0  # how long ago a cycle may be that a restart goes on with
+# A restart goes on with a cycle that began within two periods, or an hour.
+_UNFINISHED_PERIODS: Final = 2.0
+_UNFINISHED_S: Final = 3_600.0
 
 
 @asynccontextmanager
@@ -260,8 +262,8 @@ class WatchSession:
         watched = self.plan.find(name)
         if watched is None or self._once:
             return
-        since_s = self._clock() - _UNFINISHED_PERIODS * watched.timing.check_every_ns / SECOND_NS
-        cycle_s = self._state.unfinished_cycle(name, since_s)
+        age_s = max(_UNFINISHED_S, _UNFINISHED_PERIODS * watched.timing.check_every_ns / SECOND_NS)
+        cycle_s = self._state.unfinished_cycle(name, self._clock() - age_s)
         if cycle_s is not None:
             await self._carry_out_cycle(watched, cycle_s)
 

@@ -195,7 +195,7 @@ async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path:
     assert (adopted.cycle_s, adopted.result, adopted.decides) == (end.cycle_s, end.result, True)
 
 
-@pytest.mark.parametrize(("age_s", "is_resumed"), [(90.0, True), (150.0, False)])
+@pytest.mark.parametrize(("age_s", "is_resumed"), [(90.0, True), (3_700.0, False)])
 async def test_a_restart_goes_on_with_the_cycle_whose_repetition_was_pending(
     tmp_path: Path, peer: Peer, age_s: float, *, is_resumed: bool
 ) -> None:
