@@ -5,11 +5,10 @@ end is missing, the program was killed in between: if the run log has the run wi
 else it never was, and its cycle is due again.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....engine.model.errors import UnknownRun
+from ....engine.model.errors import RunLogError, UnknownRun
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
 from ....watch.changes.level_watch import LevelWatch
@@ -40,7 +39,7 @@ class WatchState:
     Args:
         statuses: each peer that the journal knows or the plan has.
         cycles: the newest cycle of each peer that was decided or left out.
-        attempts: the undecided cycle of each peer, and how many of its tests have ended.
+        attempts: the undecided cycle of each peer, and how many of its tests have ended: none while the first runs.
         begun: each test that has begun and not ended, by its peer.
         use: what this month's tests and probes have cost.
         recent: the last tests of each peer, whether they decided or not.
@@ -84,6 +83,7 @@ class WatchState:
         match event:
             case CheckBegan():
                 self.begun[event.peer] = event
+                self.attempts[event.peer] = event.cycle_s, event.attempt
             case CheckEnded():
                 self.begun.pop(event.peer, None)
                 self.recent[event.peer] = (*self.recent.get(event.peer, ()), event)[-LIKE_LAST_TESTS:]
@@ -118,12 +118,8 @@ class WatchState:
 
         None without one, and where it is older than `since_s`.
         """
-        begun, pending = self.begun.get(peer), self.attempts.get(peer)
-        cycles = [] if begun is None else [begun.cycle_s]
-        cycles += [] if pending is None else [pending[0]]
-        newest_s = max(cycles, default=-math.inf)
-        is_open = newest_s > self.cycles.get(peer, -math.inf)
-        return newest_s if is_open and newest_s >= since_s else None
+        pending = self.attempts.get(peer)
+        return None if pending is None or pending[0] < since_s else pending[0]
 
     def _close(self, peer: str, cycle_s: float) -> None:
         self.cycles[peer] = cycle_s
@@ -181,9 +177,14 @@ class StoredWatch:
             return None
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
+        if record.document is not None:
+            return result_of_document(record.document, run_id)
         # The end of a run is written before its document: a kill can come in between.
-        document = record.document or load_stored_run(self._log, record).outcome.document
-        return result_of_document(document, run_id)
+        try:
+            outcome = load_stored_run(self._log, record).outcome
+        except RunLogError:  # its entries are damaged: the test is made again
+            return None
+        return result_of_document(outcome.document, run_id)
 
     def close(self) -> None:
         """Close the journal."""

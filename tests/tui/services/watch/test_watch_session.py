@@ -1,8 +1,10 @@
 """A watch over real endpoints on loopback: tests, probes, repetitions, restarts, reloads, and its end."""
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,26 +197,46 @@ async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path:
     assert (adopted.cycle_s, adopted.result, adopted.decides) == (end.cycle_s, end.result, True)
 
 
+async def test_a_run_whose_entries_are_damaged_is_tested_again(tmp_path: Path, peer: Peer) -> None:
+    """It has ended and lacks its document, and cannot be computed again: the watch starts all the same."""
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(watched), log=log, catalog=CATALOG, once=True) as session:
+            [end] = ends(await read_until(session, lambda event: isinstance(event, WatchEnded)))
+        log.flush()
+        run_id = end.result.run_id or ""
+        with closing(sqlite3.connect(log.path)) as database, database:
+            database.execute("UPDATE runs SET document = NULL WHERE id = ?", [run_id])
+            database.execute("UPDATE events SET event = '{' WHERE run_id = ?", [run_id])
+            database.execute("UPDATE blocks SET data = x'00' WHERE run_id = ?", [run_id])
+        killed = replace(watch_of(watched), name="killed")
+        StoredWatch(log, killed.group).append([CheckBegan(end.at_s, "a", end.cycle_s, 0, run_id)])
+        async with open_watch(killed, log=log, catalog=CATALOG) as session:
+            [*_, again] = await read_until(session, lambda event: isinstance(event, CheckBegan))
+    assert isinstance(again, CheckBegan)
+    assert (again.cycle_s, again.attempt) == (end.cycle_s, 0)
+
+
+@pytest.mark.parametrize("attempt", [0, 1], ids=["tested", "pending"])
 @pytest.mark.parametrize(("age_s", "is_resumed"), [(90.0, True), (3_700.0, False)])
-async def test_a_restart_goes_on_with_the_cycle_whose_repetition_was_pending(
-    tmp_path: Path, peer: Peer, age_s: float, *, is_resumed: bool
+async def test_a_restart_goes_on_with_the_cycle_that_was_cut_off(
+    tmp_path: Path, peer: Peer, age_s: float, attempt: int, *, is_resumed: bool
 ) -> None:
-    """Also where a newer one is due by then; one of long ago is left."""
+    """In its first test, or before a repetition; also where a newer one is due by then. One of long ago is left."""
     timing = replace(SELDOM, check_every_ns=60 * SECOND_NS, retests=2)
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=timing))
     cycle_s = time.time() - age_s
     failed = CheckResult(CheckVerdict.FAILED, detail="nothing listens there")
     with RunLog.open(tmp_path) as log:
-        StoredWatch(log, plan.group).append(
-            [
-                CheckBegan(cycle_s, "a", cycle_s, 0, "20261123-120000-aaaa"),
-                CheckEnded(cycle_s + 1, "a", cycle_s, 0, failed, decides=False),
-            ]
-        )
+        first_test = [
+            CheckBegan(cycle_s, "a", cycle_s, 0, "20261123-120000-aaaa"),
+            CheckEnded(cycle_s + 1, "a", cycle_s, 0, failed, decides=False),
+        ]
+        StoredWatch(log, plan.group).append(first_test[: attempt + 1])
         async with open_watch(plan, log=log, catalog=CATALOG) as session:
             [*_, began] = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert isinstance(began, CheckBegan)
-    assert ((began.cycle_s, began.attempt) == (cycle_s, 1)) is is_resumed
+    assert ((began.cycle_s, began.attempt) == (cycle_s, attempt)) is is_resumed
 
 
 async def test_a_reload_changes_what_is_watched(tmp_path: Path, peer: Peer) -> None:
