@@ -4,10 +4,10 @@ Usage: make stress ARGS="watch_kills --kills 50"
 
 A real `linkgauge watch` tests two endpoints on loopback and a port that nobody listens on, every three seconds.
 Half of the kills come at any moment, the others while a test runs or ends. Then journal and run log are judged
-(`Evidence.problems`): each slot that was due while the watch was up is decided once, or it was cut off and the
-watch was down when the next one came; no run counts twice, none that ended regularly is left out; all entries are
-readable; what was printed is in the journal; the statuses of the last watch are those of a replay; no killed watch
-has left a process. Prints CLEAN or what was wrong. 50 kills take about four minutes.
+(`Evidence.problems`): each slot that was due while the watch was up is decided once, or the watch was down or still
+busy with an earlier one when the next one came; no run counts twice, none that ended regularly is left out; all
+entries are readable; what was printed is in the journal; the statuses of the last watch are those of a replay; no
+killed watch has left a process. Prints CLEAN or what was wrong. 50 kills take about four minutes.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -144,10 +144,17 @@ class Evidence:
             due_s = times.newest_s(start_s)
             while due_s < life.ended_s:
                 following_s = times.following_s(due_s)
-                if not self._is_down_at(following_s):
+                if not self._is_down_at(following_s) and not self._is_held_up(watched.name, due_s, following_s):
                     owed.add(due_s)
                 due_s = following_s
         return owed
+
+    def _is_held_up(self, name: str, due_s: float, following_s: float) -> bool:
+        """Return whether an earlier cycle, resumed after a kill, was still tested when the next slot came."""
+        tests = [*self.begun.values(), *self.ended]
+        return any(
+            each.peer == name and each.cycle_s < due_s and each.at_s > following_s - _SLACK_S for each in tests
+        )
 
     def _is_down_at(self, time_s: float) -> bool:
         """Return whether no watch had begun at a time: only the newest of the slots until the next start counts."""
