@@ -1,7 +1,7 @@
 """A watch from its plan to its end: its events as lines, as JSON lines or on a screen, its metrics, its signals."""
 
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,11 +15,10 @@ from ....engine.results.run_log import RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckVerdict, WatchEvent
-from ....watch.peer_status import PeerStatus
 from ....watch.watch_plan import WatchPlan
 from ...services.storage import open_run_log
 from ...services.watch.watch_file import read_watch_file
-from ...services.watch.watch_publication import WatchPublication, open_watch_publication
+from ...services.watch.watch_publication import open_watch_publication
 from ...services.watch.watch_session import WatchSession, open_watch
 from ...text.numbers import sanitize
 from ...text.watch.watch_sentences import event_words
@@ -71,16 +70,16 @@ async def _watch(job: WatchJob, log: RunLog) -> int:
         open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
         open_watch_publication(job.publishing, session, session.report) as publication,
     ):
-        observed = _ObservedWatch(session, publication)
+        session.subscribe(publication.observe)
         if job.has_screen:
-            return await _show_screen(job, observed, log)
+            return await _show_screen(job, session, log)
         if publication.url is not None:
             print_stderr(f"metrics: {publication.url}")
-        return await _print_lines(job, observed)
+        return await _print_lines(job, session)
 
 
-async def _print_lines(job: WatchJob, observed: "_ObservedWatch") -> int:
-    session, worst, ended_by = observed.session, PASS, None
+async def _print_lines(job: WatchJob, session: WatchSession) -> int:
+    worst, ended_by = PASS, None
 
     def receive(number: signal.Signals) -> None:
         nonlocal ended_by
@@ -92,7 +91,7 @@ async def _print_lines(job: WatchJob, observed: "_ObservedWatch") -> int:
 
     with handle_signals(receive):
         show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
-        async for event in observed:
+        async for event in session:
             show(event)
             if isinstance(event, CheckEnded) and event.decides:
                 worst = max(worst, _STATUS[event.result.verdict])
@@ -101,48 +100,12 @@ async def _print_lines(job: WatchJob, observed: "_ObservedWatch") -> int:
     return worst if job.is_once else PASS
 
 
-async def _show_screen(job: WatchJob, observed: "_ObservedWatch", log: RunLog) -> int:
+async def _show_screen(job: WatchJob, session: WatchSession, log: RunLog) -> int:
     from ..terminal_app import run_watch_screen
 
     read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog)
-    ended_by = await run_watch_screen(observed, log, read_plan)
+    ended_by = await run_watch_screen(session, log, read_plan)
     return PASS if ended_by is None else signal_exit_status(ended_by)
-
-
-class _ObservedWatch:
-    """A watch whose metrics are renewed with each event, before anyone else sees it."""
-
-    def __init__(self, session: WatchSession, publication: WatchPublication) -> None:
-        self.session = session
-        self._publication = publication
-
-    @property
-    def plan(self) -> WatchPlan:
-        """The newest plan."""
-        return self.session.plan
-
-    @property
-    def statuses(self) -> Mapping[str, PeerStatus]:
-        """What is known of each peer."""
-        return self.session.statuses
-
-    async def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        """Iterate over the events."""
-        async for event in self.session:
-            self._publication.observe(event)
-            yield event
-
-    def check_now(self, name: str) -> None:
-        """Make a test of this peer due now."""
-        self.session.check_now(name)
-
-    def reload(self, plan: WatchPlan) -> None:
-        """Watch by another plan from now on."""
-        self.session.reload(plan)
-
-    def stop(self) -> None:
-        """End the watch in order."""
-        self.session.stop()
 
 
 def _reload(job: WatchJob, file: Path, session: WatchSession) -> None:

@@ -102,6 +102,7 @@ class WatchSession:
         self._state, self._stored, self._locks = state, stored, locks
         self._context, self._clock = context, clock
         self._events: asyncio.Queue[WatchEvent | LinkgaugeError] = asyncio.Queue()
+        self._observers: list[Callable[[WatchEvent], None]] = []
         self._writing = asyncio.Lock()
         self._stopping = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
@@ -133,6 +134,10 @@ class WatchSession:
             raise event
         self._is_over = isinstance(event, WatchEnded)
         return event
+
+    def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
+        """Pass each event from now on to a function as well, before the reader of the events gets it."""
+        self._observers.append(observe)
 
     def check_now(self, name: str) -> None:
         """Make a test of this peer due now; of a peer that is not watched nothing happens."""
@@ -383,6 +388,8 @@ class WatchSession:
             await call_in_thread(lambda: self._stored.append(events), name="journal")
             for event in events:
                 self._state.apply(event)
+                for observe in self._observers:
+                    observe(event)
                 self._events.put_nowait(event)
 
     def _notice(self, peer: str | None, text: str) -> None:
