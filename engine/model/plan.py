@@ -32,8 +32,6 @@ MAX_DURATION_NS: Final = 86_400 * SECOND_NS
 MIN_DURATION_NS: Final = SECOND_NS // 2
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
-SERIES_INTERVAL_NS: Final = 100_000_000
-"""The interval of the short runs of a series: 24 of them in 3 s, enough for a confidence interval of the mean."""
 MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means over so long
 _LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64

@@ -31,6 +31,8 @@ from typing import Final
 
 CONFIDENCE: Final = 0.95
 MIN_INTERVALS: Final = 6  # fewer give no usable spread
+SERIES_INTERVAL_NS: Final = 100_000_000
+"""The sampling interval of the short runs of a series: 24 of them in 3 s, enough for a confidence interval."""
 _BATCHES: Final = 16  # up to 31: 10 to 30 are enough (Schmeiser, 1982); more are more correlated
 _PAIRED: Final = 20  # with this many intervals or more, a batch has at least two
 _MOST_BINS: Final = 128

@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Reason
-from ...engine.model.plan import SERIES_INTERVAL_NS, Direction, Mode, Plan, SocketOptions
+from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
+from ...engine.results.confidence import SERIES_INTERVAL_NS
 from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, RunRecord, new_run_id
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
-from ....engine.model.plan import SERIES_INTERVAL_NS, Plan, Settings
+from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload, workload_named
+from ....engine.results.confidence import SERIES_INTERVAL_NS
 from ....mesh.plan import Host, MeshMode
 from ...text import parsing
 from ..options import OUTPUT, SeriesOutputOptions
