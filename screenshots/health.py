@@ -37,7 +37,7 @@ class RunHealth:
     def problems(self) -> list[str]:
         """Return why the run is not fit for a picture, in sentences; empty if it is."""
         sentences: list[str] = []
-        stolen, busy = _share(self._cores, "steal_ns"), _share(self._cores, "busy_ns")
+        stolen, busy = share_of(self._cores, "steal_ns"), share_of(self._cores, "busy_ns")
         if stolen > MOST_STOLEN:
             sentences.append(
                 f"{100 * stolen:.1f} % of the cores' time was stolen, more than {100 * MOST_STOLEN:.0f} %"
@@ -73,6 +73,7 @@ def find_problems(log: RunLog, known_runs: Collection[str], findings: Collection
     return sentences
 
 
-def _share(cores: Iterable[CoreTimes], kind: str) -> float:
+def share_of(cores: Iterable[CoreTimes], kind: str) -> float:
+    """Return the share of the cores' time that one kind took, such as `steal_ns`."""
     times = list(cores)
     return sum(getattr(core, kind) for core in times) / max(1, sum(core.busy_ns + core.idle_ns for core in times))

@@ -21,6 +21,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from health import MOST_STOLEN, share_of
 from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 from linkgauge.engine.lab.mesh_lab import open_mesh_lab
 from linkgauge.engine.model.errors import RunLogError
@@ -40,7 +41,6 @@ _LINK: Final = "100mb-fd"
 _HOSTS: Final = 8
 _SLOW: Final = "host-3"
 _SIZES: Final = ((80, 24), (200, 60), (120, 40))
-_MOST_STOLEN: Final = 0.02
 _DEADLINE_S: Final = 240.0
 
 
@@ -75,9 +75,8 @@ async def make_pictures(scheduler: str) -> int:
                     take(app, "mesh")
             named = [(finding.code.value, finding.sender) for finding in session.findings]
             failed = [figure for figure in session.matrix.figures.values() if figure.failure is not None]
-    cores = (before and subtract_core_times(before, read_core_times())) or ()
-    stolen = sum(core.steal_ns for core in cores) / max(1, sum(core.busy_ns + core.idle_ns for core in cores))
-    if named != [("host", _SLOW)] or failed or stolen > _MOST_STOLEN:
+    stolen = share_of((before and subtract_core_times(before, read_core_times())) or (), "steal_ns")
+    if named != [("host", _SLOW)] or failed or stolen > MOST_STOLEN:
         print(f"refused: {named}, {len(failed)} cells failed, {stolen:.1%} stolen; try again", file=sys.stderr)
         return 1
     write()
