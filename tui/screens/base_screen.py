@@ -3,10 +3,12 @@
 import logging
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
+from textual.worker import Worker, WorkerState
 
 from ...engine.host.debug_log import LOG_VARIABLE
 from ..actions import TEXT_ACTIONS, ScreenKind
@@ -37,7 +39,11 @@ def internal_error_text(error: BaseException | None) -> str:
 
 
 class ActionScreen(DiffScreen):
-    """A screen with actions in the registry. A subclass has a method `action_<id>` for each of the others."""
+    """A screen with actions in the registry. A subclass has a method `action_<id>` for each of the others.
+
+    A background task that is not to end the app by an unforeseen exception is started with `exit_on_error=False`;
+    `task_failed` shows it.
+    """
 
     SCREEN_KIND: ClassVar[ScreenKind]
 
@@ -50,6 +56,15 @@ class ActionScreen(DiffScreen):
             return False
         return super().check_action(action, parameters)
 
+    @on(Worker.StateChanged)
+    def _note_failure(self, message: Worker.StateChanged) -> None:
+        if message.state is WorkerState.ERROR:
+            self.task_failed(cast("Worker[Any]", message.worker))  # pyright: ignore[reportUnknownMemberType] (of what)
+
+    def task_failed(self, task: Worker[Any]) -> None:
+        """Show that a background task has ended with an unforeseen exception."""
+        self.notify(internal_error_text(task.error), severity="error", markup=False)
+
     def action_help(self) -> None:
         """Explain every key."""
         from .dialogs.help import HelpScreen
@@ -59,6 +74,10 @@ class ActionScreen(DiffScreen):
     async def action_settings(self) -> None:
         """Edit the preferences."""
         await app_of(self).run_action("app.settings")
+
+    async def action_suspend(self) -> None:
+        """Suspend the app to the shell."""
+        await app_of(self).run_action("app.suspend_process")
 
     async def action_redraw(self) -> None:
         """Draw the whole screen again."""

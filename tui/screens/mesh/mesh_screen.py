@@ -10,7 +10,7 @@ from asyncio import Event, to_thread
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,7 +21,7 @@ from textual.events import Resize
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RunRecord
@@ -231,12 +231,12 @@ class MeshScreen(ActionScreen):
         self._sort()
         self._draw()
 
-    @on(Worker.StateChanged)
-    def _report_fault(self, message: Worker.StateChanged) -> None:
-        """Show an unforeseen exception of the background task instead of ending with a traceback."""
-        if message.state is WorkerState.ERROR and message.worker.group == "mesh":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
-            error = message.worker.error  # pyright: ignore[reportUnknownMemberType]
-            self.post_message(self.MeshOver(internal_error_text(error)))
+    def task_failed(self, task: Worker[Any]) -> None:
+        """End with the reason where the task that follows it has failed."""
+        if task.group == "mesh":
+            self.post_message(self.MeshOver(internal_error_text(task.error)))
+        else:
+            super().task_failed(task)
 
     @on(HeatMap.Moved)
     def _follow_cursor(self) -> None:
@@ -408,10 +408,6 @@ class MeshScreen(ActionScreen):
     def action_help(self) -> None:
         """Explain every key and mark of this screen."""
         app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, _MARKS))
-
-    async def action_suspend(self) -> None:
-        """Suspend the app to the shell."""
-        await app_of(self).run_action("app.suspend_process")
 
     def _close(self) -> None:
         if len(app_of(self).screen_stack) > 1:

@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker
 
 from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
@@ -228,12 +228,9 @@ class CockpitScreen(SettingActions):
         self.state.run_ended(message.summary)
         self._paint_or_quit()
 
-    @on(Worker.StateChanged)
-    def _report_fault(self, message: Worker.StateChanged) -> None:
-        """Show an unforeseen exception of a background task instead of ending with a traceback."""
-        if message.state is WorkerState.ERROR:
-            error = message.worker.error  # pyright: ignore[reportUnknownMemberType] (Textual: Worker of what)
-            self.post_message(StartFailed.from_error(error))
+    def task_failed(self, task: Worker[Any]) -> None:
+        """Show it where a run's failure is shown."""
+        self.post_message(StartFailed.from_error(task.error))
 
     @on(RepaintNeeded)
     def _schedule_paint(self) -> None:
@@ -382,10 +379,6 @@ class CockpitScreen(SettingActions):
         if self._refuse_if_busy("Stop the test first, then sweep."):
             return
         open_new_sweep(self, sweeps, self._services.export, self.catalog, self.state)
-
-    async def action_suspend(self) -> None:
-        """Suspend the app to the shell."""
-        await app_of(self).run_action("app.suspend_process")
 
     def action_leave(self) -> None:
         """Quit. Stop a run first, so that its end is stored; a second request quits at once."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event, Reason
@@ -334,12 +334,12 @@ class SweepScreen(ActionScreen):
         else:
             self._show_progress()
 
-    @on(Worker.StateChanged)
-    def _report_fault(self, message: Worker.StateChanged) -> None:
-        """Show an unforeseen exception of the background task instead of ending with a traceback."""
-        if message.state is WorkerState.ERROR and message.worker.group == "sweep":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
-            error = message.worker.error  # pyright: ignore[reportUnknownMemberType]
-            self.post_message(self.SweepStopped(internal_error_text(error)))
+    def task_failed(self, task: Worker[Any]) -> None:
+        """End with the reason where the task that follows it has failed."""
+        if task.group == "sweep":
+            self.post_message(self.SweepStopped(internal_error_text(task.error)))
+        else:
+            super().task_failed(task)
 
     def _show(self) -> None:
         """Draw everything from the results so far."""

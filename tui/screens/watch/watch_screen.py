@@ -9,7 +9,7 @@ import time
 from asyncio import Event, to_thread
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Static
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError
 from ....presets.catalog import Catalog
@@ -202,12 +202,12 @@ class WatchScreen(ActionScreen):
         else:
             self._draw()
 
-    @on(Worker.StateChanged)
-    def _report_fault(self, message: Worker.StateChanged) -> None:
-        """Show an unforeseen exception of the background task instead of ending with a traceback."""
-        if message.state is WorkerState.ERROR and message.worker.group == "watch":  # pyright: ignore[reportUnknownMemberType] (Worker of what)
-            error = message.worker.error  # pyright: ignore[reportUnknownMemberType]
-            self.post_message(self.WatchOver(internal_error_text(error)))
+    def task_failed(self, task: Worker[Any]) -> None:
+        """End with the reason where the task that follows it has failed."""
+        if task.group == "watch":
+            self.post_message(self.WatchOver(internal_error_text(task.error)))
+        else:
+            super().task_failed(task)
 
     @on(PlanRead)
     def _reload(self, message: PlanRead) -> None:
@@ -325,7 +325,3 @@ class WatchScreen(ActionScreen):
     def action_help(self) -> None:
         """Explain every key and mark of this screen."""
         app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, _MARKS))
-
-    async def action_suspend(self) -> None:
-        """Suspend the app to the shell."""
-        await app_of(self).run_action("app.suspend_process")
