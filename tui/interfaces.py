@@ -3,12 +3,13 @@
 The command line passes the real services, tests pass scripted ones. Widgets see neither.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from ..discovery.announcement import FoundEndpoint
 from ..engine.model.events import Event, Reason
 from ..engine.model.host_info import HostInfo
 from ..engine.model.peer import Peer
@@ -270,12 +271,20 @@ class WatchHandle(Protocol):
         ...
 
 
+class FindAnnounced(Protocol):
+    """Finds the endpoints that announce themselves on this LAN. Nothing of them is proved."""
+
+    def __call__(self, seconds: float) -> AsyncGenerator[FoundEndpoint]:
+        """Yield them as they are found, for so many seconds. Raises OSError without multicast."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class AppServices:
     """All services of the app.
 
     `history`, `sweeps` and `meshes` are None if runs are not stored, `select_preset` if presets are chosen only by
-    hand, `remember_access` if keys are not saved.
+    hand, `remember_access` if keys are not saved, `find_announced` without the extra for multicast DNS.
     """
 
     start_run: StartRun
@@ -286,3 +295,4 @@ class AppServices:
     meshes: Meshes | None = None
     select_preset: SelectPreset | None = None
     remember_access: RememberAccess | None = None
+    find_announced: FindAnnounced | None = None

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from ..end_to_end.conftest import CommandLine, linkgauge  # noqa: F401 (a fixture)
+from ..end_to_end.conftest import CommandLine, home, linkgauge, terminal  # noqa: F401 (fixtures)
 from ..end_to_end.namespaces import Namespaces, run_within
+from ..end_to_end.terminal import CTRL_C, ENTER, UP, OpenTerminal
 
 pytest.importorskip("zeroconf", reason="the extra linkgauge[discover] is not installed")
 pytestmark = [
@@ -137,3 +138,23 @@ def test_an_endpoint_that_no_other_host_reaches_is_not_announced(linkgauge: Any)
     assert answer.status == 2
     assert "none of them reaches 127.0.0.1" in answer.err
     assert linkgauge.in_process("endpoint", "--announce", "a\nb", "--port", "0").status == 2
+
+
+def test_the_app_offers_an_endpoint_that_announces_itself(
+    linkgauge: Any,  # noqa: F811
+    terminal: OpenTerminal,  # noqa: F811
+    hosts: Namespaces,
+) -> None:
+    """In its list of peers: chosen there, it is connected to."""
+    near, far = hosts.entries
+    endpoint, _ = announce(linkgauge, far, "--open", "--port", "6000")
+    screen = terminal(within=near)
+    screen.see("READY", "connect")
+    screen.type("c")
+    screen.see("10.9.0.2:6000", "announces itself as rack 7")
+    screen.type(f"{UP}{ENTER}")
+    screen.see("READY", "10.9.0.2:6000")
+    screen.type(CTRL_C)
+    assert screen.finish() == 0
+    endpoint.send_signal(signal.SIGTERM)
+    assert linkgauge.finish(endpoint).status == 0

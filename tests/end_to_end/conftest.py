@@ -24,16 +24,13 @@ from linkgauge.presets.lab_link import plan_lab_link
 
 from ..command_line import CommandResult, carry_out
 from .iperf3_programs import Iperf3
+from .terminal import LARGE, OpenTerminal, Terminal
 from .veth_link import VethLink
 
 DEADLINE_S = 40.0
 # Commands that need no process of their own: they enter no namespace, serve nobody and set no log up.
 _WITHOUT_PROCESS = {"check", "presets", "run", "runs"}
 _UNSET = ("FORCE_COLOR", "NO_COLOR", "COLUMNS")
-
-
-# Makes the pseudo-terminal the controlling one, as a login does, so that signals of a terminal arrive.
-LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv(sys.argv[1],sys.argv[1:])"
 
 
 @dataclass(frozen=True)
@@ -373,3 +370,29 @@ def lab() -> Iterator[Lab]:
         except LabUnavailable as error:
             pytest.skip(str(error))
         yield slow_link
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Give a home for the person, and the working directory."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+@pytest.fixture
+def terminal(linkgauge: Any, home: Path) -> Iterator[OpenTerminal]:
+    """Give a function that opens the app in a terminal of its own."""
+    opened: list[Terminal] = []
+
+    def start(
+        *arguments: str, size: tuple[int, int] = LARGE, within: Sequence[str] = (), **environment: str
+    ) -> Terminal:
+        inherited = {k: v for k, v in linkgauge.environment.items() if k not in {"LINES", "COLORTERM", "TERM"}}
+        settings = {"HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8", **environment}
+        opened.append(Terminal(list(arguments), size, inherited | settings, home, within))
+        return opened[-1]
+
+    yield start
+    for descriptor in opened:
+        descriptor.close()

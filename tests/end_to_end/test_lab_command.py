@@ -19,7 +19,7 @@ from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
-from .conftest import LOGIN
+from .terminal import LOGIN
 
 DEADLINE_S = 30.0
 EXACT_MBIT_S = 100 * 1448 / 1538

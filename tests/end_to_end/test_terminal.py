@@ -1,27 +1,18 @@
-"""The real app in a real pseudo-terminal against a real far end: what a person types, and what then stands there.
-
-The terminal is one in memory. Nothing here waits for time to pass: it waits for words on the screen, for bytes of
-the terminal or for the end of a process, each with a deadline.
-"""
+"""The real app in a pseudo-terminal against a real far end: what a person types, and what then stands there."""
 
 import csv
-import fcntl
 import os
 import re
 import select
 import signal
 import socket
-import struct
 import subprocess
-import sys
-import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyte
 import pytest
 from linkgauge.engine.model.events import Changed, Event, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction
@@ -29,152 +20,7 @@ from linkgauge.engine.model.samples import End
 from linkgauge.engine.results.run_log import RunLog
 
 from ..command_line import RATE_LIMIT
-from .conftest import LOGIN
-
-DEADLINE_S = 20.0
-SMALL, LARGE = (80, 24), (120, 40)
-ENTER, CTRL_C = "\r", "\x03"
-RUNNING = re.compile(r"RUNNING +(\d\d):(\d\d)")
-
-Open = Callable[..., "Terminal"]
-
-
-class Terminal:
-    """A terminal with the app in it: keys go in, what a person would see comes out."""
-
-    def __init__(
-        self, arguments: list[str], size: tuple[int, int], environment: dict[str, str], folder: Path
-    ) -> None:
-        columns, lines = size
-        self._screen = pyte.Screen(columns, lines)
-        self._stream = pyte.ByteStream(self._screen)
-        self._fd, inside = os.openpty()
-        self._name = os.ttyname(inside)
-        self._is_open = True
-        self.drawn = b""
-        self._set_size(columns, lines)
-        self.modes_before = termios.tcgetattr(self._fd)
-        command = [sys.executable, "-ISc", LOGIN, sys.executable, "-m", "linkgauge", *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=inside, stdout=inside, stderr=inside, cwd=folder, env=environment, start_new_session=True
-        )
-        os.close(inside)
-
-    @property
-    def text(self) -> str:
-        """What stands on the screen, line by line."""
-        return "\n".join(self._screen.display)
-
-    def type(self, keys: str) -> None:
-        """Press keys."""
-        os.write(self._fd, keys.encode())
-
-    def until(self, is_there: Callable[[str], object], what: object) -> None:
-        """Follow the screen until it shows what is waited for."""
-        deadline = time.monotonic() + DEADLINE_S
-        while not is_there(self.text):
-            assert self._feed(deadline), f"waited in vain for {what!r} on\n{self.text}"
-
-    def see(self, *words: str) -> None:
-        """Follow the screen until all these words are on it."""
-        self.until(lambda text: all(word in text for word in words), words)
-
-    def lose(self, *words: str) -> None:
-        """Follow the screen until none of these words is on it."""
-        self.until(lambda text: not any(word in text for word in words), f"nothing of {words}")
-
-    def run_until(self, seconds: int) -> None:
-        """Follow a run until its stopwatch has gone so far."""
-        self.until(lambda text: (shown := stopwatch(text)) is not None and shown >= seconds, f"{seconds} s")
-
-    def resize(self, columns: int, lines: int) -> None:
-        """Change the terminal's size; the kernel tells the app with SIGWINCH."""
-        self._screen.resize(lines, columns)
-        self._screen.reset()
-        self._set_size(columns, lines)
-
-    def stop_output(self) -> None:
-        """Stop the terminal's output, as a multiplexer or a sleeping ssh connection does: writes to it block."""
-        inside = os.open(self._name, os.O_RDWR | os.O_NOCTTY)
-        termios.tcflow(inside, termios.TCOOFF)
-        os.close(inside)
-
-    def continue_output(self) -> None:
-        """Let the terminal's output go on."""
-        inside = os.open(self._name, os.O_RDWR | os.O_NOCTTY)
-        termios.tcflow(inside, termios.TCOON)
-        os.close(inside)
-
-    def finish(self) -> int:
-        """Follow the screen to the app's end; return its exit status."""
-        deadline = time.monotonic() + DEADLINE_S
-        while self._feed(deadline):
-            pass
-        return self.process.wait(timeout=DEADLINE_S)
-
-    def is_restored(self) -> bool:
-        """Tell whether the app gave the terminal back as it was: screen, cursor, mouse and line modes."""
-        given_back = all(code in self.drawn for code in (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l"))
-        return given_back and termios.tcgetattr(self._fd) == self.modes_before
-
-    def hang_up(self) -> None:
-        """Close the terminal, as a lost SSH connection does."""
-        if self._is_open:
-            self._is_open = False
-            os.close(self._fd)
-
-    def close(self) -> None:
-        """End and reap the app, if it is still there."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.hang_up()
-        self.process.wait(timeout=DEADLINE_S)
-
-    def _set_size(self, columns: int, lines: int) -> None:
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-    def _feed(self, deadline: float) -> bool:
-        """Take in what the app draws next; return False at its end, or when it is too late."""
-        ready, _, _ = select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            return False
-        try:
-            part = os.read(self._fd, 65_536)
-        except OSError:  # Linux says so when nobody is left inside
-            return False
-        self.drawn += part
-        self._stream.feed(part)
-        return bool(part)
-
-
-def stopwatch(text: str) -> int | None:
-    """Return the seconds that a running run has gone on by the screen; None while none does."""
-    shown = RUNNING.search(text)
-    return None if shown is None else 60 * int(shown[1]) + int(shown[2])
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Give a home for the person, and the working directory."""
-    home = tmp_path / "home"
-    home.mkdir()
-    return home
-
-
-@pytest.fixture
-def terminal(linkgauge: Any, home: Path) -> Iterator[Open]:
-    """Give a function that opens the app in a terminal of its own."""
-    opened: list[Terminal] = []
-
-    def start(*arguments: str, size: tuple[int, int] = LARGE, **environment: str) -> Terminal:
-        inherited = {k: v for k, v in linkgauge.environment.items() if k not in {"LINES", "COLORTERM", "TERM"}}
-        settings = {"HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8", **environment}
-        opened.append(Terminal(list(arguments), size, inherited | settings, home))
-        return opened[-1]
-
-    yield start
-    for descriptor in opened:
-        descriptor.close()
+from .terminal import CTRL_C, DEADLINE_S, ENTER, LARGE, SMALL, OpenTerminal, Terminal, stopwatch
 
 
 def start_and_measure(screen: Terminal) -> None:
@@ -252,7 +98,7 @@ def assert_the_rows_are_the_run(linkgauge: Any, path: Path) -> list[dict[str, st
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_all_its_bytes(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
 ) -> None:
     """From the first screen to the rows: what the CSV adds up to is what the run log has, and the verdict says."""
     screen = terminal(far_end, "--rate", "200M", size=size)
@@ -302,7 +148,9 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     assert (run["verdict"], run["ended"]["reason"]) == ("none", "stopped")
 
 
-def test_the_app_begins_with_what_its_command_line_asks_for(terminal: Open, linkgauge: Any, far_end: str) -> None:
+def test_the_app_begins_with_what_its_command_line_asks_for(
+    terminal: OpenTerminal, linkgauge: Any, far_end: str
+) -> None:
     """Settings that have keys stand at them, the others in words; it is carried so, but for what keys change."""
     option_texts = ("--direction", "in", "--sessions", "3", "--window", "64K", "--seconds", "2")
     carried = ("--congestion", "reno", "--dscp", "46", "--mode", "copy", "--block", "128K")
@@ -334,7 +182,7 @@ def free_port() -> int:
 
 
 def test_a_peer_that_is_not_there_is_a_message_with_what_to_do_and_can_be_tried_again(
-    terminal: Open, linkgauge: Any, home: Path, free_port: int
+    terminal: OpenTerminal, linkgauge: Any, home: Path, free_port: int
 ) -> None:
     """No traceback; and once an endpoint listens there, a key is all it takes."""
     screen = terminal(f"127.0.0.1:{free_port}", size=SMALL)
@@ -350,7 +198,7 @@ def test_a_peer_that_is_not_there_is_a_message_with_what_to_do_and_can_be_tried_
 
 
 def test_the_app_can_be_left_while_its_peer_is_not_there(
-    terminal: Open, linkgauge: Any, home: Path, free_port: int
+    terminal: OpenTerminal, linkgauge: Any, home: Path, free_port: int
 ) -> None:
     """A run that cannot be made is the same message, and none is kept."""
     screen = terminal(f"127.0.0.1:{free_port}")
@@ -365,7 +213,7 @@ def test_the_app_can_be_left_while_its_peer_is_not_there(
     assert_nothing_is_left(home)
 
 
-def test_ctrl_c_stops_the_run_and_leaves(terminal: Open, linkgauge: Any, far_end: str, home: Path) -> None:
+def test_ctrl_c_stops_the_run_and_leaves(terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path) -> None:
     """The key is the regular end: the run is judged, and kept with it."""
     screen = terminal(far_end, "--preset", "100mb-fd", "--rate", "200M", size=SMALL)
     start_and_measure(screen)
@@ -381,7 +229,7 @@ def test_ctrl_c_stops_the_run_and_leaves(terminal: Open, linkgauge: Any, far_end
     "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.every) for n in (signal.SIGINT, signal.SIGHUP))]
 )
 def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path, number: signal.Signals
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path, number: signal.Signals
 ) -> None:
     """What was measured until then is kept, and no process stays."""
     screen = terminal(far_end, *RATE_LIMIT, size=SMALL)
@@ -397,7 +245,7 @@ def test_a_signal_ends_the_run_with_its_name_and_gives_the_terminal_back(
 
 
 @pytest.mark.every
-def test_the_app_says_once_that_its_debug_log_lacks_lines(terminal: Open, tmp_path: Path) -> None:
+def test_the_app_says_once_that_its_debug_log_lacks_lines(terminal: OpenTerminal, tmp_path: Path) -> None:
     """Nobody reads the pipe: the app ends as ever, and says so below its screen."""
     os.mkfifo(tmp_path / "pipe")
     screen = terminal("loopback", *RATE_LIMIT, LINKGAUGE_LOG=str(tmp_path / "pipe"))
@@ -412,7 +260,7 @@ def test_the_app_says_once_that_its_debug_log_lacks_lines(terminal: Open, tmp_pa
     "continues", [True, pytest.param(False, marks=pytest.mark.every)], ids=["until it continues", "until SIGTERM"]
 )
 def test_a_run_continues_while_the_terminal_is_stopped(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path, *, continues: bool
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path, *, continues: bool
 ) -> None:
     """Then the screen is whole again; SIGTERM ends the app although the terminal takes nothing."""
     screen = terminal(far_end, *RATE_LIMIT, size=SMALL)
@@ -439,7 +287,7 @@ def test_a_run_continues_while_the_terminal_is_stopped(
     "by_key", [False, pytest.param(True, marks=pytest.mark.every)], ids=["from the start", "by key"]
 )
 def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
-    terminal: Open, linkgauge: Any, home: Path, free_port: int, *, by_key: bool
+    terminal: OpenTerminal, linkgauge: Any, home: Path, free_port: int, *, by_key: bool
 ) -> None:
     """As when an SSH connection is lost: nobody can see a screen any more, and still nothing stays."""
     screen = terminal(*([f"127.0.0.1:{free_port}"] if by_key else []), *RATE_LIMIT, size=SMALL)
@@ -457,7 +305,10 @@ def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
 
 
 def test_a_terminal_that_goes_away_is_not_waited_for_by_a_run_that_cannot_end_in_order(
-    terminal: Open, linkgauge: Any, start_endpoint: Callable[[], tuple[subprocess.Popen[str], str]], home: Path
+    terminal: OpenTerminal,
+    linkgauge: Any,
+    start_endpoint: Callable[[], tuple[subprocess.Popen[str], str]],
+    home: Path,
 ) -> None:
     """The far end does not answer any more, and there is nothing to draw on: the app leaves all the same."""
     endpoint, address = start_endpoint()
@@ -474,7 +325,7 @@ def test_a_terminal_that_goes_away_is_not_waited_for_by_a_run_that_cannot_end_in
 
 
 def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_next_client(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """With kill -9: the list tells that the run was cut off, and its samples are all there."""
     screen = terminal(far_end, *RATE_LIMIT)
@@ -496,7 +347,7 @@ def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_ne
 
 
 def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """20 by 5 shows the state and the rate; at 120 by 40 everything is back, and the run has not noticed."""
     screen = terminal(far_end, "--preset", "100mb-fd", "--rate", "200M")
@@ -517,7 +368,7 @@ def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
 
 
 def test_a_run_continues_after_the_app_was_suspended_and_resumed(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path
 ) -> None:
     """Ctrl-Z gives the terminal to the shell; with SIGCONT, as of `fg`, the screen is back and the run is kept."""
     screen = terminal(far_end, *RATE_LIMIT, size=SMALL)
@@ -555,7 +406,7 @@ def test_a_run_continues_after_the_app_was_suspended_and_resumed(
     ids=["linux", "xterm", "no-color", "no-utf-8"],
 )
 def test_the_state_is_shown_in_words_on_every_terminal(
-    terminal: Open, far_end: str, environment: dict[str, str], passed: str, runs: str
+    terminal: OpenTerminal, far_end: str, environment: dict[str, str], passed: str, runs: str
 ) -> None:
     """Colour never speaks alone: a mark and a word are there without it, a mark that the terminal can show."""
     # A preset without a wire: no rate is too high for it.
@@ -572,7 +423,7 @@ def test_the_state_is_shown_in_words_on_every_terminal(
 
 
 def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
-    terminal: Open, linkgauge: Any, sshd: Any, home: Path
+    terminal: OpenTerminal, linkgauge: Any, sshd: Any, home: Path
 ) -> None:
     """The passphrase is on no screen; the second run needs none."""
     sshd.make_key("locked", "open sesame")
@@ -599,7 +450,7 @@ def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
 
 
 def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chosen(
-    terminal: Open, linkgauge: Any, sshd: Any, home: Path
+    terminal: OpenTerminal, linkgauge: Any, sshd: Any, home: Path
 ) -> None:
     """An unknown host: the question stands there whole, and going back is no."""
     sshd.start()
@@ -617,7 +468,7 @@ def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chose
 
 
 def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_its_run(
-    terminal: Open, linkgauge: Any, home: Path
+    terminal: OpenTerminal, linkgauge: Any, home: Path
 ) -> None:
     """The key works as it stands there; `q` lets nobody in any more, a second one ends the run that goes on."""
     screen = terminal("endpoint", "--ui", "--port", "0", "--limit", "clients=7")
@@ -641,7 +492,7 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
 
 
 def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothing(
-    terminal: Open, linkgauge: Any, home: Path
+    terminal: OpenTerminal, linkgauge: Any, home: Path
 ) -> None:
     """As after SIGTERM; nobody could see it any more."""
     screen = terminal("endpoint", "--ui", "--bind", "127.0.0.1", "--port", "0", size=SMALL)
@@ -657,7 +508,7 @@ def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothin
 
 
 def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
-    terminal: Open, linkgauge: Any, home: Path
+    terminal: OpenTerminal, linkgauge: Any, home: Path
 ) -> None:
     """Nobody sees its screen, and its clients do not notice."""
     screen = terminal("endpoint", "--ui", "--bind", "127.0.0.1", "--port", "0", size=SMALL)
@@ -673,7 +524,7 @@ def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 def test_a_person_tests_latency_under_load_reads_the_grade_and_finds_it_again(
-    terminal: Open, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
+    terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
 ) -> None:
     """One key, every load in its turn, and what stands in the history is what the run log has."""
     screen = terminal(far_end, "--rate", "200M", size=size)
@@ -704,7 +555,7 @@ def test_a_person_tests_latency_under_load_reads_the_grade_and_finds_it_again(
 
 
 def test_space_ends_a_responsiveness_test_and_keeps_what_it_has_measured(
-    terminal: Open, linkgauge: Any, far_end: str
+    terminal: OpenTerminal, linkgauge: Any, far_end: str
 ) -> None:
     """The loads that had no turn are left out."""
     screen = terminal(far_end, "--rate", "200M")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.discovery.announcement import FoundEndpoint
 from linkgauge.engine.model.errors import PeerError, PlanError
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import LOOPBACK, Peer
@@ -88,6 +89,7 @@ class ScriptedServices:
         self.remembered: list[Peer] = []
         self.loaded = LoadedPreferences()
         self.settings_dir: Path | None = None
+        self.announced: list[FoundEndpoint] | None = None
         self.refusal: PeerError | None = None
         self.selection: PresetSelection | None = None
         self.now_ns = 0
@@ -118,6 +120,12 @@ class ScriptedServices:
         if self.refusal is not None:
             raise self.refusal
         return FAR if peer.iperf3 is None else iperf3_host(peer)
+
+    async def find_announced(self, seconds: float) -> AsyncGenerator[FoundEndpoint]:
+        """Find these endpoints at once."""
+        assert seconds > 0
+        for endpoint in self.announced or ():
+            yield endpoint
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
         """Select the preset of the test, or refuse."""
@@ -164,6 +172,7 @@ class ScriptedServices:
                 history=self.history,
                 select_preset=self.select_preset,
                 remember_access=self.remember_access,
+                find_announced=None if self.announced is None else self.find_announced,
             ),
             plan=plan or Plan(duration_ns=30 * SECOND_NS),
             preset=NO_PRESET if preset is None else self.catalog.find(preset),

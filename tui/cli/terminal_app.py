@@ -6,9 +6,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequ
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from ...discovery.announcement import FoundEndpoint
 from ...engine.host.event_loop import run
 from ...engine.model.errors import LinkgaugeError, PlanError, RunLogError
 from ...engine.model.host_info import HostInfo
@@ -275,6 +278,7 @@ async def _run_app(
                 meshes=None if log is None else StoredMeshes(log),
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
+                find_announced=None if find_spec("zeroconf") is None else _find_announced,
             ),
             plan=start.plan,
             preset=start.selection.preset,
@@ -290,6 +294,15 @@ async def _run_app(
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
         is_gone = app.return_code == signal_exit_status(signal.SIGHUP)  # nobody reads a terminal that has gone
         return app.return_code or 0, None if is_gone else backend.last_outcome
+
+
+async def _find_announced(seconds: float) -> AsyncGenerator[FoundEndpoint]:
+    """Yield the endpoints that announce themselves on this LAN. Raises OSError."""
+    # In a thread: zeroconf takes a tenth of a second to import, and the screen is to go on.
+    finder = await asyncio.to_thread(import_module, "...discovery.finder", __package__)
+    async with aclosing(finder.watch_endpoints(seconds)) as endpoints:
+        async for endpoint in endpoints:
+            yield endpoint
 
 
 def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:

@@ -1,6 +1,6 @@
-"""Suggestions for the far end: the peers of the run log, and the hosts of the user's ssh configuration.
+"""Suggestions for the far end: peers of the run log, hosts of the user's ssh configuration, announced endpoints.
 
-Only `read_ssh_config` does I/O. Both sources are untrusted text: anything that is no valid peer is left out.
+Only `read_ssh_config` does I/O. All sources are untrusted text: anything that is no valid peer is left out.
 """
 
 import shlex
@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
+from ...discovery.announcement import FoundEndpoint
 from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, canonical_host
@@ -28,15 +29,17 @@ class KnownPeer:
 
     text: str
     source: str
+    is_announced: bool = False
 
     @property
     def can_query(self) -> bool:
         """Whether its host information can be queried without starting anything there, as ssh would.
 
-        An iperf3 server has none, and would take the query for a test that broke off.
+        An iperf3 server has none, and would take the query for a test that broke off. Anybody can announce any
+        address: only a person decides to connect to it.
         """
         peer = Peer.parse(self.text)
-        return peer.ssh is None and peer.iperf3 is None and not peer.is_loopback
+        return not self.is_announced and peer.ssh is None and peer.iperf3 is None and not peer.is_loopback
 
 
 def known_peers(rows: Iterable[RunEntry], ssh_config: str) -> list[KnownPeer]:
@@ -61,6 +64,17 @@ def recent_peers(rows: Iterable[RunEntry]) -> list[KnownPeer]:
             verdict = f", {numbers.verdict(row.verdict)}" if row.verdict else ""
             peers[peer.identity] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
     return list(peers.values())[:_MAX_PEERS]
+
+
+def announced_peers(endpoint: FoundEndpoint) -> list[KnownPeer]:
+    """Return the peers of an announcement: the endpoint, and its address for clients of iperf3, if any."""
+    source = f"announces itself as {endpoint.name}"
+    needs = [name for name, wanted in (("a key", endpoint.wants_key), ("TLS", endpoint.wants_tls)) if wanted]
+    note = f", wants {' and '.join(needs)}" if needs else ""
+    peers = [KnownPeer(str(endpoint.peer), source + note, is_announced=True)]
+    if endpoint.iperf3_peer is not None:
+        peers.append(KnownPeer(str(endpoint.iperf3_peer), source, is_announced=True))
+    return [peer for peer in peers if _is_peer(peer.text)]
 
 
 def ssh_hosts(config: str) -> list[str]:

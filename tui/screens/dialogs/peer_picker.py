@@ -1,8 +1,14 @@
-"""The dialog to choose a far end: typed, or from the list of known peers, each marked by whether it answers."""
+"""The dialog to choose a far end: typed, or from a list of peers.
+
+Known peers are marked by whether they answer. Endpoints that announce themselves on this LAN are added as they are
+found. Nothing is sent to those: anybody can announce any name and address.
+"""
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -20,15 +26,18 @@ from ....engine.results.run_log import RunEntry
 from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.credentials import parse_pasted_peer
-from ...services.known_peers import KnownPeer, known_peers, read_ssh_config
+from ...services.known_peers import KnownPeer, announced_peers, known_peers, read_ssh_config
 from ...text import numbers
 from ...widgets.common.typed_input import TextField
 from .prompts import TextPrompt
 
 _QUERY_TIMEOUT_S: Final = 3.0
+_LISTEN_S: Final = 10.0  # for announcements: an endpoint answers within a second; its host may have been busy
+_MAX_ANNOUNCED: Final = 12
 _MAX_PEERS: Final = 1_000  # of the run log; some are this machine, or of a lab that is gone
 # A key that `linkgauge endpoint` or `openssl rand -hex` has made: no host has such a name.
 _NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}")
+_log = logging.getLogger(__name__)
 _HINT: Final = (
     "HOST or HOST:PORT where `linkgauge endpoint` runs, or the command that it printed; ssh://HOST, if Python 3.11 "
     "is there; iperf3://HOST where `iperf3 -s` runs; or loopback"
@@ -112,9 +121,33 @@ class PeerPicker(TextPrompt):
         options = self.query_one(OptionList)
         options.add_options([Option(_line(peer, "◌" if peer.can_query else " ", MUTED)) for peer in known])
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._list_announced())
             for index, peer in enumerate(known):
                 if peer.can_query:
                     group.create_task(self._query(index, peer, options.replace_option_prompt_at_index))
+
+    async def _list_announced(self) -> None:
+        """Add the endpoints that announce themselves, without those that are in the list."""
+        if self._services.find_announced is None:
+            return
+        given = {Peer.parse(peer.text).identity for peer in self._known}
+        announced = 0
+        try:
+            async with aclosing(self._services.find_announced(_LISTEN_S)) as endpoints:
+                async for endpoint in endpoints:
+                    for peer in announced_peers(endpoint):
+                        if (identity := Peer.parse(peer.text).identity) not in given:
+                            given.add(identity)
+                            announced += 1
+                            self._add(peer)
+                    if announced >= _MAX_ANNOUNCED:
+                        return
+        except OSError as error:
+            _log.debug("this host has no multicast DNS: %s", error)
+
+    def _add(self, peer: KnownPeer) -> None:
+        self._known.append(peer)
+        self.query_one(OptionList).add_option(Option(_line(peer, "○", MUTED)))
 
     async def _query(self, index: int, peer: KnownPeer, show: Callable[[int, Content], object]) -> None:
         """Query a peer, and mark its line by the result."""

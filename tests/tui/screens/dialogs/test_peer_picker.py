@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from linkgauge.discovery.announcement import FoundEndpoint
 from linkgauge.engine.model.errors import PeerUnreachable
-from linkgauge.engine.model.peer import Peer, SharedKey
+from linkgauge.engine.model.peer import Iperf3Settings, Peer, SharedKey
 from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
@@ -108,3 +109,41 @@ async def test_a_long_name_of_a_host_is_no_key(world: Any) -> None:
         await cockpit.press("enter")
         await cockpit.end()
         assert world.probed[-1] == Peer("ip-10-0-0-12-internal-database-01")
+
+
+async def test_an_announced_endpoint_is_listed_and_not_connected_to(world: Any) -> None:
+    """Anybody can announce any address. What is in the list already is not listed twice."""
+    world.history = StoredCredentials(entry_of("10.9.0.2:5820"))
+    iperf3 = Peer("10.9.0.7", 5201, iperf3=Iperf3Settings())
+    world.announced = [
+        FoundEndpoint("rack 2", Peer("10.9.0.2", 5820), 3, wants_key=False, wants_tls=False),
+        FoundEndpoint("rack 7", Peer("10.9.0.7", 5820), 3, wants_key=True, wants_tls=True, iperf3_peer=iperf3),
+    ]
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        screen = cockpit.app.screen
+        await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
+        await cockpit.settle()
+        assert screen.query_one(OptionList).option_count == 4  # loopback is the first
+        assert "announces itself as rack 7, wants a key and TLS" in cockpit.text()
+        assert "rack 2" not in cockpit.text()
+        assert {peer.host for peer in world.probed} == {"10.9.0.2"}
+        await cockpit.press("up", "up")
+        assert screen.query_one(Input).value == "10.9.0.7:5820"
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert cockpit.app.cockpit.state.peer == Peer("10.9.0.7", 5820)
+
+
+@pytest.mark.every
+async def test_a_lan_full_of_announcements_leaves_the_list_short(world: Any) -> None:
+    """`linkgauge discover` lists them all."""
+    world.announced = [
+        FoundEndpoint(f"rack {number}", Peer(f"10.9.1.{number}", 5820), 3, wants_key=None, wants_tls=None)
+        for number in range(1, 200)
+    ]
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        screen = cockpit.app.screen
+        await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
+        assert screen.query_one(OptionList).option_count == 13
