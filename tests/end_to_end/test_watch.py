@@ -1,15 +1,20 @@
-"""`linkgauge watch` as a service runs it: its signals, and a second watch of the same name.
+"""`linkgauge watch` as a service runs it: its signals, metrics, a second watch of the same name. And its screen.
 
 `tests/stress/watch_kills.py` kills it; a short run of that is in `tests/stress/test_scripts.py`.
 """
 
 import json
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.engine.results.run_log.journal import Journal
+
+from ..metrics.prometheus_programs import run_prometheus
+from .terminal import CTRL_C, ENTER, LARGE, SMALL, OpenTerminal
 
 START = """
 [watch]
@@ -81,3 +86,51 @@ def test_a_second_watch_of_the_same_name_is_refused(linkgauge: Any, far_end: str
     read_until(process, "check_end", peer="one")
     process.send_signal(signal.SIGTERM)
     assert linkgauge.finish(process).status == 143
+
+
+def test_prometheus_scrapes_a_watch(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
+    """A peer that is tested and one that nobody listens for show in its database."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"127.0.0.1:{server.getsockname()[1]}"
+    file = write(tmp_path / "service.toml", "one", address=far_end)
+    with file.open("a") as text:
+        text.write(f'[[peer]]\nname = "two"\naddress = "{closed}"\nretests = 0\n')
+    watch = linkgauge.start("watch", file, "--headless", "--metrics", "127.0.0.1:0")
+    url = watch.stderr.readline().rpartition("metrics: ")[2].strip()
+    with run_prometheus(tmp_path, {"watch": url}) as prometheus:
+        [(labels, rate)] = prometheus.wait_for("8 * linkgauge_check_goodput_bytes_per_second > 0")
+        assert (labels["watch"], labels["peer"], rate < 25e6) == ("service", "one", True)
+        failed = 'linkgauge_checks_total{peer="two",verdict="failed"} > 0'
+        assert prometheus.wait_for(failed)
+    watch.send_signal(signal.SIGTERM)
+    assert linkgauge.finish(watch).status == 143
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+def test_a_person_follows_a_watch_on_its_screen(
+    terminal: OpenTerminal, far_end: str, home: Path, size: tuple[int, int]
+) -> None:
+    """Its peers, a test at once, the history of a peer, a wrong and a right file read again, the end in order."""
+    file = write(home / "service.toml", "one", address=far_end)
+    screen = terminal("watch", str(file), size=size)
+    screen.see("one", "Mb/s")
+    screen.type("t")
+    screen.see("●")
+    screen.type(ENTER)
+    screen.see("saved run", "compare")
+    screen.type("\x1b")
+    screen.see("reload")
+    screen.type("?")
+    screen.see("Test the peer at the cursor")
+    screen.type("\x1b")
+    screen.lose("Test the peer at the cursor")
+    good = file.read_text(encoding="utf-8")
+    file.write_text("[watch", encoding="utf-8")
+    screen.type("r")
+    screen.see("table declaration")
+    file.write_text(good.replace('name = "one"', 'name = "renamed"'), encoding="utf-8")
+    screen.type("r")
+    screen.see("renamed")
+    screen.type(CTRL_C)
+    assert screen.finish() == 0
+    assert screen.is_restored()
