@@ -204,7 +204,7 @@ async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None 
     Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
     there, by default of the same path as this one. Raises ClusterError where fewer than two hosts are left.
     """
-    from .ssh_cluster import start_processes  # here: it imports this module
+    from .over_ssh.ssh_cluster import start_processes  # here: it imports this module
 
     async with start_processes(hosts, remote_python) as (scheduler, found, lost):
         async with open_client(scheduler) as client:

@@ -19,6 +19,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
+    "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
+    "mesh/over_ssh/ssh_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "watch/events": "data without code",

@@ -1,7 +1,10 @@
 """A Dask cluster over a real OpenSSH server: its hosts, those that are lost, and that nothing stays behind."""
 
+import asyncio
+import ssl
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import linkgauge
@@ -11,9 +14,10 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.cluster import start_ssh_cluster
 from linkgauge.mesh.coordinator import open_mesh
 from linkgauge.mesh.events import CellEnded, FailureCode, HostLost, MeshEnded
+from linkgauge.mesh.over_ssh.ssh_cluster import start_processes
 from linkgauge.mesh.plan import Host, MeshPlan
 
-from ..end_to_end.conftest import Sshd
+from ...end_to_end.conftest import Sshd
 
 SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**7)
 
@@ -67,3 +71,36 @@ async def test_a_name_that_would_be_a_command_of_the_remote_shell_is_refused() -
     with pytest.raises(PlanError, match="ssh knows"):
         async with start_ssh_cluster((Host("db-1"), Host("x';reboot;'"))):
             pass
+
+
+def command_lines() -> list[bytes]:
+    """Return those of all processes."""
+    lines: list[bytes] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended since
+            lines.append(path.read_bytes())
+    return lines
+
+
+async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Sshd) -> None:
+    """A scheduler runs any code for its clients. Others on a host can read its command lines."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    hosts = (Host("db-1"), Host("db-2"))
+    async with start_processes(hosts, sys.executable) as (scheduler, found, _):
+        assert len(found) == 2
+        scheme, _, address = scheduler.partition("://")
+        host, port = address.split(":")
+        assert scheme == "tls"
+        for context in (trusting, None):
+            reader, writer = await asyncio.open_connection(host, port, ssl=context)
+            if context is None:
+                writer.write(b"x" * 100)
+            with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+                async with asyncio.timeout(10):
+                    await reader.readexactly(100)
+            writer.close()
+        lines = command_lines()
+        assert sum(b"linkgauge.mesh.over_ssh.dask_process" in line for line in lines) >= 3
+        assert not any(b"PRIVATE KEY" in line or b"INHERIT_CONFIG" in line for line in lines)
+    sshd.wait_until_gone()

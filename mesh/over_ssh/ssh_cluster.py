@@ -1,31 +1,32 @@
 """A Dask cluster that is started over ssh for one mesh: which hosts can take part, and their processes.
 
-Dask's own processes over ssh (`distributed.deploy.ssh`) start the scheduler and the workers, as SSHCluster does,
-but with a name and an address for each worker. Before, every host is asked by itself: SSHCluster gives up all hosts
-for one that does not answer. ~/.ssh/config and known_hosts apply as asyncssh reads them.
+Dask's SpecCluster starts the scheduler and the workers (`ssh_process`), as SSHCluster does, but with a name and an
+address for each worker, and with a key of this cluster alone. Before, every host is asked by itself: SSHCluster
+gives up all hosts for one that does not answer. ~/.ssh/config and known_hosts apply as asyncssh reads them.
 """
 
 import asyncio
 import logging
 import shlex
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from .. import __version__
-from ..engine.model.errors import ClusterError, ExtraMissing, PlanError, explain_extra, make_printable
-from .cluster import NIC, import_dask
-from .events import CellFailure, FailureCode, HostLost
-from .plan import MIN_HOSTS, Host
+from ... import __version__
+from ...engine.model.errors import ClusterError, ExtraMissing, PlanError, explain_extra, make_printable
+from ..cluster import NIC, import_dask
+from ..events import CellFailure, FailureCode, HostLost
+from ..plan import MIN_HOSTS, Host
 
 _LOGIN_DEADLINE_S: Final = 15.0
 _CHECK_DEADLINE_S: Final = 45.0
 _IDLE_S: Final = 300  # a scheduler whose coordinator was killed ends after it, and its workers with it
 _MAX_TEXT: Final = 200
-_SETTINGS: Final = {"distributed.worker.use-file-locking": False}  # its lock files would stay on the hosts
+# Of the processes there. Lock files would stay on the hosts.
+_SETTINGS: Final = {"distributed.worker.use-file-locking": False, "distributed.comm.default-scheme": "tls"}
 _CHECK: Final = "import linkgauge, distributed, linkgauge.mesh.host_tasks; print(linkgauge.__version__)"
 _log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ async def start_processes(
     asyncssh = _import_asyncssh()
     python = remote_python or sys.executable
     for host in hosts:
-        if not set(host.name).isdisjoint("'\"\\$`;&|<> "):  # Dask writes it into a shell's command line
+        if not set(host.name).isdisjoint("'\"\\$`;&|<> "):
             raise PlanError("host", repr(host.name), "give a name or an address that ssh knows")
     answers = await asyncio.gather(*(_ask(asyncssh, host, python) for host in hosts))
     found = _keep_reachable([answer for answer in answers if isinstance(answer, Host)])
@@ -113,37 +114,57 @@ def _keep_reachable(hosts: Sequence[Host]) -> tuple[Host, ...]:
 @asynccontextmanager
 async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[Any]:
     """Start the scheduler on the first host and a worker on each, and end them; raise ClusterError."""
-    from distributed import SpecCluster
-    from distributed.deploy.ssh import Scheduler, Worker
-
-    def options(host: Host, **kwargs: Any) -> dict[str, Any]:
-        (address,), login = _target(host)
-        settings = {**kwargs, "dashboard": False, **({"host": host.address} if host.address else {})}
-        return {"address": address, "connect_options": login, "kwargs": settings, "remote_python": python}
-
-    worker = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
-    workers = {
-        host.name: {
-            "cls": Worker,
-            "options": {**options(host, name=host.name, **worker), "worker_class": "distributed.Worker"},
-        }
-        for host in hosts
-    }
-    scheduler = {"cls": Scheduler, "options": options(hosts[0], port=0, idle_timeout=f"{_IDLE_S} s")}
     from dask import config
+    from distributed import SpecCluster
 
-    cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
-    try:
-        with config.set(_SETTINGS):  # the processes there inherit it
+    from .ssh_process import SshScheduler, SshWorker
+
+    credentials = _create_credentials()
+
+    def options(host: Host, spec: Mapping[str, Any]) -> dict[str, Any]:
+        (name,), login = _target(host)
+        order = {"config": {**credentials, **_SETTINGS}, "spec": spec}
+        return {"host": name, "login": login, "python": python, "order": order}
+
+    def settings(host: Host, **others: Any) -> dict[str, Any]:
+        return {**others, "dashboard": False, **({"host": host.address} if host.address else {})}
+
+    def worker(host: Host) -> dict[str, Any]:
+        opts = settings(host, name=host.name, nthreads=2, resources={NIC: 1}, memory_limit=0)
+        spec = {"0": {"cls": "distributed.Worker", "opts": opts}}
+        return {"cls": SshWorker, "options": {**options(host, spec), "name": host.name}}
+
+    opts = settings(hosts[0], port=0, idle_timeout=f"{_IDLE_S} s")
+    scheduler = {"cls": SshScheduler, "options": options(hosts[0], {"cls": "distributed.Scheduler", "opts": opts})}
+    with config.set(credentials):  # of this process's connections, too
+        workers = {host.name: worker(host) for host in hosts}
+        cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
+        try:
             await cluster
-    except Exception as error:  # Dask raises plain ones where a process does not start
-        await _end(cluster)
-        text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
-        raise ClusterError(f"Dask did not start over ssh: {text}") from error
-    try:
-        yield cluster
-    finally:
-        await _end(cluster)
+        except Exception as error:  # Dask raises plain ones where a process does not start
+            await _end(cluster)
+            text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT] or type(error).__name__
+            raise ClusterError(f"Dask did not start over ssh: {text}") from error
+        try:
+            yield cluster
+        finally:
+            await _end(cluster)
+
+
+def _create_credentials() -> dict[str, Any]:
+    """Return Dask's configuration with a key and a certificate of this cluster alone.
+
+    Without them, whoever reaches the scheduler's port could run code on every host.
+    """
+    from distributed import security
+
+    made: Any = cast("Any", security.Security).temporary()
+    roles = {
+        f"distributed.comm.tls.{role}.{part}": getattr(made, f"tls_{role}_{part}")
+        for role in ("client", "scheduler", "worker")
+        for part in ("key", "cert")
+    }
+    return {**roles, "distributed.comm.tls.ca-file": made.tls_ca_file, "distributed.comm.require-encryption": True}
 
 
 async def _end(cluster: Any) -> None:

@@ -1,0 +1,81 @@
+"""A scheduler or worker of Dask on a host that ssh reaches, as a process of a SpecCluster.
+
+Dask's own (`distributed.deploy.ssh`) writes its whole configuration into a command line, which everybody on the
+host can read: the private key of the cluster must not be there.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import asyncssh
+from distributed.deploy.ssh import Process
+
+from ...engine.model.errors import ClusterError
+
+_START_DEADLINE_S: Final = 60.0  # importing Dask takes a busy host some seconds
+_KEPT_LINES: Final = 5
+
+
+class SshProcess(Process):
+    """One process: `start` logs in, starts it and returns once it says its address.
+
+    Args:
+        host: what ssh knows the host by.
+        login: further arguments of `asyncssh.connect`.
+        python: the interpreter there.
+        order: what `dask_process` reads, without the arguments.
+        arguments: those of the process.
+    """
+
+    SIGN: str
+    """What the process writes before its address."""
+
+    def __init__(
+        self,
+        host: str,
+        login: Mapping[str, Any],
+        python: str,
+        order: Mapping[str, Any],
+        arguments: Sequence[str] = (),
+    ) -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType] (Dask's has no types)
+        self.address = host
+        self._host, self._login, self._python = host, login, python
+        self._order = {**order, "arguments": list(arguments)}
+
+    async def start(self) -> None:
+        """Start the process. Raises ClusterError, TimeoutError, or an error of asyncssh."""
+        async with asyncio.timeout(_START_DEADLINE_S):
+            self.connection = await asyncssh.connect(self._host, **self._login)
+            command = f"{self._python} -P -m linkgauge.mesh.over_ssh.dask_process"
+            self.proc = await self.connection.create_process(command, errors="replace")
+            self.proc.stdin.write(json.dumps(self._order) + "\n")
+            self.address = await self._read_address()
+        await super().start()
+
+    async def _read_address(self) -> str:
+        lines: list[str] = []
+        while line := await self.proc.stderr.readline():
+            _, sign, address = line.partition(self.SIGN)
+            if sign:
+                return address.strip()
+            lines = [*lines, line.strip()][-_KEPT_LINES:]
+        raise ClusterError(f"{self._host}: {next((each for each in reversed(lines) if each), 'it ended')}")
+
+
+class SshScheduler(SshProcess):
+    """The scheduler."""
+
+    SIGN = "Scheduler at:"
+
+
+class SshWorker(SshProcess):
+    """A worker. SpecCluster gives it the scheduler's address, and a name that the order has already."""
+
+    SIGN = "worker at:"
+
+    def __init__(self, scheduler: str, *, name: str, **options: Any) -> None:
+        super().__init__(**options, arguments=[scheduler])
+        self.name = name
