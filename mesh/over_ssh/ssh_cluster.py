@@ -117,27 +117,9 @@ async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[An
     from dask import config
     from distributed import SpecCluster
 
-    from .ssh_process import SshScheduler, SshWorker
-
     credentials = _create_credentials()
-
-    def options(host: Host, spec: Mapping[str, Any]) -> dict[str, Any]:
-        (name,), login = _target(host)
-        order = {"config": {**credentials, **_SETTINGS}, "spec": spec}
-        return {"host": name, "login": login, "python": python, "order": order}
-
-    def settings(host: Host, **others: Any) -> dict[str, Any]:
-        return {**others, "dashboard": False, **({"host": host.address} if host.address else {})}
-
-    def worker(host: Host) -> dict[str, Any]:
-        opts = settings(host, name=host.name, nthreads=2, resources={NIC: 1}, memory_limit=0)
-        spec = {"0": {"cls": "distributed.Worker", "opts": opts}}
-        return {"cls": SshWorker, "options": {**options(host, spec), "name": host.name}}
-
-    opts = settings(hosts[0], port=0, idle_timeout=f"{_IDLE_S} s")
-    scheduler = {"cls": SshScheduler, "options": options(hosts[0], {"cls": "distributed.Scheduler", "opts": opts})}
+    scheduler, workers = _describe_processes(hosts, python, {**credentials, **_SETTINGS})
     with config.set(credentials):  # of this process's connections, too
-        workers = {host.name: worker(host) for host in hosts}
         cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
         try:
             await cluster
@@ -149,6 +131,25 @@ async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[An
             yield cluster
         finally:
             await _end(cluster)
+
+
+def _describe_processes(
+    hosts: Sequence[Host], python: str, config: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return what SpecCluster starts: a scheduler on the first host, and a worker on each, by its name."""
+    from .ssh_process import SshProcess, SshScheduler, SshWorker
+
+    def describe(process: type[SshProcess], host: Host, opts: dict[str, Any]) -> dict[str, Any]:
+        (address,), login = _target(host)
+        listen = {"host": host.address} if host.address else {}
+        spec = {"cls": process.DASK_CLASS, "opts": {**opts, **listen, "dashboard": False}}
+        order = {"config": config, "spec": spec}
+        return {"cls": process, "options": {"host": address, "login": login, "python": python, "order": order}}
+
+    settings = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
+    workers = {host.name: describe(SshWorker, host, {**settings, "name": host.name}) for host in hosts}
+    scheduler = describe(SshScheduler, hosts[0], {"port": 0, "idle_timeout": f"{_IDLE_S} s"})
+    return scheduler, workers
 
 
 def _create_credentials() -> dict[str, Any]:

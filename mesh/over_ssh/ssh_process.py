@@ -29,6 +29,7 @@ class SshProcess(Process):
         arguments: those of the process.
     """
 
+    DASK_CLASS: str
     SIGN: str
     """What the process writes before its address."""
 
@@ -68,12 +69,14 @@ class SshProcess(Process):
 class SshScheduler(SshProcess):
     """The scheduler."""
 
+    DASK_CLASS = "distributed.Scheduler"
     SIGN = "Scheduler at:"
 
 
 class SshWorker(SshProcess):
     """A worker. SpecCluster gives it the scheduler's address, and a name that the order has already."""
 
+    DASK_CLASS = "distributed.Worker"
     SIGN = "worker at:"
 
     def __init__(self, scheduler: str, *, name: str, **options: Any) -> None:

@@ -71,6 +71,8 @@ class MeshCase:
         missing = self.hosts * (self.hosts - 1) - len(outcome.figures) + len(outcome.failures)
         if missing:
             problems.append(f"{missing} cells without a result: {outcome.failures[:1]}")
+        if problems and self.lossy is not None:
+            problems += [f"the lossy cell: {figure}" for figure in outcome.figures_of(self.lossy)]
         return problems
 
 
@@ -105,6 +107,10 @@ class Outcome:
     def failures(self) -> list[dict[str, Any]]:
         """Why cells have no result."""
         return [figure for figure in self.figures if figure["failure"] is not None]
+
+    def figures_of(self, cell: tuple[str, str]) -> list[dict[str, Any]]:
+        """Return what was measured of a cell."""
+        return [figure for figure in self.figures if tuple(figure["cell"]) == cell]
 
     def rates(self) -> dict[tuple[str, str], float | None]:
         """Return the goodput of each cell, in bits a second."""

@@ -108,3 +108,17 @@ def test_an_interrupted_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts)
     assert status == 128 + signal.SIGINT, errors
     assert "linkgauge mesh --resume" in errors
     ssh_hosts.check_that_nothing_is_left()
+
+
+@pytest.mark.every
+@pytest.mark.timeout(240)
+def test_a_killed_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts) -> None:
+    """Its command cannot end anything there: what it has started ends with its ssh sessions."""
+    command = ssh_hosts.measure("2")
+    while (line := command.line()) is not None:
+        item = json.loads(line)
+        if item["type"] == "mesh_round" and item["number"] == 2:
+            command.process.kill()
+    status, _ = command.finish()
+    assert status == -signal.SIGKILL
+    ssh_hosts.check_that_nothing_is_left()

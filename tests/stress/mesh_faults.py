@@ -7,8 +7,8 @@ directions. One host's link is at half its rate, or one direction of one pair lo
 joined by half a link, or nothing is wrong. A test is right where `mesh.reading.find_faults` names the fault, and
 nothing else; every cell must have a result. A test is void if the hypervisor took more than 5 % of the time.
 
-Prints each test, then a row for each fault, and CLEAN where at least 9 of 10 tests of each are right. About two
-minutes a test on two cores; the order, the hosts and the order of pairs are drawn from the seed. Needs root,
+Prints each test, then a row for each fault, and CLEAN where at least 9 of 10 tests of each are right. About a
+minute a test on two cores; the order, the hosts and the order of pairs are drawn from the seed. Needs root,
 iproute2 and a quiet machine.
 """
 

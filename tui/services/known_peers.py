@@ -18,7 +18,7 @@ from ...engine.results.run_log import RunEntry
 from ...mesh.plan import GROUP_PREFIX
 from ..text import numbers
 
-_MAX_PEERS: Final = 12  # of each source
+MAX_OF_SOURCE: Final = 12
 _MAX_FILE_BYTES: Final = 256 * 1024
 _WILDCARDS: Final = frozenset("*?!")
 
@@ -48,7 +48,7 @@ def known_peers(rows: Iterable[RunEntry], ssh_config: str) -> list[KnownPeer]:
     recent_texts = {peer.text for peer in recent}
     hosts = [KnownPeer(f"ssh://{host}", "~/.ssh/config") for host in ssh_hosts(ssh_config)]
     new_hosts = [host for host in hosts if host.text not in recent_texts and _is_peer(host.text)]
-    return [KnownPeer("loopback", "this machine alone"), *recent, *new_hosts[:_MAX_PEERS]]
+    return [KnownPeer("loopback", "this machine alone"), *recent, *new_hosts[:MAX_OF_SOURCE]]
 
 
 def recent_peers(rows: Iterable[RunEntry]) -> list[KnownPeer]:
@@ -63,7 +63,7 @@ def recent_peers(rows: Iterable[RunEntry]) -> list[KnownPeer]:
         if peer.identity not in peers and _may_answer(peer):
             verdict = f", {numbers.verdict(row.verdict)}" if row.verdict else ""
             peers[peer.identity] = KnownPeer(text, f"{(row.started_utc or '')[:10]}{verdict}".strip(", "))
-    return list(peers.values())[:_MAX_PEERS]
+    return list(peers.values())[:MAX_OF_SOURCE]
 
 
 def announced_peers(endpoint: FoundEndpoint) -> list[KnownPeer]:

@@ -26,14 +26,13 @@ from ....engine.results.run_log import RunEntry
 from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.credentials import parse_pasted_peer
-from ...services.known_peers import KnownPeer, announced_peers, known_peers, read_ssh_config
+from ...services.known_peers import MAX_OF_SOURCE, KnownPeer, announced_peers, known_peers, read_ssh_config
 from ...text import numbers
 from ...widgets.common.typed_input import TextField
 from .prompts import TextPrompt
 
 _QUERY_TIMEOUT_S: Final = 3.0
 _LISTEN_S: Final = 10.0  # for announcements: an endpoint answers within a second; its host may have been busy
-_MAX_ANNOUNCED: Final = 12
 _MAX_PEERS: Final = 1_000  # of the run log; some are this machine, or of a lab that is gone
 # A key that `linkgauge endpoint` or `openssl rand -hex` has made: no host has such a name.
 _NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}")
@@ -131,16 +130,15 @@ class PeerPicker(TextPrompt):
         if self._services.find_announced is None:
             return
         given = {Peer.parse(peer.text).identity for peer in self._known}
-        announced = 0
+        enough = len(self._known) + MAX_OF_SOURCE
         try:
             async with aclosing(self._services.find_announced(_LISTEN_S)) as endpoints:
                 async for endpoint in endpoints:
                     for peer in announced_peers(endpoint):
                         if (identity := Peer.parse(peer.text).identity) not in given:
                             given.add(identity)
-                            announced += 1
                             self._add(peer)
-                    if announced >= _MAX_ANNOUNCED:
+                    if len(self._known) >= enough:
                         return
         except OSError as error:
             _log.debug("this host has no multicast DNS: %s", error)

@@ -229,7 +229,7 @@ class CockpitScreen(SettingActions):
         self._paint_or_quit()
 
     def task_failed(self, task: Worker[Any]) -> None:
-        """Show it where a run's failure is shown."""
+        """Show the exception as the reason why a test did not start."""
         self.post_message(StartFailed.from_error(task.error))
 
     @on(RepaintNeeded)
