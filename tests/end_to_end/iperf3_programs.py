@@ -23,6 +23,7 @@ import pytest
 PROGRAM: Final = os.environ.get("LINKGAUGE_IPERF3") or shutil.which("iperf3")
 DEADLINE_S: Final = 40.0
 _TCP_LISTEN: Final = "0A"
+_PORTS_TRIED: Final = 5
 
 
 @functools.cache
@@ -122,6 +123,12 @@ def is_listening(port: int, pid: int | str = "self") -> bool:
     return False
 
 
+def _wait_for_listener(process: "subprocess.Popen[str]", port: int) -> bool:
+    """Wait until a server listens; return whether it does, and has not ended."""
+    wait_until(lambda: process.poll() is not None or is_listening(port, process.pid), "the server does not listen")
+    return process.poll() is None
+
+
 class Iperf3:
     """Starts the program, and ends what it has started."""
 
@@ -147,14 +154,18 @@ class Iperf3:
         return self.start("-c", host, "-p", port, *options, **more)
 
     def serve(self, *options: object, within: Sequence[str] = ()) -> tuple[subprocess.Popen[str], int]:
-        """Start a server; return it and its port once it listens."""
-        port = free_port()
-        process = self.start("-s", "-p", port, *options, within=within)
-        wait_until(
-            lambda: process.poll() is not None or is_listening(port, process.pid), "the server does not listen"
-        )
-        assert process.poll() is None, process.communicate()
-        return process, port
+        """Start a server; return it and its port once it listens.
+
+        It takes no port 0. A connection of another test can take the port first: then it tries another one.
+        """
+        for _ in range(_PORTS_TRIED):
+            port = free_port()
+            process = self.start("-s", "-p", port, *options, within=within)
+            if _wait_for_listener(process, port):
+                return process, port
+            output = process.communicate()
+            assert any("Address already in use" in text for text in output), output
+        raise AssertionError(f"{_PORTS_TRIED} ports in a row were taken")
 
     def close(self) -> None:
         """End and reap everything."""

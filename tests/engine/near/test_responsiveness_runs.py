@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -158,15 +159,21 @@ async def test_settings_that_change_leave_the_probes_open(record: Recorder, far_
     )
 
     def act(run: Run, event: Event) -> None:
-        if isinstance(event, Sampled) and event.sample.end is End.NEAR and (settings := next(changes, None)):
-            run.change(settings)
+        if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index % 3 == 2:
+            if settings := next(changes, None):
+                run.change(settings)
 
-    recorded = await record(plan_of(seconds=1.2), far_end, act)
+    recorded = await record(plan_of(seconds=2.4), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
-    for sample in loaded_of(recorded.events):
-        assert sample.datagrams is not None
-        assert sample.handshakes is not None
-        assert sample.datagrams.answered > 0
+    answered: Counter[Settings] = Counter()
+    for event in recorded.events:
+        if isinstance(event, Sampled) and (probe := event.sample.probe) is not None:
+            assert probe.datagrams is not None
+            assert probe.handshakes is not None
+            answered[event.settings] += probe.datagrams.answered
+    # Not in each sample: a busy machine sends nothing for 0.2 s at times.
+    assert len(answered) == 4
+    assert min(answered.values()) > 0
     assert not warnings_of(recorded.events)
 
 

@@ -98,12 +98,12 @@ async def test_sessions_are_added_and_taken_away_while_it_runs(far_end: Peer, re
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.FAR:
-            if event.sample.index >= 8 and run.settings.sessions == 1:
+            if event.sample.index >= 10 and run.settings.sessions == 1:
                 run.change(run.settings.with_changes(sessions=5))
-            if event.sample.index >= 16 and run.settings.sessions == 5:
+            if event.sample.index >= 20 and run.settings.sessions == 5:
                 run.change(run.settings.with_changes(sessions=2))
 
-    recorded = await record(plan_of(seconds=2.6, warmup_ns=SECOND_NS // 10), far_end, act)
+    recorded = await record(plan_of(seconds=3.4, warmup_ns=SECOND_NS // 2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
     assert [e.settings.sessions for e in recorded.events if isinstance(e, Changed)] == [5, 2]
     seen = [
