@@ -28,6 +28,7 @@ _RENEW_DEADLINE_S: Final = 10.0
 _CLOSE_DEADLINE_S: Final = 12.0
 _HOLD_WAIT_S: Final = 2.0  # asked again after it, so that a host that hangs is noticed
 _MOST_STRIKES: Final = 2
+_PORTS: Final = 65_536
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -66,7 +67,10 @@ class Roster:
     async def _open(self, name: str) -> None:
         call = self._call(name, host_tasks.open_host, self._key, deadline_s=OPEN_DEADLINE_S, more=(__version__,))
         try:
-            self._ports[name] = await call
+            port: object = await call
+            if type(port) is not int or not 0 < port < _PORTS:  # it comes from the host, and goes to the others
+                raise HostFailed("it reported no port of its endpoint")
+            self._ports[name] = port
         except HostFault as fault:
             self._lose(describe_fault(fault, name))
 

@@ -43,8 +43,9 @@ async def start_processes(
         if not set(host.name).isdisjoint("'\"\\$`;&|<> "):
             raise PlanError("host", repr(host.name), "give a name or an address that ssh knows")
     answers = await asyncio.gather(*(_ask(asyncssh, host, python) for host in hosts))
-    found = _keep_reachable([answer for answer in answers if isinstance(answer, Host)])
-    lost = tuple(answer for answer in answers if isinstance(answer, HostLost))
+    different, same = _separate_same_hosts([answer for answer in answers if isinstance(answer, Host)])
+    found = _keep_reachable(different)
+    lost = (*(answer for answer in answers if isinstance(answer, HostLost)), *same)
     if len(found) < MIN_HOSTS:
         reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
         raise ClusterError(f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}")
@@ -72,15 +73,15 @@ async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
             command = f"echo $SSH_CONNECTION; {python} -P -c {shlex.quote(_CHECK)}"
             answer = await connection.run(command, check=False, encoding="utf-8", errors="replace")
     except TimeoutError:
-        return _lost(host, FailureCode.NO_ANSWER, "it did not answer to ssh")
-    except (OSError, asyncssh.Error) as error:
+        return _lost(host, FailureCode.NO_ANSWER, "ssh timed out")
+    except (OSError, ValueError, asyncssh.Error) as error:  # ValueError: of ~/.ssh/config, a key file, a name
         return _lost(host, FailureCode.UNREACHABLE, f"ssh: {error}")
     words = str(answer.stdout).split()
     if answer.exit_status or not words:
         reason = (str(answer.stderr).strip().splitlines() or ["it ended"])[-1]
         return _lost(host, FailureCode.FAILED, f"{python} there cannot import linkgauge with Dask: {reason}")
     if words[-1] != __version__:
-        return _lost(host, FailureCode.FAILED, f"it has linkgauge {words[-1]}, not {__version__}")
+        return _lost(host, FailureCode.FAILED, f"it has linkgauge {words[-1]}; install {__version__} there too")
     return replace(host, address=_read_address(words))
 
 
@@ -101,6 +102,20 @@ def _read_address(words: Sequence[str]) -> str | None:
         return str(ip_address(words[2].partition("%")[0])) if len(words) == 5 else None
     except ValueError:
         return None
+
+
+def _separate_same_hosts(hosts: Sequence[Host]) -> tuple[list[Host], list[HostLost]]:
+    """Return the hosts of different addresses, and as lost those whose address an earlier one has."""
+    first: dict[str, Host] = {}
+    found: list[Host] = []
+    lost: list[HostLost] = []
+    for host in hosts:
+        earlier = first.setdefault(host.address, host) if host.address is not None else host
+        if earlier is host:
+            found.append(host)
+        else:
+            lost.append(_lost(host, FailureCode.FAILED, f"it has the address of {earlier.name}, {host.address}"))
+    return found, lost
 
 
 def _keep_reachable(hosts: Sequence[Host]) -> tuple[Host, ...]:

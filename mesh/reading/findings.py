@@ -264,9 +264,8 @@ def _finding(part: SlowPart, rates: RelativeRates, matrix: MeshMatrix) -> MeshFi
 
 
 def _usual_why(cells: Iterable[Cell], matrix: MeshMatrix) -> str | None:
-    """Return the most frequent first finding of the runs of cells; None if most have none."""
-    counts = Counter(matrix.figures[cell].why for cell in cells).most_common(2)
-    return next((why for why, _ in counts if why is not None), None)
+    """Return the most frequent first finding of the runs of cells; None if more have none."""
+    return Counter(matrix.figures[cell].why for cell in cells).most_common(1)[0][0]
 
 
 def _hosts_down(matrix: MeshMatrix) -> Iterator[MeshFinding]:

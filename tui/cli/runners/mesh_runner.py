@@ -208,7 +208,7 @@ class _Progress:
                 emit_json_line(start_line(session.matrix.group, event, done))
             for line in stream_lines(event, update.figure):
                 emit_json_line(line)
-        self._done += isinstance(event, CellEnded) and not event.is_isolated
+        self._done += isinstance(event, CellEnded) and self._done < self._cells  # further ones are measured again
         for line in [*self._lines(update), *session.notices[self._notices :]]:
             print_stderr(numbers.sanitize(line))
         self._notices = len(session.notices)
@@ -229,8 +229,8 @@ class _Progress:
                 words = f"again, alone: {cell_words(cell)}"
             case CellEnded(cell) if figure is not None and _is_news(figure.failure):
                 words = f"{cell_words(cell)}: {figure_words(figure)}"
-            case MeshEnded(False, detail):
-                words = detail and f"ended early: {detail}"
+            case MeshEnded(is_complete, detail) if detail:
+                words = detail if is_complete else f"ended early: {detail}"
             case _:
                 pass
         return [words] if words else []

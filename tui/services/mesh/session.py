@@ -5,9 +5,10 @@ What the hosts report comes as events of the coordinator. This adds what each ce
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from ....engine.model.errors import ClusterError
 from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ....mesh.plan import Cell, Host, MeshMode, cells_of_host
@@ -130,9 +131,12 @@ class MeshSession:
                 yield self._take(event)
         if ended.is_complete and not self._is_stopping and self._plan.mode is not MeshMode.ISOLATED:
             cells = self._cells_to_recheck(self.matrix)
-            async for event in self._mesh.measure_again(cells) if cells else _nothing():
-                if not isinstance(event, MeshEnded):
-                    yield self._take(event)
+            try:
+                async for event in self._mesh.measure_again(cells) if cells else _nothing():
+                    if not isinstance(event, MeshEnded):
+                        yield self._take(event)
+            except ClusterError as error:  # every cell has its result already
+                ended = replace(ended, detail=f"slow cells were not measured again: {error}")
         self._findings = None
         yield MeshUpdate(ended)
 

@@ -137,7 +137,7 @@ def find_mesh(text: str) -> MeshDefinition:
 
 
 def find_previous(plan: MeshPlan) -> MeshDefinition | None:
-    """Return the newest earlier mesh of the same hosts and the same workload; None without any.
+    """Return the newest earlier mesh of the same hosts, tests and mode; None without any.
 
     Definitions that cannot be read are passed over. Of many the newest are looked at.
     """
@@ -150,7 +150,7 @@ def find_previous(plan: MeshPlan) -> MeshDefinition | None:
             _log.debug("%s is passed over: %s", name, error)
             continue
         other = definition.plan
-        if {host.name for host in other.hosts} == hosts and other.base.workload == plan.base.workload:
+        if {host.name for host in other.hosts} == hosts and (other.base, other.mode) == (plan.base, plan.mode):
             return definition
     return None
 

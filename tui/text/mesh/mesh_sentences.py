@@ -141,8 +141,10 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
 
 
 def conclusion_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> list[str]:
-    """Return what is slow and what has no result, or that nothing is."""
+    """Return what is slow and what has no result, or that no host or path stands out."""
     lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
+    if not lines and not matrix.figures:
+        return ["nothing was measured"]
     return lines or ["no host and no path is slower than the others"]
 
 
