@@ -14,7 +14,7 @@ from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import CheckEnded, CheckVerdict, WatchEvent
+from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...services.storage import open_run_log
 from ...services.watch.watch_file import read_watch_file
@@ -95,6 +95,8 @@ async def _print_lines(job: WatchJob, session: WatchSession) -> int:
             show(event)
             if isinstance(event, CheckEnded) and event.decides:
                 worst = max(worst, _STATUS[event.result.verdict])
+            elif isinstance(event, CheckSkipped):
+                worst = max(worst, INCOMPLETE)
     if ended_by is not None:
         return signal_exit_status(ended_by)
     return worst if job.is_once else PASS

@@ -9,6 +9,7 @@ import logging
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -142,7 +143,7 @@ async def post(address: str | None, body: bytes) -> str | None:
             await asyncio.sleep(_PAUSE_S * number)
         try:
             await call_in_thread(lambda: _post(address, body), name="webhook", deadline_s=TIMEOUT_S)
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             why = make_printable(str(getattr(error, "reason", "") or error))[:_MOST_OUTPUT] or "no answer in time"
         else:
             return None

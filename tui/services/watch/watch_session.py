@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import LinkgaugeError, PlanError
+from ....engine.model.errors import PlanError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
@@ -101,7 +101,7 @@ class WatchSession:
         self.plan = plan
         self._state, self._stored, self._locks = state, stored, locks
         self._context, self._clock = context, clock
-        self._events: asyncio.Queue[WatchEvent | LinkgaugeError] = asyncio.Queue()
+        self._events: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue()
         self._observers: list[Callable[[WatchEvent], None]] = []
         self._writing = asyncio.Lock()
         self._stopping = asyncio.Event()
@@ -125,11 +125,11 @@ class WatchSession:
         return self
 
     async def __anext__(self) -> WatchEvent:
-        """Return the next event. Raises LinkgaugeError where the journal cannot be written: that ends the watch."""
+        """Return the next event. Raises what ended the watch, such as a journal that cannot be written."""
         if self._is_over:
             raise StopAsyncIteration
         event = await self._events.get()
-        if isinstance(event, LinkgaugeError):
+        if isinstance(event, Exception):
             self._is_over = True
             raise event
         self._is_over = isinstance(event, WatchEnded)
@@ -185,11 +185,14 @@ class WatchSession:
                 await self._stopping.wait()
             finally:
                 await self._end_tasks()
-            if self._failure is not None:
-                raise self._failure
+            self._raise_failure()
             await self._emit(WatchEnded(self._clock()))
-        except LinkgaugeError as error:
+        except Exception as error:  # noqa: BLE001 - else the reader waits for ever for an event
             self._events.put_nowait(error)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     async def _start(self) -> None:
         """Write down how the tests ended that were cut off, and that the watch goes on."""
@@ -275,14 +278,16 @@ class WatchSession:
     async def _carry_out_cycle(self, watched: WatchedPeer, cycle_s: float) -> None:
         """Test a peer, again while it is below its mark; the last test decides."""
         attempt = self._state.next_attempt(watched.name, cycle_s)
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and self.plan.find(watched.name) is not None:
             if not await self._fits_budget(watched):
                 await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUDGET))
                 return
             if await self._test(watched, cycle_s, attempt):
                 return
             attempt += 1
-            await asyncio.sleep(watched.timing.retest_after_ns / SECOND_NS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(watched.timing.retest_after_ns / SECOND_NS):
+                    await self._stopping.wait()
 
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
         """Carry out one test; return whether the cycle is over."""
