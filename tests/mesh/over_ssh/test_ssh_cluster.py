@@ -104,3 +104,23 @@ async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Ssh
         assert sum(b"linkgauge.mesh.over_ssh.dask_process" in line for line in lines) >= 3
         assert not any(b"PRIVATE KEY" in line or b"INHERIT_CONFIG" in line for line in lines)
     sshd.wait_until_gone()
+
+
+async def test_a_second_name_of_a_host_costs_that_name_only(sshd: Sshd) -> None:
+    """Its interface takes part once."""
+    hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"))
+    async with start_processes(hosts, sys.executable) as (_, found, lost):
+        assert [host.name for host in found] == ["db-1", "db-2"]
+        reasons = [(each.host, each.failure.detail) for each in lost]
+    assert reasons == [("root@db-1", "it has the address of db-1, 127.0.0.61")]
+    sshd.wait_until_gone()
+
+
+async def test_a_wrong_line_of_the_ssh_configuration_is_said(sshd: Sshd) -> None:
+    """As the reason why no host can take part."""
+    with (Path.home() / ".ssh" / "config").open("a") as config:
+        config.write("Host db-*\n  ConnectTimeout soon\n")
+    with pytest.raises(ClusterError, match="db-1: ssh: "):
+        async with start_processes((Host("db-1"), Host("db-2")), sys.executable):
+            pass
+    sshd.wait_until_gone()

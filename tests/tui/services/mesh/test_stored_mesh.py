@@ -9,7 +9,7 @@ from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.figures import CellFigure
-from linkgauge.mesh.plan import GROUP_PREFIX, Cell
+from linkgauge.mesh.plan import GROUP_PREFIX, Cell, MeshMode
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
 from linkgauge.tui.services.mesh.stored_mesh import (
@@ -56,8 +56,8 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
         find_mesh("../mesh-a")
 
 
-def test_the_last_mesh_of_the_same_hosts_and_workload_is_found_to_compare_with(data_dir: Path) -> None:
-    """Later ones, other hosts, other workloads and damaged files are passed over."""
+def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data_dir: Path) -> None:
+    """Later ones, other hosts, workloads, rates and modes, and damaged files are passed over."""
     now = replace(PLAN, group="mesh-20270101-000000-aaaa")
     assert find_previous(now) is None
     others = {
@@ -65,6 +65,8 @@ def test_the_last_mesh_of_the_same_hosts_and_workload_is_found_to_compare_with(d
         "mesh-20260102-000000-aaaa": replace(PLAN, hosts=PLAN.hosts[::-1]),  # their order does not matter
         "mesh-20260103-000000-aaaa": replace(PLAN, hosts=PLAN.hosts[:2]),
         "mesh-20260104-000000-aaaa": replace(PLAN, base=replace(PLAN.base, workload=Workload.RR)),
+        "mesh-20260106-000000-aaaa": replace(PLAN, base=replace(PLAN.base, rate_bit_s=20_000_000)),
+        "mesh-20260107-000000-aaaa": replace(PLAN, mode=MeshMode.ALL),
         "mesh-20270202-000000-aaaa": PLAN,
     }
     for group, plan in others.items():

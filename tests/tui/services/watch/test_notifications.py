@@ -110,3 +110,20 @@ async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
     notifier = Notifier(lambda _peer, _text: None)
     notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
     await asyncio.wait_for(notifier.close(), 10)
+
+
+async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port of another protocol: the notifications after it go on."""
+    monkeypatch.setattr(notifications, "_PAUSE_S", 0.01)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1_000)
+        writer.write(b"220 mail.example ESMTP\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        problem = await post(f"http://127.0.0.1:{port}/hook", b"{}")
+    assert problem is not None
+    assert "220 mail.example ESMTP" in problem

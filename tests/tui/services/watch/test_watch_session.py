@@ -16,6 +16,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.services.watch.interface_locks import InterfaceLocks
 from linkgauge.tui.services.watch.stored_watch import StoredWatch
 from linkgauge.tui.services.watch.watch_session import WatchSession, open_watch
 from linkgauge.watch.events import (
@@ -275,3 +276,19 @@ async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path
             with pytest.raises(PlanError, match="runs already"):
                 async with open_watch(plan, log=log, catalog=CATALOG):
                     pass
+
+
+async def test_an_error_of_any_kind_ends_the_watch_and_reaches_its_reader(
+    tmp_path: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service manager starts it again; a watch that only stands still is noticed by nobody."""
+
+    def fail(*_arguments: object) -> None:
+        raise ArithmeticError("no such kind was expected")
+
+    monkeypatch.setattr(InterfaceLocks, "hold_for_test", fail)
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=OFTEN)
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(watched), log=log, catalog=CATALOG) as session:
+            with pytest.raises(ArithmeticError):
+                await read_until(session, lambda _: False)
