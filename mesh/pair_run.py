@@ -93,7 +93,7 @@ async def run_pair(request: PairRequest) -> list[str]:
                 line = json.dumps(encode_tagged(event), separators=(",", ":"))
                 size += len(line) + 1
                 if size > MAX_CELL_BYTES:
-                    text = f"the test's samples have more than {MAX_CELL_BYTES >> 20} MiB; give fewer --sessions or a shorter --seconds"
+                    text = f"more than {MAX_CELL_BYTES >> 20} MiB of samples; give less --sessions or --seconds"
                     return [error_line(text, FailureCode.FAILED, End.NEAR)]
                 lines.append(line)
     except (LinkgaugeError, OSError, MemoryError) as error:

@@ -140,7 +140,7 @@ async def test_more_events_than_a_worker_takes_are_a_failure(
     """The run is ended for it."""
     monkeypatch.setattr(pair_run, "MAX_CELL_BYTES", 2 << 10)
     failure = failure_of(await run_pair(request_for(endpoint, key, LONG)))
-    assert "give fewer --sessions" in failure["error"]
+    assert "give less --sessions or --seconds" in failure["error"]
 
 
 async def test_a_far_end_that_goes_during_the_run_ends_it_with_its_reason(key: SharedKey) -> None:
