@@ -46,11 +46,20 @@ async def start_processes(
     different, same = _separate_same_hosts([answer for answer in answers if isinstance(answer, Host)])
     found = _keep_reachable(different)
     lost = (*(answer for answer in answers if isinstance(answer, HostLost)), *same)
+    _check_number(found, lost)
+    async with _spec_cluster(found, python) as cluster:
+        problems = {name: worker.problem for name, worker in cluster.workers.items()}
+        failed = [host for host in found if problems[host.name] is not None]
+        lost += tuple(_lost(host, FailureCode.FAILED, problems[host.name]) for host in failed)
+        found = tuple(host for host in found if host not in failed)
+        _check_number(found, lost)
+        yield cluster.scheduler_address, found, lost
+
+
+def _check_number(found: Sequence[Host], lost: Sequence[HostLost]) -> None:
     if len(found) < MIN_HOSTS:
         reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
         raise ClusterError(f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}")
-    async with _spec_cluster(found, python) as cluster:
-        yield cluster.scheduler_address, found, lost
 
 
 def _import_asyncssh() -> Any:

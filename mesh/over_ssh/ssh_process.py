@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import asyncssh
+from distributed.core import Status
 from distributed.deploy.ssh import Process
 
 from ...engine.model.errors import ClusterError
@@ -74,7 +75,11 @@ class SshScheduler(SshProcess):
 
 
 class SshWorker(SshProcess):
-    """A worker. SpecCluster gives it the scheduler's address, and a name that the order has already."""
+    """A worker. SpecCluster gives it the scheduler's address, and a name that the order has already.
+
+    One that does not start says why in `problem`, and counts as started for SpecCluster, which would give up all
+    workers for it.
+    """
 
     DASK_CLASS = "distributed.Worker"
     SIGN = "worker at:"
@@ -82,3 +87,16 @@ class SshWorker(SshProcess):
     def __init__(self, scheduler: str, *, name: str, **options: Any) -> None:
         super().__init__(**options, arguments=[scheduler])
         self.name = name
+        self.problem: str | None = None
+
+    async def start(self) -> None:
+        """Start the worker, or note why it did not."""
+        try:
+            await super().start()
+        except TimeoutError:
+            self.problem = f"its Dask worker did not start within {_START_DEADLINE_S:g} s"
+        except (OSError, ValueError, ClusterError, asyncssh.Error) as error:
+            self.problem = f"its Dask worker did not start: {error}"
+        if self.problem is not None:
+            await self.close()
+            self.status = Status.running

@@ -124,3 +124,22 @@ async def test_a_wrong_line_of_the_ssh_configuration_is_said(sshd: Sshd) -> None
         async with start_processes((Host("db-1"), Host("db-2")), sys.executable):
             pass
     sshd.wait_until_gone()
+
+
+async def test_a_worker_that_does_not_start_costs_its_own_host_only(sshd: Sshd, tmp_path: Path) -> None:
+    """Its login and its Python were good before."""
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        'case "$* on $SSH_CONNECTION" in *dask_process*127.0.0.63*) echo no memory >&2; exit 1;; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    config = Path.home() / ".ssh" / "config"
+    config.write_text("Host db-3\n  HostName 127.0.0.63\n" + config.read_text())
+    async with start_ssh_cluster([Host(f"db-{n}") for n in (1, 2, 3)], remote_python=str(python)) as cluster:
+        assert [host.name for host in cluster.hosts] == ["db-1", "db-2"]
+        [lost] = cluster.lost
+        assert (lost.host, lost.failure.code) == ("db-3", FailureCode.FAILED)
+        assert lost.failure.detail == "its Dask worker did not start: db-3: no memory"
+    sshd.wait_until_gone()
