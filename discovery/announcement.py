@@ -5,9 +5,9 @@ clients of iperf3, if any. No host name, no version of the program, no fingerpri
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Interface, IPv6Interface, ip_address
 from typing import Final
 
 from ..engine.model.errors import PlanError, make_printable
@@ -18,6 +18,7 @@ SERVICE_TYPE: Final = "_linkgauge._tcp.local."
 MAX_NAME_BYTES: Final = 63  # of a label, RFC 6763, section 4.1.1
 MAX_TEXT_BYTES: Final = 1_024  # of a TXT record; ours has about 30
 _MAX_ADDRESSES: Final = 16
+Interface = IPv4Interface | IPv6Interface
 _NUMBER: Final = re.compile(rb"[0-9]{1,5}")
 
 
@@ -65,7 +66,11 @@ class FoundEndpoint:
 
 
 def read_announcement(
-    service_name: str, addresses: Iterable[str], port: int | None, properties: Mapping[bytes, bytes | None]
+    service_name: str,
+    addresses: Iterable[str],
+    port: int | None,
+    properties: Mapping[bytes, bytes | None],
+    own: Collection[Interface] = (),
 ) -> FoundEndpoint | None:
     """Return the endpoint that an announcement describes; None for one that describes none.
 
@@ -74,8 +79,9 @@ def read_announcement(
         addresses: its addresses, IPv6 link-local ones with their interface.
         port: the port of its SRV record.
         properties: its TXT record.
+        own: this host's addresses, each with its network.
     """
-    address = find_address(addresses)
+    address = find_address(addresses, own)
     if address is None or port is None:
         return None
     try:
@@ -94,9 +100,14 @@ def read_announcement(
     )
 
 
-def find_address(addresses: Iterable[str]) -> str | None:
-    """Return the address to reach an endpoint by: IPv4 first, link-local last; None where none can be reached."""
-    usable: list[tuple[tuple[bool, bool], str]] = []
+def find_address(addresses: Iterable[str], own: Collection[Interface] = ()) -> str | None:
+    """Return the address to reach an endpoint by; None where none can be reached.
+
+    A host announces the addresses of its containers' bridges as well, and this host may have the same ones. So one
+    in a network of this host comes first, then IPv4, then the order of the announcement; this host's own addresses
+    come last, and link-local ones after them.
+    """
+    usable: list[tuple[tuple[bool, bool, bool, bool, int], str]] = []
     for number, text in enumerate(addresses):
         if number >= _MAX_ADDRESSES:
             break
@@ -112,7 +123,9 @@ def find_address(addresses: Iterable[str]) -> str | None:
         mapped = getattr(address, "ipv4_mapped", None)
         if mapped is not None:
             continue
-        usable.append(((address.is_link_local, address.version != 4), text))
+        is_own = any(address == each.ip for each in own)
+        is_elsewhere = not any(address in each.network for each in own)
+        usable.append(((address.is_link_local, is_own, is_elsewhere, address.version != 4, number), text))
     return min(usable)[1] if usable else None
 
 

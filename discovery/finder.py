@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
+from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
+from socket import AddressFamily
 from typing import Any, Final
 
+import psutil
 from zeroconf import Error, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo
 
-from .announcement import MAX_TEXT_BYTES, SERVICE_TYPE, FoundEndpoint, read_announcement
+from .announcement import MAX_TEXT_BYTES, SERVICE_TYPE, FoundEndpoint, Interface, read_announcement
 from .announcer import open_zeroconf
 
 MAX_ENDPOINTS: Final = 256
@@ -34,9 +37,9 @@ async def watch_endpoints(seconds: float) -> AsyncGenerator[FoundEndpoint]:
         seen.add(name)
         names.put_nowait(name)
 
-    zeroconf = open_zeroconf()
+    zeroconf, own = open_zeroconf(), _own_addresses()
     browser = AsyncServiceBrowser(zeroconf.zeroconf, SERVICE_TYPE, handlers=[note])
-    resolvers = [asyncio.create_task(_resolve(zeroconf.zeroconf, names, found)) for _ in range(_RESOLVERS)]
+    resolvers = [asyncio.create_task(_resolve(zeroconf.zeroconf, names, found, own)) for _ in range(_RESOLVERS)]
     given: set[tuple[object, ...]] = set()
     try:
         deadline_s = asyncio.get_running_loop().time() + seconds
@@ -67,7 +70,25 @@ async def find_endpoints(seconds: float) -> list[FoundEndpoint]:
         return sorted([each async for each in endpoints], key=lambda each: (each.name, str(each.peer)))
 
 
-async def _resolve(zeroconf: Any, names: "asyncio.Queue[str]", found: "asyncio.Queue[FoundEndpoint]") -> None:
+def _own_addresses() -> list[Interface]:
+    """Return this host's addresses with their networks."""
+    found: list[Interface] = []
+    for addresses in psutil.net_if_addrs().values():
+        for each in addresses:
+            if each.family is AddressFamily.AF_INET and each.netmask:
+                found.append(IPv4Interface(f"{each.address}/{each.netmask}"))
+            elif each.family is AddressFamily.AF_INET6 and each.netmask:
+                length = int(IPv6Address(each.netmask)).bit_count()
+                found.append(IPv6Interface(f"{each.address.partition('%')[0]}/{length}"))
+    return found
+
+
+async def _resolve(
+    zeroconf: Any,
+    names: "asyncio.Queue[str]",
+    found: "asyncio.Queue[FoundEndpoint]",
+    own: Collection[Interface],
+) -> None:
     """Ask for the address and the TXT record of each name."""
     while True:
         name = await names.get()
@@ -75,7 +96,7 @@ async def _resolve(zeroconf: Any, names: "asyncio.Queue[str]", found: "asyncio.Q
             info = AsyncServiceInfo(SERVICE_TYPE, name)
             if not await info.async_request(zeroconf, _RESOLVE_MS) or len(info.text or b"") > MAX_TEXT_BYTES:
                 continue
-            endpoint = read_announcement(name, info.parsed_scoped_addresses(), info.port, info.properties)
+            endpoint = read_announcement(name, info.parsed_scoped_addresses(), info.port, info.properties, own)
         except (Error, OSError, ValueError) as error:
             _log.debug("an announcement cannot be read: %s", type(error).__name__)
             continue

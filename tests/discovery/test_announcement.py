@@ -1,5 +1,6 @@
 """What is read from announcements: nothing of them is trusted."""
 
+from ipaddress import ip_interface
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,23 @@ def test_any_announcement_gives_a_printable_endpoint_or_none(
 def test_only_an_address_of_another_host_is_taken(addresses: list[str], chosen: str | None) -> None:
     """A name would be looked up, and loopback is this host's own."""
     assert find_address(addresses) == chosen
+
+
+@pytest.mark.parametrize(
+    ("addresses", "chosen"),
+    [
+        (["172.17.0.1", "192.168.1.7"], "192.168.1.7"),  # both hosts have containers
+        (["10.9.0.1", "192.168.1.7"], "192.168.1.7"),
+        (["10.9.0.1", "2001:db8::7"], "2001:db8::7"),
+        (["192.0.2.7", "10.9.0.1"], "192.0.2.7"),  # neither is of a network of ours
+        (["192.168.1.4"], "192.168.1.4"),  # an endpoint of this host itself
+        (["fe80::7%eth0", "172.17.0.1"], "172.17.0.1"),
+    ],
+)
+def test_an_address_of_a_network_of_this_host_comes_first(addresses: list[str], chosen: str) -> None:
+    """Bridges of containers have the same addresses on many hosts."""
+    own = [ip_interface(each) for each in ("192.168.1.4/24", "172.17.0.1/16", "2001:db8::4/64", "fe80::4/64")]
+    assert find_address(addresses, own) == chosen
 
 
 def test_credentials_of_a_name_are_not_shown_to_an_address_that_claims_it(
