@@ -67,9 +67,6 @@ CHECK_VERDICT: Final = Family(
 CHECK_FINDING: Final = Family(
     "linkgauge_check_finding", "1 for the first finding of the last test: why it is not faster.", (*_PEER, "code")
 )
-CHECK_LATENCY: Final = Family(
-    "linkgauge_check_latency_seconds", "Median round trip that the last test measured.", _PEER
-)
 CHECK_LOSS: Final = Family(
     "linkgauge_check_loss_ratio", "Lost datagrams of the last test as a share of those sent.", _PEER
 )

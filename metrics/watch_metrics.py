@@ -110,7 +110,6 @@ def _read_check(status: PeerStatus, plan: Plan, labels: tuple[str, ...]) -> Iter
     if plan.workload.is_transactional:
         goodput, divisor = families.CHECK_TRANSACTIONS, 1
     yield from _read_figure(result, Metric.GOODPUT_BIT_S, goodput, labels, divisor)
-    yield from _read_figure(result, Metric.LATENCY_S, families.CHECK_LATENCY, labels)
     yield from _read_figure(result, Metric.LOSS, families.CHECK_LOSS, labels)
     yield from _read_figure(result, Metric.RETRANSMITS, families.CHECK_RETRANSMITS, labels, _GIGA)
     yield from _read_known(
