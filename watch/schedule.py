@@ -1,4 +1,4 @@
-"""When tests and probes are due, and whose turn it is on an interface. Pure.
+"""The due times of tests and probes. Pure.
 
 Time is cut into periods, and each has one due time, moved by the jitter. A due time depends on the plan, the peer's
 name and the number of its period alone: a watch that begins again computes the same ones, and peers of many hosts
@@ -10,7 +10,6 @@ time asks again at least every LONGEST_WAIT_S.
 
 import hashlib
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,34 +88,6 @@ def probe_times(peer: WatchedPeer) -> DueTimes | None:
 def wait_s(due_s: float, now_s: float) -> float:
     """Return how long to wait before the clock is read again; 0 for what is due."""
     return min(LONGEST_WAIT_S, max(0.0, due_s - now_s))
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A test that is due and waits for its interface.
-
-    Args:
-        peer: the peer's name.
-        due_s: since when it is due.
-        last_turn: the number of the peer's last test in the order of all tests; None before its first.
-    """
-
-    peer: str
-    due_s: float
-    last_turn: int | None
-
-
-def whose_turn(waiting: Iterable[Waiting]) -> Waiting | None:
-    """Return the test that an interface is for next: that of the peer whose last test is longest ago.
-
-    So nobody starves where tests take longer than their periods: a peer waits for one test of each other peer at
-    most. Turns are numbers and no times, which a clock that was set would disorder.
-    """
-    return min(waiting, key=_order, default=None)
-
-
-def _order(each: Waiting) -> tuple[int, float, str]:
-    return -1 if each.last_turn is None else each.last_turn, each.due_s, each.peer
 
 
 def _share(text: str) -> float:

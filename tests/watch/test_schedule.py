@@ -9,11 +9,9 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.watch.schedule import (
     LONGEST_WAIT_S,
     DueTimes,
-    Waiting,
     check_times,
     probe_times,
     wait_s,
-    whose_turn,
 )
 from linkgauge.watch.watch_plan import Timing, WatchedPeer
 
@@ -111,37 +109,3 @@ def test_the_clock_is_read_again_soon_however_far_the_due_time_is() -> None:
     assert wait_s(NOW_S + 86_400, NOW_S) == LONGEST_WAIT_S
     assert wait_s(NOW_S + 2, NOW_S) == 2
     assert wait_s(NOW_S - 5, NOW_S) == 0
-
-
-@given(
-    st.dictionaries(st.sampled_from("abcdefgh"), st.floats(1, 60), min_size=1),
-    st.floats(0.5, 30),
-)
-def test_no_peer_starves_where_tests_take_longer_than_their_periods(
-    periods: dict[str, float], test_s: float
-) -> None:
-    """A peer that is due waits for one test of each other peer at most."""
-    times = {name: DueTimes(name, int(period * SECOND_NS), 0.1) for name, period in periods.items()}
-    last_s: dict[str, float | None] = dict.fromkeys(times)
-    turns: dict[str, int | None] = dict.fromkeys(times)
-    passed_over: dict[str, int] = dict.fromkeys(times, 0)
-    now_s = NOW_S
-    for turn in range(100):
-        due = {name: times[name].next_due_s(last_s[name], now_s) for name in times}
-        chosen = whose_turn(Waiting(name, at_s, turns[name]) for name, at_s in due.items() if at_s <= now_s)
-        if chosen is None:
-            now_s = min(due.values())
-            continue
-        for name, at_s in due.items():
-            passed_over[name] = passed_over[name] + 1 if at_s <= now_s and name != chosen.peer else 0
-            assert passed_over[name] < len(times)
-        last_s[chosen.peer], turns[chosen.peer] = chosen.due_s, turn
-        now_s += test_s
-
-
-def test_without_a_test_that_waits_it_is_nobodys_turn() -> None:
-    """And of two that never had one, the one that is due longer comes first."""
-    assert whose_turn([]) is None
-    first, second = Waiting("b", 1.0, None), Waiting("a", 2.0, None)
-    assert whose_turn([second, first]) is first
-    assert whose_turn([Waiting("c", 0.0, 3), second]) is second
