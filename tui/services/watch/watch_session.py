@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
-from ....watch.data_budget import expected_cost, find_shortage
+from ....watch.data_budget import Shortage, expected_cost, find_shortage
 from ....watch.events import (
     ChangeFound,
     CheckBegan,
@@ -279,10 +280,8 @@ class WatchSession:
         """Test a peer, again while it is below its mark; the last test decides."""
         attempt = self._state.next_attempt(watched.name, cycle_s)
         while not self._stopping.is_set() and self.plan.find(watched.name) is not None:
-            if not await self._fits_budget(watched):
-                await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUDGET))
-                return
-            if await self._test(watched, cycle_s, attempt):
+            # Before the wait for the interface as well: a test that cannot take place need not wait for it.
+            if await self._is_too_dear(watched, cycle_s) or await self._test(watched, cycle_s, attempt):
                 return
             attempt += 1
             with suppress(TimeoutError):
@@ -304,6 +303,8 @@ class WatchSession:
 
     async def _carry_out_test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
         """Test a peer whose interface is held; return whether the cycle is over, or cannot go on."""
+        if await self._is_too_dear(watched, cycle_s):  # by the tests that had the interface meanwhile
+            return True
         run_id = new_id()
         await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
         check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
@@ -313,9 +314,11 @@ class WatchSession:
         await call_in_thread(self._context.log.flush, name="run log")
         if result is None:
             return True
-        decides = decides_cycle(result, attempt, watched.timing.retests)
-        await self._emit_result(CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides))
-        return decides
+        ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
+        # Without data for a repetition this test counts: else the last result would be an older, better one.
+        is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
+        await self._emit_result(replace(ended, decides=bool(is_last)))
+        return bool(is_last)
 
     async def _probe_peer(self, name: str) -> None:
         """Probe a peer whenever that is due."""
@@ -345,14 +348,23 @@ class WatchSession:
                 result = await probe_peer(watched)
             await self._emit_result(ProbeEnded(self._clock(), watched.name, result))
 
-    async def _fits_budget(self, watched: WatchedPeer) -> bool:
-        """Return whether the budgets have room for a test; say so once a month where they have not."""
-        now_s, state = self._clock(), self._state
-        cost = expected_cost(watched, state.recent.get(watched.name, ()))
-        shortage = find_shortage(self.plan, watched, cost, state.use, now_s)
-        if shortage is not None and shortage.peer not in state.use.at(now_s).told:
+    async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
+        """Return whether the budgets lack room for a test, which is skipped then; a notice says so once a month."""
+        shortage = self._find_shortage(watched)
+        if shortage is None:
+            return False
+        now_s = self._clock()
+        if shortage.peer not in self._state.use.at(now_s).told:
             await self._emit(shortage.notice(now_s))
-        return shortage is None
+        await self._emit(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
+        return True
+
+    def _find_shortage(self, watched: WatchedPeer, ended: CheckEnded | None = None) -> Shortage | None:
+        """Return the budget that lacks room for the next test of a peer, after one that is not written down yet."""
+        state = self._state
+        use = state.use if ended is None else state.use.after(ended)
+        last = [*state.recent.get(watched.name, ()), *([] if ended is None else [ended])]
+        return find_shortage(self.plan, watched, expected_cost(watched, last), use, self._clock())
 
     async def _reload(self, plan: WatchPlan) -> None:
         if plan.name != self.plan.name:

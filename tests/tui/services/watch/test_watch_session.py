@@ -268,6 +268,28 @@ async def test_a_test_that_does_not_fit_the_budget_is_left_out_and_said_once(tmp
     assert notices == 1
 
 
+async def test_a_bad_test_counts_where_no_data_are_left_to_repeat_it(tmp_path: Path, peer: Peer) -> None:
+    """Else an older result would stand until the next month."""
+    preset = "gbe-fd-1500"
+    timing = replace(SELDOM, retests=3)
+    watched = WatchedPeer("a", peer, BRIEF, preset, timing=timing, budget_bytes=2_000_000)  # a test takes 1.25 MB
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(watched), log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    assert [(end.result.verdict, end.decides) for end in ends(events)] == [(CheckVerdict.BELOW, True)]
+
+
+async def test_tests_that_wait_for_one_interface_spend_no_more_than_the_budget(tmp_path: Path, peer: Peer) -> None:
+    """Each fits while none has run."""
+    peers = [WatchedPeer(name, peer, BRIEF, None, timing=SELDOM) for name in "abc"]
+    with RunLog.open(tmp_path) as log:
+        plan = watch_of(*peers, budget_bytes=2_000_000)
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    assert len(ends(events)) == 1
+    assert [event.reason for event in events if isinstance(event, CheckSkipped)] == [SkipReason.BUDGET] * 2
+
+
 async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:
     """Both would write one journal."""
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
