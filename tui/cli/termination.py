@@ -30,12 +30,17 @@ SHORT: Final = 1
 USAGE_ERROR: Final = 2
 INCOMPLETE: Final = 3
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_handlers: Final[list[Callable[[signal.Signals], None]]] = []  # of the contexts in force, the innermost last
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
 def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[None]:
-    """Call `receive` in the running loop for each of the three signals, until the context ends."""
+    """Call `receive` in the running loop for each of the three signals, until the context ends.
+
+    A context within another one takes its signals, and gives them back: what is closed after a screen still hears
+    of Ctrl-C.
+    """
     loop = asyncio.get_running_loop()
 
     def deliver(number: signal.Signals) -> None:
@@ -43,13 +48,21 @@ def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[Non
         note_signal(number)
         receive(number)
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, deliver, number)
+    def install(handler: Callable[[signal.Signals], None]) -> None:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, handler, number)
+
+    install(deliver)
+    _handlers.append(deliver)
     try:
         yield
     finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+        _handlers.remove(deliver)
+        if _handlers:
+            install(_handlers[-1])
+        else:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
 
 
 class StoppableRun(Protocol):

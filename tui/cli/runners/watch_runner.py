@@ -1,5 +1,6 @@
 """A watch from its plan to its end: its events as lines, as JSON lines or on a screen, its metrics, its signals."""
 
+import asyncio
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,50 +65,92 @@ def run_watch(job: WatchJob) -> int:
         log.close(print_stderr)
 
 
+class _Signals:
+    """What signals do to a watch, also while its journal is read.
+
+    SIGHUP reads the file again; on a screen it means that the terminal has gone, and ends the watch.
+    """
+
+    def __init__(self, job: WatchJob) -> None:
+        self.ended_by: signal.Signals | None = None
+        self._job = job
+        self._session: WatchSession | None = None
+        self._is_reload_due = False
+        self._task = asyncio.current_task()
+
+    def attach(self, session: WatchSession) -> None:
+        """Pass signals on to a session from now on, a SIGHUP of before as well."""
+        self._session = session
+        if self._is_reload_due:
+            self._reload()
+
+    def receive(self, number: signal.Signals) -> None:
+        """Take a signal."""
+        if number is signal.SIGHUP and self._job.file is not None and not self._job.has_screen:
+            self._reload()
+            return
+        self.ended_by = self.ended_by or number
+        if self._session is not None:
+            self._session.stop()
+        elif self._task is not None:
+            self._task.cancel()
+
+    def _reload(self) -> None:
+        if self._session is None or self._job.file is None:
+            self._is_reload_due = True
+        else:
+            _reload(self._job, self._job.file, self._session)
+
+
 async def _watch(job: WatchJob, log: RunLog) -> int:
     """Return the exit status: that of the signal that ended the watch; of `--once` that of the worst verdict."""
+    signals = _Signals(job)
+    try:
+        with handle_signals(signals.receive):
+            worst = await _carry_out(job, log, signals)
+    except asyncio.CancelledError:
+        if signals.ended_by is None:
+            raise
+        worst = PASS
+    if signals.ended_by is not None:
+        return signal_exit_status(signals.ended_by)
+    return worst if job.is_once else PASS
+
+
+async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals) -> int:
+    """Return the exit status of the worst verdict."""
     async with (
         open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
         open_watch_publication(job.publishing, session, session.report) as publication,
     ):
+        signals.attach(session)
         session.subscribe(publication.observe)
         if job.has_screen:
-            return await _show_screen(job, session, log)
+            await _show_screen(job, session, log, signals)
+            return PASS
         if publication.url is not None:
             print_stderr(f"metrics: {publication.url}")
         return await _print_lines(job, session)
 
 
 async def _print_lines(job: WatchJob, session: WatchSession) -> int:
-    worst, ended_by = PASS, None
-
-    def receive(number: signal.Signals) -> None:
-        nonlocal ended_by
-        if number is signal.SIGHUP and job.file is not None:
-            _reload(job, job.file, session)
-            return
-        ended_by = ended_by or number
-        session.stop()
-
-    with handle_signals(receive):
-        show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
-        async for event in session:
-            show(event)
-            if isinstance(event, CheckEnded) and event.decides:
-                worst = max(worst, _STATUS[event.result.verdict])
-            elif isinstance(event, CheckSkipped):
-                worst = max(worst, INCOMPLETE)
-    if ended_by is not None:
-        return signal_exit_status(ended_by)
-    return worst if job.is_once else PASS
+    worst = PASS
+    show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
+    async for event in session:
+        show(event)
+        if isinstance(event, CheckEnded) and event.decides:
+            worst = max(worst, _STATUS[event.result.verdict])
+        elif isinstance(event, CheckSkipped):
+            worst = max(worst, INCOMPLETE)
+    return worst
 
 
-async def _show_screen(job: WatchJob, session: WatchSession, log: RunLog) -> int:
+async def _show_screen(job: WatchJob, session: WatchSession, log: RunLog, signals: _Signals) -> None:
     from ..terminal_app import run_watch_screen
 
     read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog)
     ended_by = await run_watch_screen(session, log, read_plan)
-    return PASS if ended_by is None else signal_exit_status(ended_by)
+    signals.ended_by = signals.ended_by or ended_by
 
 
 def _reload(job: WatchJob, file: Path, session: WatchSession) -> None:
