@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,40 @@ def test_a_slow_host_among_emulated_ones_is_named_and_its_runs_are_in_the_log(tm
     )
     runs = json.loads(listed.stdout)
     assert {run["run_id"] for run in runs} >= {cell["run_id"] for cell in document["cells"]}
+
+
+@pytest.mark.every
+@pytest.mark.timeout(180)
+def test_an_interrupted_mesh_of_emulated_hosts_is_resumed_on_the_same_links(tmp_path: Path) -> None:
+    """By the name that it prints, and nothing else: hosts, racks and preset are stored."""
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path)}
+    mesh = [sys.executable, "-m", "linkgauge", "mesh"]
+    options = ["--local", "3", "--racks", "2", "--preset", "10mb-fd", "--seconds", "1", "--json-stream"]
+    group = ""
+    with subprocess.Popen([*mesh, *options], env=environment, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            item = json.loads(line)
+            group = item.get("group", group)
+            if item["type"] == "mesh_cell":
+                process.send_signal(signal.SIGINT)
+                break
+        _, errors = process.communicate(timeout=DEADLINE_S)
+    if "loopback" in errors:
+        pytest.skip(errors)
+    assert process.returncode == 128 + signal.SIGINT, errors
+    assert f"linkgauge mesh --resume {group}" in errors
+    done = subprocess.run(
+        [*mesh, "--resume", group, "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["is_complete"], done.stderr
+    assert {host["group"] for host in document["hosts"]} == {"rack-1", "rack-2"}
+    assert {cell["expected_mbit_s"] for cell in document["cells"]} == {9.48}
+    assert all(cell["mbit_s"] < 10 for cell in document["cells"])

@@ -28,6 +28,7 @@ def option(
     default_text: str | bool = False,
     parser: Callable[[str], Any] | None = None,
     bare_value: str | None = None,
+    is_hidden: bool = False,
 ) -> Any:
     """Return a dataclass field that `with_options` turns into an option.
 
@@ -42,9 +43,16 @@ def option(
         parser: converts the text, where Typer cannot.
         bare_value: the value of the option without one, which must be a number otherwise; the command takes no
             arguments then.
+        is_hidden: whether help leaves it out: an option that the program gives to itself.
     """
     option = typer.Option(
-        *names, metavar=metavar, show_default=default_text, help=help_, rich_help_panel=panel, parser=parser
+        *names,
+        metavar=metavar,
+        show_default=default_text,
+        help=help_,
+        rich_help_panel=panel,
+        parser=parser,
+        hidden=is_hidden,
     )
     bare = {} if bare_value is None else {"bare_values": dict.fromkeys(names, bare_value)}
     return field(default=default, metadata={"option": Annotated[kind, option], **bare})

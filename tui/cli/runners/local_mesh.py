@@ -8,28 +8,28 @@ from pathlib import Path
 from ....engine.lab.mesh_lab import open_mesh_lab
 from ....presets.catalog import Catalog
 from ....presets.lab_link import Slow, plan_lab_hosts
+from ...services.mesh.stored_mesh import EmulatedHosts
 from ..output import PROGRAM, print_stderr
 
 _SLOW_SHARE = 0.5
 
 
-def run_local_mesh(
-    catalog: Catalog, preset_id: str, hosts: int, racks: int, slow: Sequence[str], options: Sequence[str]
-) -> int:
+def run_local_mesh(catalog: Catalog, emulated: EmulatedHosts, preset: str, options: Sequence[str]) -> int:
     """Emulate hosts, run `linkgauge mesh` on them with these options, and return its exit status.
 
     Args:
         catalog: the presets.
-        preset_id: the preset of each host's link.
-        hosts: how many hosts.
-        racks: how many racks they are in, which are the groups of the mesh.
-        slow: the hosts and racks that have half of their rate.
+        emulated: the hosts and their links.
+        preset: the preset to compare with, or `none`.
         options: the options of the command in the lab.
 
     Raises LabError or LabUnavailable where there can be no lab, PlanError for numbers that cannot be built.
     """
     spec = plan_lab_hosts(
-        catalog.find(preset_id), hosts, racks, {name: Slow(_SLOW_SHARE, _SLOW_SHARE) for name in slow}
+        catalog.find(emulated.preset),
+        emulated.hosts,
+        emulated.racks,
+        {name: Slow(_SLOW_SHARE, _SLOW_SHARE) for name in emulated.slow},
     )
     with tempfile.TemporaryDirectory(prefix="linkgauge-") as folder, open_mesh_lab(spec) as lab:
         for note in lab.notes:
@@ -38,5 +38,6 @@ def run_local_mesh(
         hosts_file.write_text("".join(f"{host.name} {host.rack}\n" for host in spec.hosts), encoding="utf-8")
         where = ["--scheduler", lab.scheduler]
         if "--resume" not in options:
-            where += ["--hosts", str(hosts_file), "--preset", preset_id if lab.is_emulated else "none"]
+            where += ["--hosts", str(hosts_file), "--preset", preset if lab.is_emulated else "none"]
+            where += ["--emulated", emulated.to_json()]
         return lab.run([sys.executable, "-P", "-m", PROGRAM, "mesh", *where, *options])

@@ -133,6 +133,17 @@ def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
     return {"pass": PASS, "short": SHORT, "fail": SHORT, "none": INCOMPLETE}[verdict]
 
 
+def is_complete(definition: MeshDefinition) -> bool:
+    """Return whether nothing of a stored mesh is left to measure."""
+    log = open_run_log(print_stderr)
+    if log is None:
+        return False
+    try:
+        return load_matrix(log, definition).is_complete
+    finally:
+        log.close(print_stderr)
+
+
 def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     """Return the result of a mesh that is complete already; None if there is anything to measure."""
     if job.earlier is None:

@@ -4,13 +4,14 @@ Each run of a mesh is in the run log like any other run, with the mesh's name as
 reasons why cells without a run have none.
 """
 
+import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from random import SystemRandom
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from ....engine.model.errors import PlanError, RunLogError
 from ....engine.model.plan import Plan
@@ -30,6 +31,35 @@ _MOST_EARLIER: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class EmulatedHosts:
+    """Hosts that this machine emulates for a mesh, so that a mesh that is resumed has the same ones.
+
+    Args:
+        preset: the preset of each host's link.
+        hosts: how many hosts.
+        racks: how many racks they are in.
+        slow: the hosts and racks that have half of their rate.
+    """
+
+    preset: str
+    hosts: int
+    racks: int = 1
+    slow: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what `to_json` made. Raises PlanError."""
+        try:
+            return decode(cls, json.loads(text))
+        except ValueError as error:
+            raise PlanError("--emulated", repr(text), "linkgauge gives it to itself") from error
+
+    def to_json(self) -> str:
+        """Return it as an argument of a command."""
+        return json.dumps(encode(self))
+
+
+@dataclass(frozen=True, slots=True)
 class MeshRequest:
     """A mesh as a person asks for it, before its hosts are known.
 
@@ -44,6 +74,7 @@ class MeshRequest:
         remote_python: the Python of those; None for the usual one.
         variant: the options of the preset's link.
         pass_percent: the pass mark in percent of the expected rate.
+        emulated: the hosts, where this machine emulates them.
     """
 
     group: str
@@ -56,11 +87,14 @@ class MeshRequest:
     remote_python: str | None = None
     variant: Variant = DEFAULT_VARIANT
     pass_percent: float = DEFAULT_PASS_PERCENT
+    emulated: EmulatedHosts | None = None
 
     def define(self, hosts: tuple[Host, ...]) -> "MeshDefinition":
         """Return the definition with these hosts; raise PlanError where they are too few."""
         plan = MeshPlan(self.group, hosts, self.base, self.mode, self.seed, self.preset)
-        return MeshDefinition(plan, self.scheduler, self.remote_python, self.variant, self.pass_percent)
+        return MeshDefinition(
+            plan, self.scheduler, self.remote_python, self.variant, self.pass_percent, emulated=self.emulated
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +117,7 @@ class MeshDefinition:
         variant: the options of the preset's link.
         pass_percent: the pass mark in percent of the expected rate.
         failures: the cells without a run.
+        emulated: the hosts, where this machine emulates them.
     """
 
     plan: MeshPlan
@@ -91,6 +126,7 @@ class MeshDefinition:
     variant: Variant = DEFAULT_VARIANT
     pass_percent: float = DEFAULT_PASS_PERCENT
     failures: tuple[FailedCell, ...] = ()
+    emulated: EmulatedHosts | None = None
 
     @property
     def request(self) -> MeshRequest:
@@ -108,6 +144,7 @@ class MeshDefinition:
             self.remote_python,
             self.variant,
             self.pass_percent,
+            self.emulated,
         )
 
     def with_failures(self, figures: Mapping[Cell, CellFigure]) -> "MeshDefinition":

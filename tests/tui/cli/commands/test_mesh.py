@@ -62,6 +62,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["db-01", "db-02", "--json", "--json-stream"], "exclude each other"),
         (["db-01", "db-02", "--report", "page.txt"], ".html"),
         (["--resume", "nothing"], "no mesh is saved"),
+        (["--resume", "mesh", "--local", "3"], "its own hosts and settings"),
         (["--resume", "mesh", "--seconds", "5"], "its own hosts and settings"),
     ],
 )
