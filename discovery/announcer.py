@@ -10,14 +10,17 @@ from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
-from zeroconf import Error, InterfaceChoice, IPVersion, ServiceInfo
-from zeroconf.asyncio import AsyncZeroconf
+from zeroconf import DNSQuestionType, Error, InterfaceChoice, IPVersion, ServiceInfo
+from zeroconf.asyncio import AsyncServiceBrowser, AsyncZeroconf
 
 from ..engine.model.errors import explain_os_error
 from .announcement import SERVICE_TYPE, Announcement
 
 _log = logging.getLogger(__name__)
 _WITHDRAWAL_S = 3.0
+# Time for two questions. The probes of a name ask for an answer to one address, which only one of several programs
+# on a host hears; these questions ask for an answer to all.
+_LISTEN_S = 1.5
 
 
 class Announcer:
@@ -64,12 +67,24 @@ class Announcer:
         try:
             self._zeroconf = open_zeroconf(self._interfaces)
             zeroconf: Any = self._zeroconf  # its answer has no type
+            await _learn_names(self._zeroconf)
             await (await zeroconf.async_register_service(info, allow_name_change=True))
         except (OSError, Error) as error:
             reason = explain_os_error(error) if isinstance(error, OSError) else type(error).__name__
             self._log(f"not announced on this LAN: {reason}")
             return
         self._log(f"announced on this LAN as {info.name.removesuffix(f'.{SERVICE_TYPE}')}")
+
+
+async def _learn_names(zeroconf: AsyncZeroconf) -> None:
+    """Ask which endpoints are there, so that the names that they have are known before one is chosen."""
+    browser = AsyncServiceBrowser(
+        zeroconf.zeroconf, SERVICE_TYPE, handlers=[lambda **_: None], question_type=DNSQuestionType.QM
+    )
+    try:
+        await asyncio.sleep(_LISTEN_S)
+    finally:
+        await browser.async_cancel()
 
 
 def open_zeroconf(interfaces: list[str] | None = None) -> AsyncZeroconf:

@@ -79,7 +79,7 @@ class QueuedPath(RoutedPath):
             ):
                 _send_single_packets(within, device)
             for within in (self.near, self.far):
-                run_within(within, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=cubic")
+                _choose_cubic(within)
             for queue in queues:
                 self._add(queue)
         except BaseException:
@@ -95,6 +95,16 @@ class QueuedPath(RoutedPath):
         bucket = ("rate", f"{queue.mbit_s:g}mbit", "burst", str(burst_bytes), "limit", str(queue.limit_bytes))
         command = ("tc", "qdisc", "replace", "dev", queue.device, "root", "tbf", *bucket)
         run_within(self.entry_of(queue.place), *command)
+
+
+def _choose_cubic(within: list[str]) -> None:
+    """Name cubic on every route: a namespace's default may only be what its machine allows to every user."""
+    for family in ("-4", "-6"):
+        command = [*within, "ip", family, "route", "show"]
+        routes = subprocess.run(command, check=True, capture_output=True, text=True, timeout=DEADLINE_S).stdout
+        for route in routes.splitlines():
+            if not route.startswith("fe80:"):
+                run_within(within, "ip", family, "route", "replace", *route.split(), "congctl", "cubic")
 
 
 def _send_single_packets(within: list[str], device: str) -> None:

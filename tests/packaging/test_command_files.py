@@ -13,6 +13,7 @@ import pytest
 
 from .conftest import DEADLINE_S, ROOT
 
+pytestmark = pytest.mark.timeout(200)  # an installation beside five other tests took over a minute
 PAGES = sorted((ROOT / "packaging" / "man").glob("*.1"))
 COMPLETE = "linkgauge chec\t--hel\t\n"
 
