@@ -78,8 +78,12 @@ class Announcer:
 
 async def _learn_names(zeroconf: AsyncZeroconf) -> None:
     """Ask which endpoints are there, so that the names that they have are known before one is chosen."""
+
+    def note(**_: Any) -> None:
+        """Leave the answer to zeroconf's cache."""
+
     browser = AsyncServiceBrowser(
-        zeroconf.zeroconf, SERVICE_TYPE, handlers=[lambda **_: None], question_type=DNSQuestionType.QM
+        zeroconf.zeroconf, SERVICE_TYPE, handlers=[note], question_type=DNSQuestionType.QM
     )
     try:
         await asyncio.sleep(_LISTEN_S)
