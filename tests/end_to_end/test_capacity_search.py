@@ -21,7 +21,7 @@ FRAME: Final = SIZE + 8 + 20 + 14  # what tbf counts
 SEARCH_DEADLINE_S: Final = 150.0
 XDP_LOSS: Final = Path(__file__).with_name("xdp_loss.py")
 USUAL: Final = (10, 1, "out")
-BUSY_FROM_MBIT_S: Final = 500  # beside five other tests a sender of two cores reached 180 to 400 Mb/s
+BUSY_FROM_MBIT_S: Final = 100  # beside five other tests a sender reached 93 of 97 Mb/s, and 180 to 400 of 500
 
 
 def _marks(rate: int, loss: int, direction: str) -> list[pytest.MarkDecorator]:
