@@ -18,8 +18,8 @@ from .announcement import SERVICE_TYPE, Announcement
 
 _log = logging.getLogger(__name__)
 _WITHDRAWAL_S = 3.0
-# Time for two questions. The probes of a name ask for an answer to one address, which only one of several programs
-# on a host hears; these questions ask for an answer to all.
+# Time for two questions, whose answers reach every program on a host. An answer to zeroconf's own probe reaches one
+# socket at port 5353, always the same: in 2 of 8 network namespaces another program's.
 _LISTEN_S = 1.5
 
 
