@@ -12,7 +12,7 @@ from typing import Final
 from linkgauge.engine.model.plan import Direction
 
 from .namespaces import DEADLINE_S, run_within
-from .routed_path import Mtus, RoutedPath
+from .routed_path import FAR_ROUTER, FAR_ROUTER_6, NEAR_ROUTER, NEAR_ROUTER_6, Mtus, RoutedPath
 
 FRAME_BYTES: Final = 1_514
 # A bucket must have room for what its timer is late by: a millisecond, and a few packets where that is less.
@@ -78,8 +78,13 @@ class QueuedPath(RoutedPath):
                 (self.far, "far0"),
             ):
                 _send_single_packets(within, device)
-            for within in (self.near, self.far):
-                _choose_cubic(within)
+            # A namespace's default may only be what its machine allows to every user; a route may name any.
+            for within, *gateways in (
+                (self.near, NEAR_ROUTER, NEAR_ROUTER_6),
+                (self.far, FAR_ROUTER, FAR_ROUTER_6),
+            ):
+                for gateway in gateways:
+                    run_within(within, "ip", "route", "replace", "default", "via", gateway, "congctl", "cubic")
             for queue in queues:
                 self._add(queue)
         except BaseException:
@@ -95,16 +100,6 @@ class QueuedPath(RoutedPath):
         bucket = ("rate", f"{queue.mbit_s:g}mbit", "burst", str(burst_bytes), "limit", str(queue.limit_bytes))
         command = ("tc", "qdisc", "replace", "dev", queue.device, "root", "tbf", *bucket)
         run_within(self.entry_of(queue.place), *command)
-
-
-def _choose_cubic(within: list[str]) -> None:
-    """Name cubic on every route: a namespace's default may only be what its machine allows to every user."""
-    for family in ("-4", "-6"):
-        command = [*within, "ip", family, "route", "show"]
-        routes = subprocess.run(command, check=True, capture_output=True, text=True, timeout=DEADLINE_S).stdout
-        for route in routes.splitlines():
-            if not route.startswith("fe80:"):
-                run_within(within, "ip", family, "route", "replace", *route.split(), "congctl", "cubic")
 
 
 def _send_single_packets(within: list[str], device: str) -> None:

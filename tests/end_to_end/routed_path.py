@@ -7,6 +7,7 @@ from .namespaces import Namespaces, run_within
 NEAR_HOST, FAR_HOST = "10.77.1.1", "10.77.2.1"
 NEAR_ROUTER, FAR_ROUTER = "10.77.1.2", "10.77.2.2"
 NEAR_HOST_6, FAR_HOST_6 = "fd77:1::1", "fd77:2::1"
+NEAR_ROUTER_6, FAR_ROUTER_6 = "fd77:1::2", "fd77:2::2"
 
 
 @dataclass(frozen=True)

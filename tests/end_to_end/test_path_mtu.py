@@ -8,7 +8,16 @@ from contextlib import ExitStack
 import pytest
 
 from .conftest import CommandLine, assert_not_run
-from .routed_path import FAR_HOST, FAR_HOST_6, FAR_ROUTER, NEAR_ROUTER, Mtus, RoutedPath
+from .routed_path import (
+    FAR_HOST,
+    FAR_HOST_6,
+    FAR_ROUTER,
+    FAR_ROUTER_6,
+    NEAR_ROUTER,
+    NEAR_ROUTER_6,
+    Mtus,
+    RoutedPath,
+)
 
 FAMILIES = [FAR_HOST, pytest.param(f"[{FAR_HOST_6}]", marks=pytest.mark.every)]
 
@@ -50,7 +59,7 @@ def test_a_router_that_refuses_is_named_with_its_mtu(
 ) -> None:
     """The way out is narrower behind the router; the way in begins there, at the remote interface."""
     status, (out, in_) = measure(linkgauge, build(Mtus(towards_far=1_400, far=1_400)), host)
-    router = NEAR_ROUTER if host == FAR_HOST else "fd77:1::2"
+    router = NEAR_ROUTER if host == FAR_HOST else NEAR_ROUTER_6
     assert (status, out, in_) == (0, (1_400, "router", 1_500, router), (1_400, "interface", 1_400, None))
 
 
@@ -72,7 +81,7 @@ def test_a_router_on_the_way_in_is_told_by_the_remote_end(
 ) -> None:
     """The far end's kernel hears of it, and the far end passes it on."""
     status, (out, in_) = measure(linkgauge, build(Mtus(near=1_300, towards_near=1_300)), host)
-    router = FAR_ROUTER if host == FAR_HOST else "fd77:2::2"
+    router = FAR_ROUTER if host == FAR_HOST else FAR_ROUTER_6
     assert (status, out, in_) == (0, (1_300, "interface", 1_300, None), (1_300, "router", 1_500, router))
 
 
