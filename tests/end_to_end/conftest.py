@@ -82,9 +82,9 @@ class CommandLine:
         self._started.append(process)
         return process
 
-    def finish(self, process: subprocess.Popen[str]) -> Answer:
+    def finish(self, process: subprocess.Popen[str], deadline_s: float = DEADLINE_S) -> Answer:
         """Wait for a command's end."""
-        out, err = process.communicate(timeout=DEADLINE_S)
+        out, err = process.communicate(timeout=deadline_s)
         answer = Answer(process.returncode, out or "", err or "")
         assert "Traceback" not in answer.err, answer.err
         return answer

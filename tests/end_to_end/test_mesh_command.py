@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ..json_schemas import check
+from .conftest import CommandLine
 
 DEADLINE_S = 100.0
 
@@ -45,37 +46,27 @@ def test_a_slow_host_among_emulated_ones_is_named_and_its_runs_are_in_the_log(tm
 
 
 @pytest.mark.every
-@pytest.mark.timeout(180)
-def test_an_interrupted_mesh_of_emulated_hosts_is_resumed_on_the_same_links(tmp_path: Path) -> None:
+@pytest.mark.timeout(240)
+def test_an_interrupted_mesh_of_emulated_hosts_is_resumed_on_the_same_links(linkgauge: CommandLine) -> None:
     """By the name that it prints, and nothing else: hosts, racks and preset are stored."""
-    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path)}
-    mesh = [sys.executable, "-m", "linkgauge", "mesh"]
-    options = ["--local", "3", "--racks", "2", "--preset", "10mb-fd", "--seconds", "1", "--json-stream"]
-    group = ""
-    with subprocess.Popen([*mesh, *options], env=environment, stdout=-1, stderr=-1, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            item = json.loads(line)
-            group = item.get("group", group)
-            if item["type"] == "mesh_cell":
-                process.send_signal(signal.SIGINT)
-                break
-        _, errors = process.communicate(timeout=DEADLINE_S)
-    if "loopback" in errors:
-        pytest.skip(errors)
-    assert process.returncode == 128 + signal.SIGINT, errors
-    assert f"linkgauge mesh --resume {group}" in errors
-    done = subprocess.run(
-        [*mesh, "--resume", group, "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["is_complete"], done.stderr
+    options = ["--local", "3", "--racks", "2", "--preset", "10mb-fd", "--seconds", "1"]
+    process, group = linkgauge.start("mesh", *options, "--json-stream"), ""
+    assert process.stdout is not None
+    for line in process.stdout:
+        item = json.loads(line)
+        group = item.get("group", group)
+        if item["type"] == "mesh_cell":
+            process.send_signal(signal.SIGINT)
+            break
+    answer = linkgauge.finish(process, DEADLINE_S)
+    if "loopback" in answer.err:
+        pytest.skip(answer.err)
+    assert answer.status == 128 + signal.SIGINT, answer.err
+    assert f"linkgauge mesh --resume {group}" in answer.err
+    resumed = linkgauge.finish(linkgauge.start("mesh", "--resume", group, "--json"), DEADLINE_S)
+    assert resumed.status == 0, resumed.err
+    document = resumed.document
+    assert document["is_complete"], resumed.err
     assert {host["group"] for host in document["hosts"]} == {"rack-1", "rack-2"}
     assert {cell["expected_mbit_s"] for cell in document["cells"]} == {9.48}
     assert all(cell["mbit_s"] < 10 for cell in document["cells"])

@@ -75,23 +75,36 @@ class HostOptions:
     resume: str | None = option(
         _HOSTS, str | None, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP"
     )
-
     emulated: str | None = option(
-        _HOSTS, str | None, "The emulated hosts, of the command that emulates them.", metavar="JSON", is_hidden=True
+        _HOSTS,
+        str | None,
+        "The hosts that are emulated already, as --local N gives them to the command that it starts.",
+        metavar="JSON",
+        is_hidden=True,
     )
+
+    @property
+    def has_hosts(self) -> bool:
+        """Whether any host is named or described, beside the scheduler's."""
+        return bool(self.slow) or any(each is not None for each in (self.hosts_file, self.local, self.racks))
 
     @property
     def arguments(self) -> list[str]:
         """The options of the command on emulated hosts, as words of a command line."""
         return [] if self.resume is None else ["--resume", self.resume]
 
-    def emulate(self, preset: str | None) -> "EmulatedHosts | None":
-        """Return the hosts to emulate, with the links of a preset, or of the usual one; None for real hosts."""
+    def emulate(self, preset: str) -> "EmulatedHosts | None":
+        """Return the hosts to emulate, for `none` with the links of the usual preset; None for real hosts.
+
+        Raises PlanError for the JSON of another program.
+        """
         from ...services.mesh.stored_mesh import EmulatedHosts
 
+        if self.emulated is not None:
+            return EmulatedHosts.from_json(self.emulated)
         if self.local is None:
             return None
-        link = _LAB_PRESET if preset in {None, _NO_PRESET} else str(preset)
+        link = _LAB_PRESET if preset == _NO_PRESET else preset
         return EmulatedHosts(link, self.local, self.racks or 1, tuple(self.slow or ()))
 
     def read(self, words: list[str]) -> tuple[Host, ...]:
@@ -185,7 +198,7 @@ class MeshOptions:
     def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
-        from ...services.mesh.stored_mesh import EmulatedHosts, MeshRequest, new_mesh_name
+        from ...services.mesh.stored_mesh import MeshRequest, new_mesh_name
         from ..preset_option import read_pass_mark
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
@@ -204,7 +217,7 @@ class MeshOptions:
             source.scheduler,
             source.remote_python,
             pass_percent=read_pass_mark(),
-            emulated=None if source.emulated is None else EmulatedHosts.from_json(source.emulated),
+            emulated=source.emulate(self.preset or AUTO),
         )
 
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
@@ -260,18 +273,16 @@ def mesh(
         options = replace(options, preset=_LAB_PRESET)
     if source.resume is not None:
         earlier, request = _resumed(source, options, words)
-        emulated = request.emulated if source.scheduler is None and not is_complete(earlier) else None
     else:
         request = options.to_request(catalog, source.read(words), source)
-        emulated = source.emulate(options.preset)
     require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
     is_screen = not (headless or output.as_json or output.as_json_stream or output.csv or page)
     is_screen = is_screen and sys.stdin.isatty() and sys.stdout.isatty()
-    if emulated is not None:
+    if request.emulated is not None and source.scheduler is None and not (earlier and is_complete(earlier)):
         from ..runners.local_mesh import run_local_mesh
 
         further = [*source.arguments, *options.arguments, *output.arguments, *(["--headless"] if headless else [])]
-        return run_local_mesh(catalog, emulated, options.preset or _NO_PRESET, further)
+        return run_local_mesh(catalog, request.emulated, options.preset or _NO_PRESET, further)
     if is_screen:
         keep_log_off_screen()
     return run_mesh(
@@ -292,7 +303,7 @@ def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tu
     """Return the stored mesh that is to be continued, on the scheduler that is given, if any."""
     from ...services.mesh.stored_mesh import find_mesh
 
-    if words or source.hosts_file is not None or source.local is not None or options.has_changes:
+    if words or source.has_hosts or options.has_changes:
         raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")
     earlier = find_mesh(source.resume or "")
     request = earlier.request

@@ -13,7 +13,7 @@ from functools import partial
 from random import SystemRandom
 from typing import Any, Final, Self
 
-from ....engine.model.errors import PlanError, RunLogError
+from ....engine.model.errors import DecodeError, PlanError, RunLogError
 from ....engine.model.plan import Plan
 from ....engine.model.serialization import decode, encode
 from ....engine.results.run_log import RunLog, new_run_id
@@ -51,7 +51,7 @@ class EmulatedHosts:
         """Return what `to_json` made. Raises PlanError."""
         try:
             return decode(cls, json.loads(text))
-        except ValueError as error:
+        except (ValueError, DecodeError) as error:
             raise PlanError("--emulated", repr(text), "linkgauge gives it to itself") from error
 
     def to_json(self) -> str:

@@ -63,6 +63,9 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["db-01", "db-02", "--report", "page.txt"], ".html"),
         (["--resume", "nothing"], "no mesh is saved"),
         (["--resume", "mesh", "--local", "3"], "its own hosts and settings"),
+        (["--resume", "mesh", "--racks", "2"], "its own hosts and settings"),
+        (["--resume", "mesh", "--slow", "host-2"], "its own hosts and settings"),
+        (["--scheduler", "tcp://[::1]:1", "--emulated", "[]"], "linkgauge gives it to itself"),
         (["--resume", "mesh", "--seconds", "5"], "its own hosts and settings"),
     ],
 )
