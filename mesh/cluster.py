@@ -34,6 +34,7 @@ _SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 _ASK_DEADLINE_S: Final = 10.0
 _CLOSE_DEADLINE_S: Final = 10.0
 _MAX_TEXT: Final = 300
+_GOODBYES_S: Final = 1.5  # Dask waits for 1 s at most until all workers have gone
 _GONE: Final = "its Dask worker has gone"
 _DASK_LOGGERS: Final = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application")
 
@@ -71,6 +72,7 @@ class Cluster:
         self._workers = {host.name: worker for host, worker in workers.items()}
         self._calls: set[asyncio.Future[Any]] = set()
         self._gone = {worker: asyncio.Event() for worker in workers.values()}
+        self._checks: dict[str, asyncio.Future[None]] = {}
         self.hosts = tuple(workers)
         self.lost = tuple(lost)
         client.subscribe_topic("all", self._on_event)
@@ -92,34 +94,61 @@ class Cluster:
         """
         worker = self._workers[host]
         if self._gone[worker].is_set():
-            raise HostGone(_GONE)
+            raise await self._gone_fault(worker)
         run = self._client.run(function, *arguments, workers=[worker], on_error="return")
-        answers = await self._race(self._gone[worker], run, deadline_s)
+        answers = await self._race(worker, run, deadline_s)
         answer = answers[worker]
         if not isinstance(answer, BaseException):
             return answer
         if isinstance(answer, OSError) and not await self._has(worker):
-            raise HostGone(_GONE) from None
+            raise await self._gone_fault(worker) from None
         raise HostFailed(_explain(answer)) from None
 
-    async def _race(self, gone: asyncio.Event, run: Awaitable[T], deadline_s: float) -> T:
+    async def _gone_fault(self, worker: str) -> HostGone:
+        """Return the fault of a worker that has gone; raise ClusterError where the scheduler goes with it.
+
+        A scheduler that is asked to end says goodbye to each of its workers before.
+        """
+        if worker not in self._checks:
+            await asyncio.sleep(_GOODBYES_S)
+            check = self._checks.setdefault(worker, asyncio.ensure_future(self._check_scheduler()))
+            check.add_done_callback(_take_error)
+        await asyncio.shield(self._checks[worker])
+        return HostGone(_GONE)
+
+    async def _race(self, worker: str, run: Awaitable[T], deadline_s: float) -> T:
         """Return the result of a request, unless the worker goes or the deadline comes before."""
-        call, watch = asyncio.ensure_future(run), asyncio.create_task(gone.wait())
-        self._calls.add(call)
-        call.add_done_callback(self._calls.discard)
+        gone = self._gone[worker]
+        call, watch = self._begin(run), asyncio.create_task(gone.wait())
         try:
             await asyncio.wait((call, watch), timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
             if call.done():
                 return call.result()
-            if gone.is_set():
-                raise HostGone(_GONE)
-            raise HostSilent(f"its Dask worker did not answer for {deadline_s:g} s")
         except OSError as error:
             raise ClusterError(f"the Dask scheduler was lost: {_explain(error)}") from error
         finally:
             watch.cancel()
-            # The call itself is not cancelled: Dask leaves a socket open where that comes while it connects.
-            call.add_done_callback(_take_error)
+        if gone.is_set():
+            raise await self._gone_fault(worker)
+        await self._check_scheduler()
+        raise HostSilent(f"its Dask worker did not answer for {deadline_s:g} s")
+
+    def _begin(self, request: Awaitable[T]) -> asyncio.Future[T]:
+        """Begin a request. It is never cancelled: Dask leaves a socket open where that comes while it connects."""
+        call = asyncio.ensure_future(request)
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        call.add_done_callback(_take_error)
+        return call
+
+    async def _check_scheduler(self) -> None:
+        """Raise ClusterError where the scheduler does not answer: no worker is at fault then."""
+        call = self._begin(self._client.scheduler.identity(n_workers=0))
+        await asyncio.wait((call,), timeout=_ASK_DEADLINE_S)
+        if not call.done():
+            raise ClusterError(f"the Dask scheduler did not answer for {_ASK_DEADLINE_S:g} s")
+        if error := call.exception():
+            raise ClusterError(f"the Dask scheduler was lost: {_explain(error)}") from error
 
     async def settle(self) -> None:
         """Wait for the requests that nobody waits for any more, once the client is closed."""

@@ -25,6 +25,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "watch/events": "data without code",
     "mesh/roster": "tests/mesh/test_coordinator.py",
+    "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",

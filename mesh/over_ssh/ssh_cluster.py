@@ -6,6 +6,7 @@ gives up all hosts for one that does not answer. ~/.ssh/config and known_hosts a
 """
 
 import asyncio
+import contextlib
 import logging
 import shlex
 import sys
@@ -194,8 +195,12 @@ def _create_credentials() -> dict[str, Any]:
 
 async def _end(cluster: Any) -> None:
     """End the processes; what has ended already, or a host that has gone, keeps nothing from ending."""
+    processes = [*cluster.workers.values(), cluster.scheduler]
     try:
         async with asyncio.timeout(_LOGIN_DEADLINE_S):
             await cluster.close()
-    except Exception as error:  # noqa: BLE001 - assertions of Dask included: the connections end with this process
+    except Exception as error:  # noqa: BLE001 - assertions of Dask included
         _log.debug("the Dask cluster was not closed: %s", error)
+    for process in processes:  # Dask closes none of them where its scheduler has gone before
+        with contextlib.suppress(Exception):
+            await process.close()

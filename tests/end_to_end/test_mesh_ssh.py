@@ -17,6 +17,7 @@ from .conftest import Sshd
 from .mesh_hosts import MeshHosts, StreamedCommand
 
 HOSTS = 4
+DEADLINE_S = 120.0  # a scheduler that does not answer is given up, another one starts
 OPTIONS = ("--remote-python", sys.executable, "--rate", "20M", "--preset", "none")
 
 
@@ -31,6 +32,16 @@ class SshHosts:
     def measure(self, seconds: str) -> StreamedCommand:
         """Begin a mesh of all hosts."""
         return StreamedCommand(self.hosts, self.environment, *self.servers, "--seconds", seconds, *OPTIONS)
+
+    def end_scheduler(self, number: signal.Signals) -> None:
+        """Send a signal to the scheduler, which is the first process of Dask on the first host."""
+        server = next(iter(self.servers.values()))
+        commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in server.processes()}
+        dask = [pid for pid, words in commands.items() if b"linkgauge.mesh.over_ssh.dask_process" in words]
+        started = {
+            pid: int(Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[19]) for pid in dask
+        }
+        os.kill(min(started, key=lambda pid: started[pid]), number)
 
     def check_that_nothing_is_left(self) -> None:
         """Check each host for processes, and for files in its home and folder of temporary files."""
@@ -122,3 +133,52 @@ def test_a_killed_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts) -> No
     status, _ = command.finish()
     assert status == -signal.SIGKILL
     ssh_hosts.check_that_nothing_is_left()
+
+
+@pytest.mark.every
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_mesh_goes_on_where_its_scheduler_is_ended(ssh_hosts: SshHosts, number: signal.Signals) -> None:
+    """It measures every cell, those of the scheduler's host too. One that is asked to end says goodbye to all."""
+    command = ssh_hosts.measure("1")
+    document: dict[str, Any] = {}
+    rounds = 0
+    while (line := command.line(DEADLINE_S)) is not None:
+        item = json.loads(line)
+        document = item.get("summary", document)
+        rounds += item["type"] == "mesh_round"
+        if item["type"] == "mesh_round" and rounds == 2:
+            ssh_hosts.end_scheduler(number)
+    status, errors = command.finish()
+    assert document.get("is_complete"), errors
+    assert status in {0, 1}, errors
+    ssh_hosts.check_that_nothing_is_left()
+
+
+@pytest.mark.every
+@pytest.mark.timeout(300)
+def test_a_scheduler_whose_host_loses_its_network_costs_that_hosts_cells_alone(ssh_hosts: SshHosts) -> None:
+    """The first host has the scheduler. Nothing tells the others that it has gone: they wait until a deadline."""
+    command = ssh_hosts.measure("1")
+    first = next(iter(ssh_hosts.servers))
+    document: dict[str, Any] = {}
+    is_cut = False
+    while (line := command.line(DEADLINE_S)) is not None:
+        item = json.loads(line)
+        document = item.get("summary", document)
+        if item["type"] == "mesh_cell" and not is_cut:
+            ssh_hosts.hosts.cut(first)
+            is_cut = True
+    status, errors = command.finish()
+    measured = {(cell["sender"], cell["receiver"]) for cell in document["cells"] if cell["failure"] is None}
+    others = [name for name in ssh_hosts.servers if name != first]
+    assert measured >= {(sender, receiver) for sender in others for receiver in others if sender != receiver}, (
+        errors
+    )
+    assert all(first in (cell["sender"], cell["receiver"]) for cell in document["cells"] if cell["failure"])
+    assert status == 3, errors
+    for name in others:
+        ssh_hosts.servers[name].wait_until_gone()
+    # The host without a network has not heard of the end. Its scheduler waits for five minutes.
+    for pid in ssh_hosts.servers[first].processes():
+        os.kill(pid, signal.SIGKILL)

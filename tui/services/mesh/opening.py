@@ -3,19 +3,17 @@
 Dask is imported here, when a mesh begins, and by no other command.
 """
 
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager
 
 from ....engine.results.run_log import RunLog
+from ....mesh.events import HostLost
+from ....mesh.plan import Cell
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from .cell_recorder import CellRecorder, Judging
-from .session import MeshSession
+from .session import MeshSession, RunningMesh
 from .stored_mesh import MeshDefinition, MeshRequest, load_matrix, measured_figures, save_mesh
-
-if TYPE_CHECKING:
-    from ....mesh.cluster import Cluster
 
 
 @asynccontextmanager
@@ -35,26 +33,21 @@ async def open_mesh_session(
         RunLogError: the definition cannot be written.
         PlanError: the hosts cannot be a mesh.
     """
-    from ....mesh.coordinator import open_mesh
     from ....mesh.reading import cells_to_recheck, find_faults
 
-    async with AsyncExitStack() as stack:
-        cluster = await _open_cluster(stack, request)
-        definition = request.define(request.hosts or cluster.hosts)
-        plan = definition.plan
-        done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
+    done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
+    async with _open_mesh(request, [figure.cell for figure in done]) as (mesh, definition, lost):
         if log is not None:
             save_mesh(definition)
-        mesh = await stack.enter_async_context(open_mesh(plan, cluster, done=[figure.cell for figure in done]))
         preset = request.preset and (catalog if request.preset == AUTO else catalog.find(request.preset))
         session = MeshSession(
             mesh,
             definition,
-            CellRecorder(plan, Judging(preset or None, request.variant, request.pass_percent), log),
+            CellRecorder(definition.plan, Judging(preset or None, request.variant, request.pass_percent), log),
             find_faults=find_faults,
             cells_to_recheck=cells_to_recheck,
             earlier=done,
-            lost=cluster.lost,
+            lost=lost,
         )
         try:
             yield session
@@ -63,9 +56,22 @@ async def open_mesh_session(
                 save_mesh(definition.with_failures(session.matrix.figures))
 
 
-async def _open_cluster(stack: AsyncExitStack, request: MeshRequest) -> "Cluster":
-    from ....mesh.cluster import connect_cluster, start_ssh_cluster
+@asynccontextmanager
+async def _open_mesh(
+    request: MeshRequest, done: Collection[Cell]
+) -> AsyncGenerator[tuple[RunningMesh, MeshDefinition, Sequence[HostLost]]]:
+    """Open the mesh of a request; yield it, its definition, and the hosts that cannot be used from the start."""
+    if request.scheduler is None:
+        from ....mesh.ssh_mesh import open_ssh_mesh
 
-    if request.scheduler is not None:
-        return await stack.enter_async_context(connect_cluster(request.scheduler, request.hosts))
-    return await stack.enter_async_context(start_ssh_cluster(request.hosts, remote_python=request.remote_python))
+        definition = request.define(request.hosts)
+        async with open_ssh_mesh(definition.plan, remote_python=request.remote_python, done=done) as ssh_mesh:
+            yield ssh_mesh, definition, ssh_mesh.lost
+        return
+    from ....mesh.cluster import connect_cluster
+    from ....mesh.coordinator import open_mesh
+
+    async with connect_cluster(request.scheduler, request.hosts) as cluster:
+        definition = request.define(request.hosts or cluster.hosts)
+        async with open_mesh(definition.plan, cluster, done=done) as mesh:
+            yield mesh, definition, cluster.lost

@@ -1,0 +1,177 @@
+"""A mesh of hosts that ssh reaches, which goes on with the others where the scheduler's host is lost.
+
+Dask's scheduler runs on the first host. With it, all workers are out of reach: they end, others are started with a
+scheduler on another host, and the cells that have not been measured follow.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ..engine.model.errors import ClusterError
+from .cluster import start_ssh_cluster
+from .coordinator import Mesh, open_mesh
+from .events import CellBegan, CellEnded, CellFailure, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent
+from .plan import Cell, Host, MeshPlan
+
+_MOST_SCHEDULERS: Final = 4  # a mesh that has lost so many is over
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_ssh_mesh(
+    plan: MeshPlan, *, remote_python: str | None = None, done: Collection[Cell] = ()
+) -> AsyncGenerator["SshMesh"]:
+    """Start a cluster over ssh and yield a mesh of its hosts; the block ends both.
+
+    Args:
+        plan: what to measure. Its hosts are those that ssh knows by their names.
+        remote_python: the interpreter there, by default of the same path as this one.
+        done: cells to leave out.
+
+    Raises:
+        ClusterError: fewer than two hosts can be used.
+    """
+    mesh = SshMesh(plan, remote_python, done)
+    try:
+        await mesh.open()
+        yield mesh
+    finally:
+        await mesh.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A cluster with its mesh; the stack ends both. `scheduler` is the name of the host that has the scheduler."""
+
+    stack: AsyncExitStack
+    mesh: Mesh
+    scheduler: str
+    lost: tuple[HostLost, ...]
+
+
+class SshMesh:
+    """A mesh like `coordinator.Mesh`, on one cluster after the other."""
+
+    def __init__(self, plan: MeshPlan, remote_python: str | None, done: Collection[Cell]) -> None:
+        self._plan, self._python = plan, remote_python
+        self._over = set(done)
+        self._broken_off: dict[Cell, CellEnded] = {}  # measured when the scheduler was lost: maybe again
+        self._lost: set[str] = set()
+        self._stopping = asyncio.Event()
+        self._running: _Running | None = None
+
+    @property
+    def lost(self) -> Sequence[HostLost]:
+        """The hosts that could not be used when the present cluster was started."""
+        return () if self._running is None else self._running.lost
+
+    async def open(self) -> None:
+        """Start the first cluster; raise ClusterError."""
+        self._running = await self._start(self._plan.hosts)
+
+    async def _start(self, hosts: Sequence[Host]) -> _Running:
+        async with AsyncExitStack() as stack:
+            cluster = await stack.enter_async_context(start_ssh_cluster(hosts, remote_python=self._python))
+            mesh = await stack.enter_async_context(open_mesh(self._plan, cluster, done=self._over))
+            return _Running(stack.pop_all(), mesh, cluster.hosts[0].name, tuple(cluster.lost))
+
+    async def close(self) -> None:
+        """End everything on the hosts."""
+        running, self._running = self._running, None
+        if running is not None:
+            await running.stack.aclose()
+
+    def stop(self) -> None:
+        """End the mesh: running cells fail as stopped, no others begin, `MeshEnded` follows."""
+        self._stopping.set()
+        if self._running is not None:
+            self._running.mesh.stop()
+
+    async def __aiter__(self) -> AsyncIterator[MeshEvent]:
+        """Yield the events of all clusters as those of one mesh."""
+        for number in range(1, _MOST_SCHEDULERS + 1):
+            ended = MeshEnded(is_complete=False)
+            async for event in self._events(is_first=number == 1):
+                if isinstance(event, MeshEnded):
+                    ended = event
+                else:
+                    yield event
+            is_over = ended.is_complete or self._stopping.is_set() or number == _MOST_SCHEDULERS
+            problem = ended.detail if is_over else await self._start_again(ended.detail)
+            if problem is not None:
+                for event in self._broken_off.values():
+                    yield event
+                yield replace(ended, detail=problem)
+                return
+
+    async def _events(self, *, is_first: bool) -> AsyncIterator[MeshEvent]:
+        """Yield what happens on the present cluster, without what was said of an earlier one."""
+        if self._running is None:
+            return
+        async for event in self._running.mesh:
+            match event:
+                case MeshBegan() if not is_first:
+                    pass
+                case HostLost(host) if host in self._lost:
+                    pass
+                case CellEnded(cell, failure=CellFailure(FailureCode.STOPPED)):
+                    self._broken_off[cell] = event
+                case _:
+                    for each in self._note(event):
+                        yield each
+
+    def _note(self, event: MeshEvent) -> Iterator[MeshEvent]:
+        """Yield an event, and the ends of the cells that it ends."""
+        yield event
+        match event:
+            case HostLost(host, failure):
+                self._lost.add(host)
+                for cell in [cell for cell in self._broken_off if host in cell]:
+                    yield replace(self._broken_off.pop(cell), failure=failure)
+            case CellBegan(cell):
+                self._broken_off.pop(cell, None)
+            case CellEnded(cell):
+                self._over.add(cell)
+                self._broken_off.pop(cell, None)
+            case _:
+                pass
+
+    async def measure_again(self, cells: Sequence[Cell]) -> AsyncIterator[MeshEvent]:
+        """Measure cells once more, as `coordinator.Mesh` does. Raises ClusterError where the scheduler is lost."""
+        if self._running is not None:
+            async for event in self._running.mesh.measure_again(cells):
+                yield event
+
+    async def _start_again(self, reason: str) -> str | None:
+        """Start a cluster of the hosts that are left, its scheduler on another host; return why that failed."""
+        before = self._running
+        if before is None:
+            return reason
+        _log.debug("the scheduler on %s is lost: %s", before.scheduler, reason)
+        work, stop = asyncio.create_task(self._replace(before)), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                return "the mesh was stopped"
+            work.result()
+        except ClusterError as error:
+            return f"{reason}; {error}"
+        finally:
+            for task in (work, stop):
+                task.cancel()
+            await asyncio.gather(work, stop, return_exceptions=True)
+        return None
+
+    async def _replace(self, before: _Running) -> None:
+        """End a cluster and start another one."""
+        await self.close()
+        left = [host for host in self._plan.hosts if host.name not in self._lost]
+        # Where only the scheduler was lost, its host still has a part: as the last one to have the next scheduler.
+        left.sort(key=lambda host: host.name == before.scheduler)
+        running = self._running = await self._start(left)
+        if self._stopping.is_set():
+            running.mesh.stop()
