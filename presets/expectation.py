@@ -150,6 +150,19 @@ def _datagram_rates(
     return Expectation(_at_most(each, asked), _at_most(each, asked), total and _at_most(total, whole))
 
 
+def limit_expectation(expectation: Expectation, rate_bit_s: int | None) -> Expectation:
+    """Return the rates to expect of a test that sends at most so much in each direction; None is no limit.
+
+    Whoever asks again and again for less than the link carries, so as not to load it, wants to know whether that
+    arrives. Transactions have no such limit.
+    """
+    whole = None if rate_bit_s is None else 2 * rate_bit_s
+    out, in_, total = expectation.out, expectation.in_, expectation.total
+    return Expectation(
+        out and _at_most(out, rate_bit_s), in_ and _at_most(in_, rate_bit_s), total and _at_most(total, whole)
+    )
+
+
 def _at_most(expected: ExpectedRate, asked_bit_s: int | None) -> ExpectedRate:
     """Return an expected rate, or the rate that the test sends if that is lower."""
     if asked_bit_s is None or asked_bit_s >= expected.bit_s:

@@ -8,7 +8,7 @@ from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.expectation import find_expectation, preset_json
+from linkgauge.presets.expectation import find_expectation, limit_expectation, preset_json
 from linkgauge.presets.preset import DocumentRow, DocumentTable, LinkSpec, Preset, Rate, Source
 from linkgauge.presets.wire import Variant, derive
 
@@ -257,3 +257,15 @@ def test_no_more_is_expected_than_the_test_sends(direction: Direction) -> None:
     assert find_expectation(preset, Settings(direction, rate_bit_s=2 * 10**9), Workload.UDP) == whole
     search = Settings(direction, rate_bit_s=10**8, searches_rate=True)
     assert find_expectation(preset, search, Workload.UDP) == whole
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_test_that_sends_less_on_purpose_is_expected_to_reach_that(direction: Direction) -> None:
+    """Both directions of a duplex test each send so much. A higher limit changes nothing."""
+    full = find_expectation(load_catalog().find("gbe-fd-1500"), Settings(direction))
+    limited = limit_expectation(full, 20_000_000)
+    rate = limited.out or limited.in_ or limited.total
+    assert rate is not None
+    assert rate.bit_s == (40_000_000 if direction is Direction.DUPLEX else 20_000_000)
+    assert "the rate that the test sends" in rate.source
+    assert limit_expectation(full, None) == limit_expectation(full, 10**10) == full

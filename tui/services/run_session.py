@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
+from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.connect import FarEnd, open_far_end
@@ -29,7 +29,7 @@ from ...engine.results.run_log import RunLog
 from ...engine.workloads.mode_trial import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
-from ...presets.expectation import find_expectation
+from ...presets.expectation import find_expectation, limit_expectation
 from ...presets.latency_limit import LatencyLimit
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
@@ -52,7 +52,7 @@ class SessionOptions:
     `target_ci_percent` ends the run as soon as the confidence interval of its mean is this narrow.
     `diagnose_without_target` has it diagnosed even if it has no expected rate. `latency_limit` is what the latency
     under load of a responsiveness test may be. `run_id` is the run's id, for a caller that needs it before the run
-    begins.
+    begins. `is_rate_expected` has the plan's own rate as the expected one, where that is lower.
     """
 
     csv: Path | None = None
@@ -65,6 +65,7 @@ class SessionOptions:
     diagnose_without_target: bool = False
     latency_limit: LatencyLimit | None = None
     run_id: str | None = None
+    is_rate_expected: bool = False
 
 
 NO_OPTIONS: Final = SessionOptions()
@@ -105,7 +106,7 @@ async def open_run_session(
         find_expected = (
             no_expectation
             if preset is None or not plan.has_documented_transactions
-            else partial(find_expectation, preset, workload=plan.workload, variant=options.variant)
+            else partial(_find_expected, plan, preset, options)
         )
         run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected, mode=mode))
         session = RunSession(
@@ -129,6 +130,12 @@ async def open_run_session(
             await session.drain()
         finally:
             session.abandon()
+
+
+def _find_expected(plan: Plan, preset: Preset, options: SessionOptions, settings: Settings) -> Expectation:
+    """Return the rates to expect of a run while it has these settings."""
+    expectation = find_expectation(preset, settings, plan.workload, variant=options.variant)
+    return limit_expectation(expectation, plan.rate_bit_s) if options.is_rate_expected else expectation
 
 
 async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:

@@ -19,7 +19,7 @@ from ....presets.auto_select import select_preset
 from ....presets.catalog import Catalog
 from ....presets.diagnosis.evidence import link_evidence
 from ....presets.diagnosis.live import LiveDiagnosis
-from ....presets.expectation import find_expectation
+from ....presets.expectation import find_expectation, limit_expectation
 from ....presets.preset import Preset
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
@@ -131,4 +131,4 @@ def _with_expectation(started: Started, preset: Preset | None, variant: Variant)
     if preset is None or not plan.has_documented_transactions:
         return started
     expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
-    return replace(started, expectation=expectation)
+    return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))

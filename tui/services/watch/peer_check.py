@@ -97,6 +97,7 @@ class PeerCheck:
                 label=watched.name,
                 group=context.group,
                 run_id=self.run_id,
+                is_rate_expected=True,
             )
             async with open_run_session(
                 plan, choice.preset, watched.peer, log=context.log, far_end=far, options=options

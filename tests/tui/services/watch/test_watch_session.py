@@ -38,6 +38,8 @@ from linkgauge.watch.watch_plan import Timing, WatchedPeer, WatchPlan
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
 BRIEF = Plan(duration_ns=SECOND_NS // 2, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=20_000_000)
+FULL = replace(BRIEF, rate_bit_s=None)
+OUT_OF_REACH = "800gbe-1500"
 OFTEN = Timing(SECOND_NS, None, jitter=0.0, retests=0, retest_after_ns=0)
 SELDOM = Timing(86_400 * SECOND_NS, None, jitter=0.0, retests=0, retest_after_ns=0)
 
@@ -127,7 +129,7 @@ async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_
 async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path, peer: Peer) -> None:
     """All tests of a cycle carry its name, and the last one decides."""
     timing = replace(SELDOM, retests=2)
-    plan = watch_of(WatchedPeer("slow", peer, BRIEF, "gbe-fd-1500", timing=timing))
+    plan = watch_of(WatchedPeer("slow", peer, FULL, OUT_OF_REACH, timing=timing))
     with RunLog.open(tmp_path) as log:
         async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
             events = await read_until(session, lambda event: isinstance(event, WatchEnded))
@@ -136,6 +138,17 @@ async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path
     assert len({end.cycle_s for end in found}) == 1
     assert all(end.result.verdict is CheckVerdict.BELOW for end in found)
     assert found[0].result.percent is not None
+
+
+async def test_a_test_with_a_rate_of_its_own_is_judged_by_that_rate(tmp_path: Path, peer: Peer) -> None:
+    """A watch that should not load a link of 1 Gb/s is not told each time that 20 Mb/s are too few."""
+    plan = watch_of(WatchedPeer("light", peer, BRIEF, "gbe-fd-1500", timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    (end,) = ends(events)
+    assert end.result.verdict is CheckVerdict.GOOD
+    assert end.result.percent >= 95
 
 
 async def test_two_peers_of_one_interface_are_never_tested_at_the_same_time(tmp_path: Path, peer: Peer) -> None:
@@ -270,9 +283,8 @@ async def test_a_test_that_does_not_fit_the_budget_is_left_out_and_said_once(tmp
 
 async def test_a_bad_test_counts_where_no_data_are_left_to_repeat_it(tmp_path: Path, peer: Peer) -> None:
     """Else an older result would stand until the next month."""
-    preset = "gbe-fd-1500"
     timing = replace(SELDOM, retests=3)
-    watched = WatchedPeer("a", peer, BRIEF, preset, timing=timing, budget_bytes=2_000_000)  # a test takes 1.25 MB
+    watched = WatchedPeer("a", peer, FULL, OUT_OF_REACH, timing=timing, budget_bytes=2_000_000)
     with RunLog.open(tmp_path) as log:
         async with open_watch(watch_of(watched), log=log, catalog=CATALOG, once=True) as session:
             events = await read_until(session, lambda event: isinstance(event, WatchEnded))
