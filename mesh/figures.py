@@ -40,6 +40,13 @@ class CellFigure:
         return self.bit_s if self.transactions_s is None else self.transactions_s
 
     @property
+    def isolated_transactions_s(self) -> float | None:
+        """Its transactions a second when it was measured again alone; None where it has none, or was not."""
+        if self.transactions_s is None or self.isolated_bit_s is None or not self.bit_s:
+            return None
+        return self.transactions_s * self.isolated_bit_s / self.bit_s
+
+    @property
     def percent(self) -> float | None:
         """The goodput in percent of the expected one; None where either is unknown."""
         if self.bit_s is None or not self.expected_bit_s:
@@ -106,6 +113,7 @@ class MeshFinding:
         cells: the cells that show it.
         why: the most frequent first finding of these cells' runs; None without any.
         failure: why a host is down.
+        is_of_transactions: whether the cells are transactions, of which the sender is the client.
     """
 
     code: MeshFindingCode
@@ -115,3 +123,4 @@ class MeshFinding:
     cells: tuple[Cell, ...] = ()
     why: str | None = None
     failure: CellFailure | None = None
+    is_of_transactions: bool = False

@@ -1,6 +1,6 @@
 """What a mesh's figures say: which hosts, groups and paths are slow, what to measure again, what has changed.
 
-Public: `find_faults`, `cells_to_recheck`, `compare_meshes`, `order_hosts`, and medians for tables. Within:
+Public: `find_faults`, `cells_to_recheck`, `compare_meshes`, `order_hosts`. Within:
 `relative_rates` (cells as shares of what is expected), `usual_rate` (the rate of healthy cells, their scatter),
 `suspects` (the cells of each possible cause), `explanation` (the fewest causes), `findings` (what is said of them).
 Knows neither Dask nor an event loop.
@@ -8,7 +8,7 @@ Knows neither Dask nor an event loop.
 
 from .comparison import CellChange, MeshComparison, compare_meshes
 from .findings import find_faults
-from .host_medians import medians_of_groups, medians_received, medians_sent, order_hosts
+from .host_order import order_hosts
 from .recheck import MAX_RECHECKS, cells_to_recheck
 
 __all__ = [
@@ -18,8 +18,5 @@ __all__ = [
     "cells_to_recheck",
     "compare_meshes",
     "find_faults",
-    "medians_of_groups",
-    "medians_received",
-    "medians_sent",
     "order_hosts",
 ]

@@ -260,7 +260,10 @@ def _groups_of(part: SlowPart, rates: RelativeRates) -> tuple[str | None, str | 
 def _finding(part: SlowPart, rates: RelativeRates, matrix: MeshMatrix) -> MeshFinding:
     cells = tuple(rates.cells[place] for place in part.cells)
     less_percent = 100 * (1 - exp(part.slowness))
-    return MeshFinding(part.code, part.sender, part.receiver, less_percent, cells, _usual_why(cells, matrix))
+    why = _usual_why(cells, matrix)
+    return MeshFinding(
+        part.code, part.sender, part.receiver, less_percent, cells, why, is_of_transactions=rates.adds_up
+    )
 
 
 def _usual_why(cells: Iterable[Cell], matrix: MeshMatrix) -> str | None:

@@ -56,7 +56,11 @@ def relative_rates(matrix: MeshMatrix) -> RelativeRates:
     figures.sort(key=lambda figure: (places[figure.cell.sender], places[figure.cell.receiver]))
     expected = _expected_rates(figures)
     values = [figure.value or 0.0 for figure in figures]
-    shares = values if expected is None else [value / rate for value, rate in zip(values, expected, strict=True)]
+    shares = (
+        [value / expected[figure.cell] for figure, value in zip(figures, values, strict=True)]
+        if expected
+        else values
+    )
     logs = _logs(shares)
     return RelativeRates(
         hosts=matrix.hosts,
@@ -64,25 +68,30 @@ def relative_rates(matrix: MeshMatrix) -> RelativeRates:
         pairs=tuple((places[figure.cell.sender], places[figure.cell.receiver]) for figure in figures),
         logs=tuple(logs),
         isolated_logs=tuple(_isolated_log(figure, own) for figure, own in zip(figures, logs, strict=True)),
-        is_absolute=expected is not None,
+        is_absolute=bool(expected),
         adds_up=has_transactions,
     )
 
 
-def _expected_rates(figures: Sequence[CellFigure]) -> list[float] | None:
-    """Return an expected rate for each cell; None where most cells have none."""
-    known = {
+def expected_rates(matrix: MeshMatrix) -> Mapping[Cell, float]:
+    """Return what each measured cell should reach, in bits a second; empty where most cells have no rate."""
+    return _expected_rates([figure for figure in matrix.figures.values() if figure.value is not None])
+
+
+def _expected_rates(figures: Sequence[CellFigure]) -> dict[Cell, float]:
+    """Return an expected rate for each cell; empty where most cells have none."""
+    known: dict[Cell, float] = {
         figure.cell: figure.expected_bit_s
         for figure in figures
         if figure.expected_bit_s and figure.transactions_s is None
     }
     if not known or 2 * len(known) < len(figures):
-        return None
+        return {}
     if len(known) == len(figures):
-        return list(known.values())
+        return known
     of_hosts = _medians_of_hosts(known)
     usual = median(known.values())
-    return [known.get(figure.cell) or _guess(figure.cell, of_hosts, usual) for figure in figures]
+    return {figure.cell: known.get(figure.cell) or _guess(figure.cell, of_hosts, usual) for figure in figures}
 
 
 def _medians_of_hosts(known: Mapping[Cell, float]) -> dict[str, float]:

@@ -14,12 +14,13 @@ from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.run_log import RunLog
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
+from ...mesh.reading.comparison import MeshComparison
 from ...presets.diagnosis.why_words import why_words
 from ..services.mesh.stored_mesh import MeshDefinition, find_mesh, load_matrix
 from ..services.storage import data_dir
 from ..text import numbers
 from ..text.mesh.cell_marks import CellMark, CellScale, legend
-from ..text.mesh.mesh_sentences import conclusion_lines, figure_words, headline
+from ..text.mesh.mesh_sentences import comparison_lines, conclusion_lines, figure_words, headline, isolated_words
 from .html import render
 
 _COLUMNS: Final = ("from", "to", "result", "of expected", "alone", "why", "run")
@@ -53,9 +54,13 @@ class _MapRow:
 
 
 def write_mesh_report(
-    path: Path, definition: MeshDefinition, matrix: MeshMatrix, findings: Sequence[MeshFinding]
+    path: Path,
+    definition: MeshDefinition,
+    matrix: MeshMatrix,
+    findings: Sequence[MeshFinding],
+    comparison: MeshComparison | None = None,
 ) -> None:
-    """Write the page of a mesh.
+    """Write the page of a mesh; `comparison` is with the last mesh of the same hosts.
 
     Raises:
         RunLogError: The file cannot be written.
@@ -68,7 +73,10 @@ def write_mesh_report(
         title=f"Mesh {matrix.group}",
         description=_description(definition, matrix),
         headline=headline(matrix, definition.pass_percent),
-        conclusions=conclusion_lines(matrix, findings),
+        conclusions=[
+            *conclusion_lines(matrix, findings, definition.pass_percent),
+            *(comparison_lines(comparison) if comparison is not None else ()),
+        ],
         map_title="From row to column" + (f": {scale.unit}" if _has_numbers(order) else ""),
         map_columns=list(range(1, len(order) + 1)),
         map_rows=[_map_row(matrix, scale, order, number) for number in range(len(order))],
@@ -126,7 +134,7 @@ def _cells(figure: CellFigure) -> tuple[str, ...]:
         result = numbers.transactions(figure.transactions_s)
     else:
         result = numbers.rate(figure.bit_s)
-    alone = "" if figure.isolated_bit_s is None else numbers.rate(figure.isolated_bit_s)
+    alone = isolated_words(figure)
     percent = "" if figure.percent is None else numbers.percent(figure.percent)
     return (*figure.cell, result, percent, alone, why_words(figure.why) if figure.why else "", figure.run_id or "")
 

@@ -49,7 +49,7 @@ def mesh_parts(
     yield Padding(table, (0, 0, 0, 2), expand=False)
     yield Text(legend(scale, pass_percent), "dim")
     yield Text()
-    for line in conclusion_lines(matrix, findings):
+    for line in conclusion_lines(matrix, findings, pass_percent):
         yield Text(numbers.sanitize(line))
 
 

@@ -158,7 +158,7 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
 
 def _compare_with_previous(result: MeshResult, log: RunLog | None) -> MeshResult:
     """Return the result with its comparison with the last mesh of the same hosts, if there is one in the log."""
-    previous = None if log is None else find_previous(result.definition.plan)
+    previous = None if log is None else find_previous(result.definition)
     if log is None or previous is None:
         return result
     from ....mesh.reading import compare_meshes
@@ -279,5 +279,5 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
     if job.report is not None:
         from ...report.mesh_page import write_mesh_report
 
-        write_mesh_report(job.report, result.definition, matrix, findings)
+        write_mesh_report(job.report, result.definition, matrix, findings, result.comparison)
         print_stderr(f"report written to {job.report}")

@@ -173,22 +173,26 @@ def find_mesh(text: str) -> MeshDefinition:
     return _STORE.find(text, partial(decode, MeshDefinition))
 
 
-def find_previous(plan: MeshPlan) -> MeshDefinition | None:
+def find_previous(definition: MeshDefinition) -> MeshDefinition | None:
     """Return the newest earlier mesh of the same hosts, tests and mode; None without any.
+
+    Emulated hosts are the same if their links are.
 
     Definitions that cannot be read are passed over. Of many the newest are looked at.
     """
+    plan = definition.plan
     hosts = {host.name for host in plan.hosts}
     earlier = [name for name in mesh_names() if name < plan.group]
     for name in reversed(earlier[-_MOST_EARLIER:]):
         try:
-            definition = find_mesh(name)
+            candidate = find_mesh(name)
         except (PlanError, RunLogError) as error:
             _log.debug("%s is passed over: %s", name, error)
             continue
-        other = definition.plan
-        if {host.name for host in other.hosts} == hosts and (other.base, other.mode) == (plan.base, plan.mode):
-            return definition
+        other = candidate.plan
+        is_like = (other.base, other.mode, candidate.emulated) == (plan.base, plan.mode, definition.emulated)
+        if is_like and {host.name for host in other.hosts} == hosts:
+            return candidate
     return None
 
 

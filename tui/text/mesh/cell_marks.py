@@ -7,6 +7,7 @@ from typing import Final
 
 from ....mesh.figures import CellFigure, MeshMatrix
 from ....mesh.plan import Cell
+from ....mesh.reading.relative_rates import expected_rates
 from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
 from .. import numbers
 
@@ -24,7 +25,10 @@ class CellMark(Enum):
 
 
 class CellScale:
-    """Judges the cells of a matrix: by their expected rate, else by the median of all cells."""
+    """Judges the cells of a matrix: by their expected rate, else by the median of all cells.
+
+    A cell without an expected rate of its own has the one that its hosts' other cells suggest, as in the reading.
+    """
 
     def __init__(self, matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
         self._figures: Mapping[Cell, CellFigure] = matrix.figures
@@ -32,7 +36,8 @@ class CellScale:
         values = [figure.value for figure in matrix.figures.values() if figure.value is not None]
         self.median: float | None = median(values) if values else None
         self.is_of_transactions = any(figure.transactions_s is not None for figure in matrix.figures.values())
-        self.has_expected = any(figure.percent is not None for figure in matrix.figures.values())
+        self._expected = expected_rates(matrix)
+        self.has_expected = any(self.is_of_expected(cell) for cell in matrix.figures)
         rates = [figure.bit_s for figure in matrix.figures.values() if figure.bit_s is not None]
         self._rates = numbers.rate_scale(numbers.RateUnit.MBIT, max(rates, default=0.0))
 
@@ -46,7 +51,14 @@ class CellScale:
         figure = self._figures.get(cell)
         if figure is None or figure.value is None:
             return None
-        return figure.percent if figure.percent is not None else numbers.share(figure.value, self.median)
+        if figure.percent is not None:
+            return figure.percent
+        return numbers.share(figure.value, self._expected.get(cell, self.median))
+
+    def is_of_expected(self, cell: Cell) -> bool:
+        """Return whether the percentage of a cell is of an expected rate, and not of the median."""
+        figure = self._figures.get(cell)
+        return figure is not None and (figure.percent is not None or cell in self._expected)
 
     def mark(self, cell: Cell) -> CellMark:
         """Return the mark of a cell."""

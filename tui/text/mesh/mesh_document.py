@@ -13,7 +13,8 @@ from ....mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEve
 from ....mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ....mesh.plan import Host, MeshPlan
 from ....mesh.reading.comparison import MeshComparison
-from ....presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from .cell_marks import CellMark, CellScale
 from .mesh_sentences import comparison_lines, finding_words
 
 MeshVerdict = Literal["pass", "short", "fail", "none"]
@@ -45,11 +46,11 @@ def judge_mesh(
     `fail` is a cell under half of its expected rate, `short` one under the pass mark, or slower than the others
     where no rate is expected. `none` is a mesh whose cells have not all been measured, while none is slow.
     """
-    percents = [figure.percent for figure in matrix.figures.values() if figure.percent is not None]
-    if any(percent < FAIL_PERCENT for percent in percents):
+    scale = CellScale(matrix, pass_percent)
+    marks = {scale.mark(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
+    if CellMark.FAIL in marks:
         return "fail"
-    is_slow = any(finding.code is not MeshFindingCode.HOST_DOWN for finding in findings)
-    if is_slow or any(percent < pass_percent for percent in percents):
+    if CellMark.SHORT in marks or any(finding.code is not MeshFindingCode.HOST_DOWN for finding in findings):
         return "short"
     return "pass" if matrix.is_complete else "none"
 

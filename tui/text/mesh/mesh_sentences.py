@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import mean
 from typing import Final
 
 from ....engine.model.plan import Plan
@@ -38,6 +39,13 @@ _FINDINGS: Final = {
 }
 
 
+_TRANSACTION_FINDINGS: Final = _FINDINGS | {
+    MeshFindingCode.HOST_SENDS: "{host} as the client has {less} transactions a second with everybody: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} as the server has {less} transactions a second with everybody: host",
+    MeshFindingCode.HOST: "{host} as client and as server has {less} transactions a second: host",
+}
+
+
 def estimated_duration_ns(hosts: int, base: Plan, mode: MeshMode) -> int:
     """Return the estimated time of a mesh: each run takes a second more than its duration."""
     rounds = hosts - 1 + hosts % 2
@@ -59,8 +67,15 @@ def figure_words(figure: CellFigure) -> str:
     else:
         value = numbers.rate(figure.bit_s)
     percent = "" if figure.percent is None else f", {numbers.percent(figure.percent)} of expected"
-    alone = "" if figure.isolated_bit_s is None else f"; alone {numbers.rate(figure.isolated_bit_s)}"
-    return value + percent + alone
+    alone = isolated_words(figure)
+    return value + percent + (f"; alone {alone}" if alone else "")
+
+
+def isolated_words(figure: CellFigure) -> str:
+    """Return what a cell had when it was measured again alone; "" where it was not."""
+    if figure.isolated_transactions_s is not None:
+        return numbers.transactions(figure.isolated_transactions_s)
+    return "" if figure.isolated_bit_s is None else numbers.rate(figure.isolated_bit_s)
 
 
 def failure_words(failure: CellFailure) -> str:
@@ -99,7 +114,8 @@ def _changed(finding: MeshFinding) -> str:
 def _what_is_slow(finding: MeshFinding) -> str:
     less = "less" if finding.less_percent is None else f"{numbers.percent(finding.less_percent, 0)} less"
     has_groups = finding.sender is not None or finding.receiver is not None
-    return _FINDINGS[finding.code].format(
+    sentences = _TRANSACTION_FINDINGS if finding.is_of_transactions else _FINDINGS
+    return sentences[finding.code].format(
         host=finding.sender or finding.receiver,
         path=f"{finding.sender} to {finding.receiver}",
         groups=_groups(finding),
@@ -134,18 +150,27 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
     ]
     if marks[CellMark.NO_RESULT]:
         parts.append(f"{numbers.count(marks[CellMark.NO_RESULT])} without a result")
+    words = numbers.transactions if scale.is_of_transactions else numbers.rate
     if scale.median is not None:
-        words = numbers.transactions if scale.is_of_transactions else numbers.rate
         parts.append(f"median {words(scale.median)}")
+    if matrix.mode is MeshMode.ALL and matrix.is_complete:
+        # Each of a round's pairs has one cell at a time: so many cells are measured together.
+        values = [figure.value or 0.0 for figure in matrix.figures.values()]
+        parts.append(f"all pairs together {words(mean(values) * (len(matrix.hosts) // 2))}")
     return ", ".join(parts)
 
 
-def conclusion_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> list[str]:
+def conclusion_lines(
+    matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
+) -> list[str]:
     """Return what is slow and what has no result, or that no host or path stands out."""
     lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
-    if not lines and not matrix.figures:
-        return ["nothing was measured"]
-    return lines or ["no host and no path is slower than the others"]
+    if lines or not matrix.figures:
+        return lines or ["nothing was measured"]
+    scale = CellScale(matrix, pass_percent)
+    if any(scale.mark(cell) in {CellMark.SHORT, CellMark.FAIL} for cell in matrix.figures):
+        return ["no host and no path is slower than the others by more than chance; single cells are slow"]
+    return ["no host and no path is slower than the others"]
 
 
 def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from ....presets.diagnosis.why_words import why_words
 from ...rendering.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ...state.mesh import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
 from ...text import numbers
-from ...text.mesh.mesh_sentences import failure_words, finding_words
+from ...text.mesh.mesh_sentences import failure_words, finding_words, isolated_words
 from .heat_map import MARKS, percent_text
 from .map_layout import Density
 
@@ -111,7 +111,7 @@ def legend_line(mesh: MeshMap, density: Density) -> Content:
 
 def _activity(progress: MeshProgress) -> str:
     if progress.is_stopping:
-        return "stopping: the runs in progress end first"
+        return "stopping: the runs in progress are broken off"
     if progress.is_recheck:
         return "measuring slow cells again, alone"
     if not progress.running and not progress.round_number:
@@ -153,7 +153,7 @@ def _figure_lines(figure: CellFigure) -> Iterator[Content]:
     if figure.isolated_bit_s is not None:
         share = numbers.share(figure.isolated_bit_s, figure.expected_bit_s)
         percent = "" if share is None else f", {numbers.percent(share, 1)}"
-        yield Content.assemble(("alone  ", MUTED), f"{numbers.rate(figure.isolated_bit_s)}{percent}")
+        yield Content.assemble(("alone  ", MUTED), f"{isolated_words(figure)}{percent}")
     if figure.why:
         yield Content.assemble(("why    ", MUTED), why_words(figure.why))
     if figure.run_id is not None:

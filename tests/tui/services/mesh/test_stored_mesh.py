@@ -13,6 +13,7 @@ from linkgauge.mesh.plan import GROUP_PREFIX, Cell, MeshMode
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
 from linkgauge.tui.services.mesh.stored_mesh import (
+    EmulatedHosts,
     MeshDefinition,
     find_mesh,
     find_previous,
@@ -58,7 +59,7 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
 
 def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data_dir: Path) -> None:
     """Later ones, other hosts, workloads, rates and modes, and damaged files are passed over."""
-    now = replace(PLAN, group="mesh-20270101-000000-aaaa")
+    now = MeshDefinition(replace(PLAN, group="mesh-20270101-000000-aaaa"))
     assert find_previous(now) is None
     others = {
         "mesh-20260101-000000-aaaa": PLAN,
@@ -75,6 +76,11 @@ def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data
     found = find_previous(now)
     assert found is not None
     assert found.plan.group == "mesh-20260102-000000-aaaa"
+    emulated = EmulatedHosts("10mb-fd", hosts=3)
+    assert find_previous(replace(now, emulated=emulated)) is None
+    save_mesh(replace(now, plan=replace(PLAN, group="mesh-20260108-000000-aaaa"), emulated=emulated))
+    assert find_previous(replace(now, emulated=emulated)) is not None
+    assert find_previous(replace(now, emulated=replace(emulated, slow=("host-1",)))) is None
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"plan": {"group": 1}})])

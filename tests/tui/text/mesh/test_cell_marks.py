@@ -41,3 +41,12 @@ def test_numbers_have_one_unit_and_fit_their_column() -> None:
     assert [scale.number(cell) for cell in (A, B, C, D)] == ["23.5", "0.4", "391.0", ""]
     slow = CellScale(matrix([CellFigure(A, "a", 9_412e6)]))
     assert (slow.number(A), slow.unit) == ("9\u00a0412", "Mb/s")
+
+
+def test_a_cell_without_an_expected_rate_has_that_of_its_hosts_other_cells() -> None:
+    """As the reading has it. Where most cells have none, the median remains."""
+    known = [CellFigure(cell, "r", 23.5e9, expected_bit_s=23.5e9) for cell in (A, B)]
+    scale = CellScale(matrix([*known, CellFigure(C, "r", 9.4e9)]))
+    assert (scale.mark(C), scale.is_of_expected(C)) == (CellMark.FAIL, True)
+    alone = CellScale(matrix([known[0], CellFigure(B, "r", 9.4e9), CellFigure(C, "r", 9.4e9)]))
+    assert (alone.mark(C), alone.is_of_expected(C)) == (CellMark.GOOD, False)

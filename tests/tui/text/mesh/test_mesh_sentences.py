@@ -7,6 +7,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.tui.text.mesh.mesh_sentences import (
+    conclusion_lines,
     estimated_duration_ns,
     failure_lines,
     figure_words,
@@ -103,3 +104,29 @@ def test_the_time_of_a_mesh_grows_with_its_hosts_and_of_an_isolated_one_with_its
 ) -> None:
     """Two tests in a round, each a second longer than its duration."""
     assert estimated_duration_ns(hosts, Plan(duration_ns=3 * SECOND_NS), MeshMode(mode)) == seconds * SECOND_NS
+
+
+def test_slow_cells_that_no_finding_names_are_said_to_be_chance() -> None:
+    """A mesh of good cells has no such words."""
+    figures = full_figures()
+    assert conclusion_lines(matrix(figures), []) == ["no host and no path is slower than the others"]
+    figures[0] = replace(figures[0], bit_s=(figures[0].bit_s or 0) * 0.9)
+    (line,) = conclusion_lines(matrix(figures), [])
+    assert line.endswith("by more than chance; single cells are slow")
+
+
+def test_hosts_of_transactions_are_clients_and_servers() -> None:
+    """Neither sends less: they have fewer transactions. What a cell had alone is in the same unit."""
+    finding = MeshFinding(CODE.HOST_SENDS, "db-07", less_percent=41.2, is_of_transactions=True)
+    assert finding_words(finding).replace("\u00a0", " ") == (
+        "db-07 as the client has 41 % less transactions a second with everybody: host"
+    )
+    figure = CellFigure(CELL, "r", 1e6, 40_000.0, isolated_bit_s=2e6)
+    assert figure_words(figure).replace("\u00a0", " ") == "40 000 trans/s; alone 80 000 trans/s"
+
+
+def test_a_mesh_of_all_pairs_at_once_says_what_the_network_carries() -> None:
+    """The mean of its cells, times the pairs of a round: three hosts have one."""
+    mesh = replace(matrix(full_figures()), mode=MeshMode.ALL)
+    assert "all pairs together 23.5 Gb/s" in headline(mesh).replace("\u00a0", " ")
+    assert "together" not in headline(replace(mesh, figures=dict(list(mesh.figures.items())[:3])))

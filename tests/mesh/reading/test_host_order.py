@@ -1,12 +1,11 @@
-"""The order of hosts, and medians."""
+"""The order of hosts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.mesh.figures import MeshFindingCode
-from linkgauge.mesh.reading import medians_of_groups, medians_received, medians_sent, order_hosts
+from linkgauge.mesh.reading import order_hosts
 
-from .mesh_examples import LINE_RATE, Fault, MeshExample
+from .mesh_examples import Fault, MeshExample
 
 CODE = MeshFindingCode
 
@@ -36,15 +35,3 @@ def test_every_host_is_in_the_order_once(size: int, groups: int, missing: float)
     """Those without any result as well."""
     matrix = MeshExample(size, groups=groups, missing=missing).make()
     assert sorted(order_hosts(matrix)) == [host.name for host in matrix.hosts]
-
-
-def test_medians_are_in_the_unit_of_the_cells() -> None:
-    """Of rows, of columns, of groups."""
-    faults = (Fault(CODE.HOST_SENDS, "db-04"), Fault(CODE.GROUPS, "rack-0", "rack-1", 0.3))
-    matrix = MeshExample(6, faults, groups=2, noise=0.0).make()
-    assert medians_sent(matrix)["db-04"] == pytest.approx(LINE_RATE / 2)
-    assert medians_received(matrix)["db-04"] == pytest.approx(0.3 * LINE_RATE)
-    assert medians_of_groups(matrix)["rack-0", "rack-1"] == pytest.approx(0.3 * LINE_RATE)
-    assert medians_of_groups(matrix)["rack-0", "rack-0"] == pytest.approx(LINE_RATE)
-    nothing = MeshExample(3, failed=1.0).make()
-    assert not medians_sent(nothing)

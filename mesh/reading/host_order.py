@@ -1,7 +1,7 @@
-"""The order of hosts in a matrix, so that slow hosts are stripes; medians of rows, columns and groups. Pure."""
+"""The order of hosts in a matrix, so that slow hosts are stripes. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Final
 
@@ -55,32 +55,3 @@ def _strengths(matrix: MeshMatrix) -> dict[str, float]:
 
 def _upper(values: Sequence[float]) -> float:
     return sorted(values)[int(_REACHED_WITH * (len(values) - 1))]
-
-
-def medians_sent(matrix: MeshMatrix) -> Mapping[str, float]:
-    """Return the median of what each host sends to the others, in the unit of the cells' values."""
-    return _medians(matrix, 0)
-
-
-def medians_received(matrix: MeshMatrix) -> Mapping[str, float]:
-    """Return the median of what each host receives from the others, in the unit of the cells' values."""
-    return _medians(matrix, 1)
-
-
-def medians_of_groups(matrix: MeshMatrix) -> Mapping[tuple[str, str], float]:
-    """Return the median of what goes from each group to each, and within each, in the unit of the cells' values."""
-    groups = {host.name: host.group for host in matrix.hosts}
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for cell, figure in matrix.figures.items():
-        sender, receiver = groups.get(cell.sender), groups.get(cell.receiver)
-        if sender is not None and receiver is not None and figure.value is not None:
-            values[sender, receiver].append(figure.value)
-    return {key: median(own) for key, own in values.items()}
-
-
-def _medians(matrix: MeshMatrix, side: int) -> dict[str, float]:
-    values: dict[str, list[float]] = defaultdict(list)
-    for cell, figure in matrix.figures.items():
-        if figure.value is not None:
-            values[cell[side]].append(figure.value)
-    return {host.name: median(values[host.name]) for host in matrix.hosts if host.name in values}
