@@ -4,14 +4,13 @@ What is unknown has no reading, neither 0 nor NaN. A peer that a reload removed 
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from .. import __version__
 from ..engine.model.plan import Plan
-from ..watch.events import ChangeFound, CheckResult, CheckVerdict, Metric
+from ..watch.events import CheckResult, CheckVerdict, Metric
 from ..watch.peer_status import PeerStatus
 from ..watch.watch_plan import WatchedPeer, WatchPlan
 from . import families
@@ -48,13 +47,11 @@ class WatchMetrics:
     def __init__(self, watch: WatchView, now_s: Callable[[], float] = time.time) -> None:
         self._watch = watch
         self._now_s = now_s
-        self._shifts: dict[str, _ShiftCounts] = {}
 
     def read(self) -> Iterator[Reading]:
         """Yield every reading that is known now."""
         plan = self._watch.plan
         statuses = {each.name: self._watch.statuses.get(each.name) for each in plan.peers}
-        self._shifts = {name: self._shifts.get(name) or _ShiftCounts() for name in statuses}
         yield Reading(families.BUILD_INFO, 1, (__version__,))
         if plan.budget_bytes is not None:
             yield Reading(families.WATCH_BUDGET, plan.budget_bytes, (plan.name,))
@@ -66,27 +63,18 @@ class WatchMetrics:
             yield from _read_check(status, watched.plan, labels)
             yield from _read_probe(status, labels)
             yield from _read_counts(status, labels)
-            yield from self._shifts[watched.name].read(status, labels)
+            yield from _read_shifts(status, labels)
             yield from _read_data(status, month, labels)
             yield from _read_times(status, labels)
 
 
-class _ShiftCounts:
-    """Counts the changes of a peer. Its status has only the newest: a count of these would fall again."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[Metric, bool]] = Counter()
-        self._seen: tuple[ChangeFound, ...] = ()
-
-    def read(self, status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
-        """Count the changes that are new, and yield the number of each kind: 0 where there was none."""
-        if status.changes is not self._seen:
-            known = set(self._seen)
-            self._counts.update((each.metric, each.is_worse) for each in status.changes if each not in known)
-            self._seen = status.changes
-        for metric, name in _METRIC_NAMES.items():
-            for is_worse, direction in _DIRECTIONS.items():
-                yield Reading(families.SHIFTS, self._counts[metric, is_worse], (*labels, name, direction))
+def _read_shifts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield the number of changes of each kind: 0 where there was none."""
+    for metric, name in _METRIC_NAMES.items():
+        for is_worse, direction in _DIRECTIONS.items():
+            yield Reading(
+                families.SHIFTS, status.change_counts.get((metric, is_worse), 0), (*labels, name, direction)
+            )
 
 
 def _read_marks(watched: WatchedPeer, labels: tuple[str, ...]) -> Iterator[Reading]:

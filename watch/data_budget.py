@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..engine.model.plan import SECOND_NS, Plan
-from .events import CheckEnded, CheckSkipped, ProbeEnded, WatchEvent, WatchNotice
+from .events import CheckEnded, CheckSkipped, DataUsed, PeerData, ProbeEnded, WatchEvent, WatchNotice
 from .peer_status import month_of
 from .watch_plan import WatchedPeer, WatchPlan
 
@@ -44,6 +44,11 @@ class MonthUse:
         month = month_of(now_s)
         return self if month == self.month else MonthUse(month)
 
+    def as_event(self, now_s: float) -> DataUsed:
+        """Return the use of this month as an event, from which a restart goes on."""
+        use = self.at(now_s)
+        return DataUsed(now_s, use.month, tuple(PeerData(*item) for item in use.bytes.items()))
+
     def after(self, event: WatchEvent) -> "MonthUse":
         """Return the use after an event."""
         match event:
@@ -52,6 +57,8 @@ class MonthUse:
                 return replace(
                     use, bytes={**use.bytes, event.peer: use.bytes.get(event.peer, 0) + event.result.bytes}
                 )
+            case DataUsed() if event.month == month_of(event.at_s):
+                return replace(self.at(event.at_s), bytes={each.peer: each.bytes for each in event.peers})
             case WatchNotice() if event.text.startswith(_NOTICE):
                 use = self.at(event.at_s)
                 return replace(use, told=use.told | {event.peer})
@@ -85,7 +92,7 @@ class Shortage:
         left = max(0, self.budget_bytes - self.used_bytes)
         text = (
             f"{_NOTICE} of {whose} for {self.month}: {_size(left)} of {_size(self.budget_bytes)} are left, "
-            f"a test takes about {_size(self.cost_bytes)}; tests that do not fit are left out until next month "
+            f"a test takes about {_size(self.cost_bytes)}; tests that do not fit are skipped until next month "
             "(UTC)"
         )
         return WatchNotice(at_s, text, self.peer)

@@ -1,7 +1,8 @@
 """Events of a watch as JSON objects and back: the lines of `--json-stream`, the entries of the journal. Pure.
 
 An object has a `type`: `watch_start`, `check_start`, `check_end`, `check_skip`, `probe`, `level_change`,
-`watch_notice`, `watch_end`. Its other keys are those of the event. Figures are an object by metric.
+`change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are those of the event. Figures are an
+object by metric.
 
 Reading is strict, because a journal may be damaged: wrong types, unknown keys and impossible times are errors. A
 kind of a newer linkgauge is an error, too. `read_events` leaves such entries out and says why, so that one bad
@@ -15,11 +16,14 @@ from typing import Any, Final, cast
 
 from ..engine.model.errors import DecodeError, make_printable
 from ..engine.model.serialization import decode, encode, reject_duplicate_keys
+from .changes.level_watch import MAX_VALUES
 from .events import (
     ChangeFound,
+    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckSkipped,
+    DataUsed,
     ProbeEnded,
     WatchEnded,
     WatchEvent,
@@ -28,7 +32,9 @@ from .events import (
 )
 
 KEPT_S: Final = 32 * 86_400.0
-"""How long the journal keeps probes, beginnings and notices: a month's bytes are counted from them."""
+"""How long the journal keeps beginnings and notices, and the probes of an hour or more."""
+PROBES_KEPT_S: Final = 2 * 86_400.0
+"""How long it keeps frequent probes at least: reading one takes 0.1 ms, and a day may have 1,440."""
 RESULTS_KEPT_S: Final = 400 * 86_400.0
 """How long it keeps the ends of tests: a year can be compared with the one before."""
 
@@ -39,6 +45,8 @@ _TYPES: Final[dict[str, type[WatchEvent]]] = {
     "check_skip": CheckSkipped,
     "probe": ProbeEnded,
     "level_change": ChangeFound,
+    "change_told": ChangeTold,
+    "data_used": DataUsed,
     "watch_notice": WatchNotice,
     "watch_end": WatchEnded,
 }
@@ -95,9 +103,14 @@ def read_events(entries: Iterable[tuple[int, str]]) -> Iterator[WatchEvent | Unr
             yield UnreadEntry(number, make_printable(f"entry {number} of the journal is left out: {error}"))
 
 
-def keep_until_s(event: WatchEvent) -> float | None:
-    """Return when the journal may forget an event, in seconds since 1970; None for never: a change remains."""
+def keep_until_s(event: WatchEvent, probe_every_s: float | None = None) -> float | None:
+    """Return when the journal may forget an event, in seconds since 1970; None for never: a change remains.
+
+    Probes are kept until a level has as many values as it can have, if one comes each `probe_every_s`.
+    """
     match event:
+        case ProbeEnded() if probe_every_s is not None:
+            return event.at_s + min(KEPT_S, max(PROBES_KEPT_S, MAX_VALUES * probe_every_s))
         case ChangeFound():
             return None
         case CheckEnded() | CheckSkipped():

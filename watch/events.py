@@ -169,6 +169,36 @@ class ChangeFound:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeTold:
+    """A program or an address was told of the change of a peer's metric since a time, or will not be."""
+
+    at_s: float
+    peer: str
+    metric: Metric
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeerData:
+    """The payload of a peer's tests and probes in a month."""
+
+    peer: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataUsed:
+    """What the tests and probes of a calendar month (UTC, `2026-11`) have cost so far, in order of events.
+
+    It is written before older probes are forgotten.
+    """
+
+    at_s: float
+    month: str
+    peers: tuple[PeerData, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WatchNotice:
     """Something that a person should know: a reload, a notification that could not be sent. `peer` may be None."""
 
@@ -185,5 +215,14 @@ class WatchEnded:
 
 
 WatchEvent = (
-    WatchStarted | CheckBegan | CheckEnded | CheckSkipped | ProbeEnded | ChangeFound | WatchNotice | WatchEnded
+    WatchStarted
+    | CheckBegan
+    | CheckEnded
+    | CheckSkipped
+    | ProbeEnded
+    | ChangeFound
+    | ChangeTold
+    | DataUsed
+    | WatchNotice
+    | WatchEnded
 )

@@ -3,6 +3,7 @@
 The session, the metrics and the screen share this: after a restart all know what they knew before.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, TypeVar
@@ -14,6 +15,8 @@ from .events import (
     CheckResult,
     CheckSkipped,
     CheckVerdict,
+    DataUsed,
+    Metric,
     ProbeEnded,
     WatchEnded,
     WatchEvent,
@@ -47,6 +50,7 @@ class PeerStatus:
         retests: how many of these were repetitions.
         flaps: cycles whose first test was below its mark and whose repetition was not.
         changes: the changes found, the oldest first; the newest MAX_CHANGES of them.
+        change_counts: how many changes were found of each metric, for the worse or not.
         day: the decided tests of the last 24 hours, the oldest first; of very many, one each half minute.
         probes: the probes of the last 24 hours, likewise.
     """
@@ -65,6 +69,7 @@ class PeerStatus:
     retests: int = 0
     flaps: int = 0
     changes: tuple[ChangeFound, ...] = field(default=())
+    change_counts: Mapping[tuple[Metric, bool], int] = field(default_factory=dict[tuple[Metric, bool], int])
     day: tuple[CheckEnded, ...] = field(default=())
     probes: tuple[ProbeEnded, ...] = field(default=())
 
@@ -82,17 +87,22 @@ def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
     match event:
         case WatchStarted() | WatchEnded():
             status = replace(status, running_since_s=None, next_check_s=None, next_probe_s=None)
+        case DataUsed(_, month, peers):
+            used = {each.peer: each.bytes for each in peers}
+            status = replace(status, month=month, month_bytes=used.get(status.name, 0))
         case CheckBegan(peer=status.name):
             status = replace(status, running_since_s=event.at_s)
         case CheckEnded(peer=status.name):
             status = _after_check(status, event)
         case CheckSkipped(peer=status.name):
-            status = replace(status, last_skip=event)
+            status = _after_skip(status, event)
         case ProbeEnded(peer=status.name):
             probes = _of_last_day(status.probes, event)
             status = replace(_with_bytes(status, event.at_s, event.result), last_probe=event, probes=probes)
         case ChangeFound(peer=status.name):
-            status = replace(status, changes=(*status.changes, event)[-MAX_CHANGES:])
+            kind = event.metric, event.is_worse
+            counts = {**status.change_counts, kind: status.change_counts.get(kind, 0) + 1}
+            status = replace(status, changes=(*status.changes, event)[-MAX_CHANGES:], change_counts=counts)
         case _:
             pass
     return status
@@ -110,9 +120,20 @@ def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
         checks=(good, below, failed),
         retests=status.retests + (event.attempt > 0),
     )
-    if not event.decides:
+    return _decided(status, event) if event.decides else status
+
+
+def _after_skip(status: PeerStatus, event: CheckSkipped) -> PeerStatus:
+    """Return the status after a test that was left out: if it was a repetition, the one before it counts."""
+    status, last = replace(status, last_skip=event), status.last_attempt
+    if last is None or last.decides or last.cycle_s != event.cycle_s:
         return status
-    has_flapped = event.attempt > 0 and verdict is CheckVerdict.GOOD  # only a test that was not good is repeated
+    return _decided(status, replace(last, decides=True))
+
+
+def _decided(status: PeerStatus, event: CheckEnded) -> PeerStatus:
+    # Only a test that was not good is repeated.
+    has_flapped = event.attempt > 0 and event.result.verdict is CheckVerdict.GOOD
     day = _of_last_day(status.day, event)
     return replace(status, last_check=event, flaps=status.flaps + has_flapped, day=day)
 

@@ -6,10 +6,10 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.metrics.families import Reading
 from linkgauge.metrics.watch_metrics import WatchMetrics
 from linkgauge.watch.events import CheckResult, CheckVerdict, Metric
-from linkgauge.watch.peer_status import MAX_CHANGES, PeerStatus
+from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchPlan
 
-from .watched_peers import BUSY, NOW_S, View, change, ended, peer, watch_of_two
+from .watched_peers import NOW_S, View, ended, peer, watch_of_two
 
 
 def values_of(view: View, now_s: float = NOW_S) -> dict[tuple[str, ...], float]:
@@ -100,15 +100,8 @@ def test_the_data_of_a_month_end_with_it() -> None:
     assert values["data_bytes_total", "fra"] == 3_000_000_000
 
 
-def test_shifts_are_counted_though_a_status_keeps_the_newest_only() -> None:
-    """A counter does not fall."""
-    view = View(WatchPlan("office", (peer("fra"),)), {"fra": replace(BUSY, changes=())})
-    metrics = WatchMetrics(view, lambda: NOW_S)
-    changes = [change(NOW_S + number) for number in range(3 * MAX_CHANGES // 2)]
-    counts = []
-    for end in (0, 10, 10, MAX_CHANGES, len(changes)):
-        view.statuses = {"fra": replace(BUSY, changes=tuple(changes[:end][-MAX_CHANGES:]))}
-        values = short(list(metrics.read()))
-        counts.append(values["level_shifts_total", "fra", "goodput", "worse"])
-        assert values["level_shifts_total", "fra", "latency", "better"] == 0
-    assert counts == [0, 10, 10, 100, 150]
+def test_shifts_are_counted_by_kind() -> None:
+    """0 where there was none."""
+    values = values_of(watch_of_two())
+    assert values["level_shifts_total", "fra", "goodput", "worse"] == 120
+    assert values["level_shifts_total", "fra", "latency", "better"] == 0

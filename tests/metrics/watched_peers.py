@@ -71,6 +71,7 @@ BUSY = PeerStatus(
     retests=2,
     flaps=1,
     changes=(change(NOW_S - 900), change(NOW_S - 300, is_worse=False)),
+    change_counts={(Metric.GOODPUT_BIT_S, True): 120, (Metric.GOODPUT_BIT_S, False): 1},
 )
 
 

@@ -9,6 +9,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.watch.data_budget import MonthUse, expected_cost, find_shortage, most_bytes
 from linkgauge.watch.events import CheckSkipped, CheckVerdict, SkipReason, WatchEvent, WatchNotice
+from linkgauge.watch.peer_status import PeerStatus, advance
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 
 from .event_examples import NOON_S, ended, probed
@@ -68,7 +69,7 @@ def test_the_end_of_a_budget_is_told_once_a_month() -> None:
     notice = shortage.notice(NOON_S)
     assert notice.text == (
         "data budget of db-1 for 2025-11: 1.211 KiB of 10 KiB are left, a test takes about 4.768 MiB; "
-        "tests that do not fit are left out until next month (UTC)"
+        "tests that do not fit are skipped until next month (UTC)"
     )
     assert shortage.peer not in use_after().told
     assert use_after(notice).told == {"db-1"}
@@ -106,3 +107,15 @@ def test_a_test_costs_what_the_dearest_of_the_last_ones_did_or_what_its_limit_al
     assert expected_cost(limited, []) == 2_000
     assert expected_cost(limited, last) == 2_000
     assert expected_cost(limited, last[1:2]) == 1_000
+
+
+def test_a_restart_goes_on_from_the_use_that_was_written_down() -> None:
+    """The probes before it may be forgotten. A use of another month than that of its time is not believed."""
+    events = [ended(bytes_=1_000), probed(), probed(peer="db-2")]
+    use = reduce(MonthUse.after, events, MonthUse())
+    later = [probed(NOON_S + 60), ended(at_s=NOON_S + 90, bytes_=500)]
+    written = use.as_event(NOON_S + 30)
+    assert reduce(MonthUse.after, [written, *later], MonthUse()) == reduce(MonthUse.after, later, use)
+    assert MonthUse().after(replace(written, month="2024-01")).total == 0
+    status = reduce(advance, [written, *later], PeerStatus("db-1"))
+    assert (status.month, status.month_bytes) == ("2025-11", 1_700)

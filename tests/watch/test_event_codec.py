@@ -132,3 +132,6 @@ def test_changes_are_kept_for_ever_results_for_a_year_and_probes_for_a_month() -
     assert keep_until_s(changed()) is None
     assert keep_until_s(ended()) == NOON_S + 400 * 86_400
     assert keep_until_s(probed()) == NOON_S + 32 * 86_400
+    assert keep_until_s(probed(), 60.0) == NOON_S + 2 * 86_400
+    assert keep_until_s(probed(), 1_800.0) == NOON_S + 1_000 * 1_800
+    assert keep_until_s(probed(), 3_600.0) == NOON_S + 32 * 86_400

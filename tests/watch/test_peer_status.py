@@ -7,6 +7,7 @@ from linkgauge.watch.events import (
     CheckBegan,
     CheckSkipped,
     CheckVerdict,
+    Metric,
     SkipReason,
     WatchEnded,
     WatchEvent,
@@ -102,3 +103,22 @@ def test_changes_are_kept_up_to_a_number() -> None:
     status = after(*(changed(NOON_S + count) for count in range(MAX_CHANGES + 5)))
     assert len(status.changes) == MAX_CHANGES
     assert status.changes[-1] == changed(NOON_S + MAX_CHANGES + 4)
+
+
+def test_a_repetition_that_is_skipped_leaves_the_last_test_to_count() -> None:
+    """Else an older, better result would stand. A skipped test of a cycle of its own changes nothing."""
+    below = ended(CheckVerdict.BELOW, decides=False)
+    skipped = CheckSkipped(NOON_S + 5, "db-1", NOON_S, SkipReason.BUSY)
+    status = after(ended(at_s=NOON_S - HOUR_S), below, skipped)
+    assert status.last_check is not None
+    assert (status.last_check.result.verdict, status.last_check.decides) == (CheckVerdict.BELOW, True)
+    assert len(status.day) == 2
+    good = after(ended(), CheckSkipped(NOON_S + HOUR_S, "db-1", NOON_S + HOUR_S, SkipReason.BUSY))
+    assert len(good.day) == 1
+
+
+def test_changes_are_counted_though_only_the_newest_are_kept() -> None:
+    """A counter of metrics does not fall, neither at a restart."""
+    status = after(*(changed(NOON_S + number) for number in range(MAX_CHANGES + 50)))
+    assert len(status.changes) == MAX_CHANGES
+    assert status.change_counts == {(Metric.GOODPUT_BIT_S, True): MAX_CHANGES + 50}

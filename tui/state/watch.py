@@ -15,6 +15,7 @@ from ...watch.events import (
     CheckEnded,
     CheckResult,
     CheckVerdict,
+    DataUsed,
     Level,
     Metric,
     ProbeEnded,
@@ -207,8 +208,8 @@ class WatchEventLine:
 class WatchEventLines:
     """Collects the lines of a watch. You must feed it every event, in order; `written` counts the lines.
 
-    The beginning of a test, probes that answer, and the second of two lost probes in a row have none: they would
-    hide what a person looks for.
+    Some events have none, since they would hide what a person looks for: the beginning of a test, probes that
+    answer, the second of two lost probes in a row, the data of the month.
     """
 
     def __init__(self) -> None:
@@ -218,7 +219,9 @@ class WatchEventLines:
 
     def feed(self, event: WatchEvent, plan: WatchPlan) -> None:
         """Add the line of the next event, if it has one."""
-        if isinstance(event, CheckBegan) or (isinstance(event, ProbeEnded) and not self._is_news(event)):
+        if isinstance(event, CheckBegan | DataUsed):
+            return
+        if isinstance(event, ProbeEnded) and not self._is_news(event):
             return
         self.lines.append(WatchEventLine(event.at_s, event_tone(event), event_words(event, plan)))
         self.written += 1

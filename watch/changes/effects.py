@@ -44,7 +44,7 @@ class Effect:
 _LEAST_SCATTER: Final = 0.2
 EFFECTS: Final = {
     # Runs of a few seconds repeat to 1 or 2 % on an idle link; pass marks are given in steps of 5 %.
-    Metric.GOODPUT_BIT_S: Effect(share=0.05, amount=0.0, is_better_high=True, has_long_tail=False),
+    Metric.GOODPUT_BIT_S: Effect(share=0.05, amount=1.0, is_better_high=True, has_long_tail=False),
     # The sleep states of a processor and the merging of interrupts are worth 0.1 ms: less says nothing of a path.
     Metric.LATENCY_S: Effect(share=0.2, amount=0.000_2, is_better_high=False, has_long_tail=True),
     # A thousandth is what one TCP session begins to suffer from at 10 ms, and voice does not hear.

@@ -78,11 +78,29 @@ class LevelWatch:
         `why` is the code of the run's first finding. A failed test has no value: do not call this for it. A value
         that is no finite number of 0 or more is left out.
         """
-        if not isfinite(value) or value < 0:
+        if not self.recall(at_s, value, why):
             return None
-        self._values.append(_Value(at_s, value, self._effect.scaled(value), why))
         count = self._find_change()
         return None if count is None else self._change_level(at_s, self._place_change(count))
+
+    def recall(self, at_s: float, value: float, why: str | None = None) -> bool:
+        """Take a value of before a restart, whose changes `follow` tells; return whether it counts.
+
+        To look for them again would take minutes for a month of probes, and could find others: older values are
+        forgotten meanwhile.
+        """
+        if not isfinite(value) or value < 0:
+            return False
+        self._values.append(_Value(at_s, value, self._effect.scaled(value), why))
+        return True
+
+    def follow(self, change: ChangeFound) -> None:
+        """Begin the level of a change that was found before a restart."""
+        count = sum(each.at_s >= change.since_s for each in self._values)
+        if 0 < count < len(self._values):
+            self._change_level(change.at_s, count)
+        else:
+            self._rises, self._same_way = change.after.median > change.before.median, 1
 
     def _change_level(self, at_s: float, count: int) -> ChangeFound:
         values = list(self._values)

@@ -160,3 +160,30 @@ def test_the_memory_of_a_level_is_bounded() -> None:
     assert watch.level is not None
     assert watch.level.count == MAX_VALUES
     assert watch.since_s == 50
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("cut", range(0, 220, 20))
+def test_a_restart_goes_on_with_the_same_level(seed: int, cut: int) -> None:
+    """Values and changes of before are told; from there on the same changes are found as without a restart."""
+    values = goodput(240, 0.02, seed)
+    values = [0.6 * each if 60 <= number < 120 else each for number, each in enumerate(values)]
+    unbroken, restarted = LevelWatch("office", GOODPUT), LevelWatch("office", GOODPUT)
+    for number, value in enumerate(values):
+        change = unbroken.add(float(number), value)
+        if number < cut:
+            restarted.recall(float(number), value)
+            if change is not None:
+                restarted.follow(change)
+        else:
+            assert restarted.add(float(number), value) == change
+    assert restarted.level == unbroken.level
+
+
+def test_a_change_whose_old_level_is_forgotten_begins_one() -> None:
+    """The journal keeps changes for ever, and probes for a month."""
+    change = feed([RATE] * 20 + [RATE / 2] * 6)[0]
+    watch = LevelWatch("office", GOODPUT)
+    watch.recall(change.since_s, RATE / 2)
+    watch.follow(change)
+    assert watch.since_s == change.since_s

@@ -26,6 +26,8 @@ FOLDER: Final = "locks"
 UNKNOWN_INTERFACE: Final = "unknown"
 _LOOPBACK: Final = "lo"
 _RETRY_S: Final = 0.1  # another process cannot tell that it has released a lock
+_INTERFACES: Final = Path("/sys/class/net")
+_MOST_LAYERS: Final = 8
 _NAMESPACE: Final = Path("/proc/self/ns/net")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]", re.ASCII)
 
@@ -106,15 +108,28 @@ async def interface_towards(peer: Peer, options: SocketOptions) -> str:
     if peer.is_loopback:
         return _LOOPBACK
     if options.device is not None:
-        return options.device
+        return carrier_of(options.device)
     try:
         for family, address in await resolve_peer(peer):
             nic = await read_connection_nic(_local_address(family, address, options), address)
             if nic is not None:
-                return nic.name
+                return carrier_of(nic.name)
     except (LinkgaugeError, OSError):
         pass  # the test itself will say what is wrong with this peer
     return UNKNOWN_INTERFACE
+
+
+def carrier_of(name: str, folder: Path = _INTERFACES) -> str:
+    """Return the interface whose link a VLAN or a tunnel uses; the interface itself where it is no such one.
+
+    A bond or a bridge has several below it, and is the one that tests share.
+    """
+    for _ in range(_MOST_LAYERS):
+        below = [path.name.removeprefix("lower_") for path in (folder / name).glob("lower_*")]
+        if len(below) != 1:
+            break
+        (name,) = below
+    return name
 
 
 def _local_address(family: int, address: tuple[str | int, ...], options: SocketOptions) -> tuple[str | int, ...]:

@@ -4,11 +4,16 @@ Neither delays a test.
 """
 
 import asyncio
+import contextlib
 import json
 import logging
+import os
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -20,14 +25,15 @@ from ....watch.events import ChangeFound
 from ....watch.watch_plan import Notify, WatchPlan
 from ...text.watch.watch_sentences import change_words, counts_transactions
 
-TRIES: Final = 3
 TIMEOUT_S: Final = 20.0
-_PAUSE_S: Final = 2.0
+# A link that is down is news, and may be the way to the address: it is tried again for half an hour.
+_PAUSES_S: Final = (2.0, 10.0, 60.0, 240.0, 600.0, 900.0)
 _END_S: Final = 5.0
 _MOST_OUTPUT: Final = 400
 _READ_BYTES: Final = 4_096
 _MOST_WAITING: Final = 50
 _SCHEMES: Final = ("http", "https")
+_PASSING: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _log = logging.getLogger(__name__)
 
 
@@ -51,11 +57,11 @@ def check_notify(notify: Notify) -> None:
 
 
 class Notifier:
-    """Sends notifications in the background, one after the other. What cannot be sent is reported, not repeated."""
+    """Sends notifications in the background, one after the other. What cannot be sent is reported."""
 
-    def __init__(self, report: Callable[[str, str], object]) -> None:
-        """`report` gets the peer's name and a sentence for each notification that failed."""
-        self._report = report
+    def __init__(self, report: Callable[[str, str], object], note_told: Callable[[ChangeFound], object]) -> None:
+        """`report` gets a peer's name and a sentence for each problem, `note_told` each change that is done."""
+        self._report, self._note_told = report, note_told
         self._queue: asyncio.Queue[tuple[Notify, ChangeFound, bytes]] = asyncio.Queue(_MOST_WAITING)
         self._task = asyncio.create_task(self._send_all())
 
@@ -67,7 +73,7 @@ class Notifier:
         try:
             self._queue.put_nowait((plan.notify, change, body))
         except asyncio.QueueFull:
-            self._report(change.peer, f"not told: {_MOST_WAITING} notifications are waiting already")
+            self._report(change.peer, f"notification dropped: {_MOST_WAITING} are waiting already")
 
     async def close(self) -> None:
         """Send what is queued, within some seconds, and end."""
@@ -83,10 +89,14 @@ class Notifier:
         while True:
             notify, change, body = await self._queue.get()
             try:
-                problems = await asyncio.gather(run_command(notify.command, body), post(notify.webhook, body))
+                report = partial(self._report, change.peer)
+                problems = await asyncio.gather(
+                    run_command(notify.command, body), post(notify.webhook, body, report)
+                )
                 for problem in problems:
                     if problem is not None:
-                        self._report(change.peer, problem)
+                        report(problem)
+                self._note_told(change)
             finally:
                 self._queue.task_done()
 
@@ -115,7 +125,8 @@ async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
         return f"exec: {name} did not end within {TIMEOUT_S:g} s, and was killed"
     finally:
         if process.returncode is None:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it has started as well
             await process.wait()
     words = make_printable(" ".join(output.decode(errors="replace").split()))[:_MOST_OUTPUT]
     return None if status == 0 else f"exec: {name} ended with status {status}{f': {words}' if words else ''}"
@@ -133,21 +144,30 @@ async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
     return output
 
 
-async def post(address: str | None, body: bytes) -> str | None:
-    """Post JSON to an address; return what went wrong with the last try as a sentence, None where it was taken."""
+async def post(address: str | None, body: bytes, report: Callable[[str], object]) -> str | None:
+    """Post JSON to an address; return what went wrong with the last try as a sentence, None where it was taken.
+
+    It is tried again for half an hour, unless the answer is that it is wrong. `report` gets a sentence about the
+    first try that failed.
+    """
     if address is None:
         return None
-    why = ""
-    for number in range(TRIES):
-        if number:
-            await asyncio.sleep(_PAUSE_S * number)
+    host = urlsplit(address).hostname
+    for number, pause_s in enumerate((*_PAUSES_S, None)):
         try:
             await call_in_thread(lambda: _post(address, body), name="webhook", deadline_s=TIMEOUT_S)
         except (OSError, ValueError, HTTPException) as error:
             why = make_printable(str(getattr(error, "reason", "") or error))[:_MOST_OUTPUT] or "no answer in time"
+            if isinstance(error, ValueError):
+                return f"webhook: {host} refused it: {why}"
         else:
             return None
-    return f"webhook: {urlsplit(address).hostname} did not take it, {TRIES} times: {why}"
+        if pause_s is None:
+            return f"webhook: {host} did not take it, {number + 1} times: {why}"
+        if not number:
+            report(f"webhook: {host} did not take it, and is tried again: {why}")
+        await asyncio.sleep(pause_s)
+    return None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -158,7 +178,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _post(address: str, body: bytes) -> None:
-    """Post once, certificates checked; raise OSError or ValueError."""
+    """Post once, certificates checked; raise OSError, or ValueError for what another try does not mend."""
     if urlsplit(address).scheme not in _SCHEMES:
         raise ValueError("it is no http or https address")
     headers = {"Content-Type": "application/json", "User-Agent": "linkgauge"}
@@ -168,4 +188,5 @@ def _post(address: str, body: bytes) -> None:
             answer.read(_READ_BYTES)
     except urllib.error.HTTPError as error:
         with error:  # its connection is still open
-            raise OSError(f"it answered {error.code} {error.reason}") from None
+            is_lasting = error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in _PASSING
+            raise (ValueError if is_lasting else OSError)(f"it answered {error.code} {error.reason}") from None

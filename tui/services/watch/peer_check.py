@@ -27,6 +27,7 @@ _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wa
 _STOPPED: Final = "the watch was ended"
 _BELOW: Final = {"short", "fail"}
 _GIGABYTE: Final = 1e9
+_MOST_LOST: Final = 0.999
 _log = logging.getLogger(__name__)
 
 
@@ -164,10 +165,12 @@ def _percent(document: Mapping[str, Any]) -> float | None:
 
 
 def _payload_bytes(document: Mapping[str, Any], total: Mapping[str, Any]) -> int:
-    """Return the payload of a run; that of the warm-up, which is not counted, at the same rate."""
-    measured, seconds = float(total.get("bytes") or 0), float(total.get("seconds") or 0)
+    """Return the payload of a run as it was sent; that of the warm-up, which is not counted, at the same rate."""
+    arrived, seconds = float(total.get("bytes") or 0), float(total.get("seconds") or 0)
     stretches = cast("list[dict[str, Any]]", document.get("stretches") or [])
     warmup_s = sum(float(each.get("warmup_s") or 0) for each in stretches)
+    lost = min(float(_object(total, "udp").get("lost_percent") or 0) / 100, _MOST_LOST)
+    measured = arrived / (1 - lost)
     return round(measured * (1 + warmup_s / seconds)) if seconds > 0 else round(measured)
 
 

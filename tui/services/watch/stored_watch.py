@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....engine.model.errors import RunLogError, UnknownRun
+from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
 from ....watch.changes.level_watch import LevelWatch
@@ -16,11 +17,13 @@ from ....watch.data_budget import LIKE_LAST_TESTS, MonthUse
 from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
 from ....watch.events import (
     ChangeFound,
+    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckResult,
     CheckSkipped,
     CheckVerdict,
+    DataUsed,
     Metric,
     ProbeEnded,
     WatchEvent,
@@ -43,7 +46,9 @@ class WatchState:
         begun: each test that has begun and not ended, by its peer.
         use: what this month's tests and probes have cost.
         recent: the last tests of each peer, whether they decided or not.
+        untold: the changes that nobody was told of yet, the newest of each metric of a peer.
         unread: why entries were left out.
+        unpruned_since_s: when the journal was last pruned, or began; None before the first event.
     """
 
     statuses: dict[str, PeerStatus] = field(default_factory=dict[str, PeerStatus])
@@ -52,7 +57,9 @@ class WatchState:
     begun: dict[str, CheckBegan] = field(default_factory=dict[str, CheckBegan])
     use: MonthUse = field(default_factory=MonthUse)
     recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
+    untold: dict[tuple[str, Metric], ChangeFound] = field(default_factory=dict[tuple[str, Metric], ChangeFound])
     unread: list[str] = field(default_factory=list[str])
+    unpruned_since_s: float | None = None
     _levels: dict[tuple[str, Metric], LevelWatch] = field(default_factory=dict[tuple[str, Metric], LevelWatch])
 
     def add_peers(self, plan: WatchPlan) -> None:
@@ -61,16 +68,47 @@ class WatchState:
             self.statuses.setdefault(peer.name, PeerStatus(peer.name))
 
     def find_changes(self, event: WatchEvent) -> list[ChangeFound]:
-        """Return the changes of level that an event completes. Call it once for each event, in their order."""
+        """Return the changes of level that an event completes. Call it before `apply`, in the order of events."""
+        changes = [level.add(at_s, value, why) for level, at_s, value, why in self._values_of(event)]
+        return [change for change in changes if change is not None]
+
+    def recall(self, event: WatchEvent) -> None:
+        """Take an event of before a restart in: its changes follow it in the journal."""
+        for level, at_s, value, why in self._values_of(event):
+            level.recall(at_s, value, why)
+        if isinstance(event, ChangeFound):
+            self._level(event.peer, event.metric).follow(event)
+        self.apply(event)
+
+    def _values_of(self, event: WatchEvent) -> list[tuple[LevelWatch, float, float, str | None]]:
+        """Return the levels that an event has values of, with these: their time, the value, the run's finding."""
         match event:
-            case CheckEnded(decides=True) if event.result.verdict is not CheckVerdict.FAILED:
-                return self._feed(event.peer, event.cycle_s, event.result)
-            case ProbeEnded():
+            case CheckEnded(decides=True):
+                check = event
+            case CheckSkipped():  # of a repetition: the test before it counts
+                last = self.recent.get(event.peer, ())[-1:]
+                if not last or last[0].decides or last[0].cycle_s != event.cycle_s:
+                    return []
+                (check,) = last
+            case ProbeEnded(at_s, peer, result):
                 # Probes tell the loss of peers whose tests have none. A test of datagrams is the better measure.
-                has_own = (event.peer, Metric.LOSS) in self._levels and self._is_test_of_loss(event.peer)
-                return self._feed(event.peer, event.at_s, event.result, skip_loss=has_own)
+                has_own = (peer, Metric.LOSS) in self._levels and self._is_test_of_loss(peer)
+                return [
+                    (self._level(peer, metric), at_s, value, result.why)
+                    for metric, value in result.figures
+                    if not (has_own and metric is Metric.LOSS)
+                ]
             case _:
                 return []
+        if check.result.verdict is CheckVerdict.FAILED:
+            return []
+        return [
+            (self._level(check.peer, metric), check.cycle_s, value, check.result.why)
+            for metric, value in check.result.figures
+        ]
+
+    def _level(self, peer: str, metric: Metric) -> LevelWatch:
+        return self._levels.setdefault((peer, metric), LevelWatch(peer, metric))
 
     def apply(self, event: WatchEvent) -> None:
         """Take an event in."""
@@ -80,6 +118,8 @@ class WatchState:
         else:
             self.statuses[peer] = advance(self.statuses.get(peer) or PeerStatus(peer), event)
         self.use = self.use.after(event)
+        if self.unpruned_since_s is None or isinstance(event, DataUsed):
+            self.unpruned_since_s = event.at_s
         match event:
             case CheckBegan():
                 self.begun[event.peer] = event
@@ -93,11 +133,21 @@ class WatchState:
             case CheckSkipped():
                 self.begun.pop(event.peer, None)
                 self._close(event.peer, event.cycle_s)
+            case ChangeFound() | ChangeTold():
+                self._note_change(event)
             case WatchStarted():  # after a reload, tests go on
                 for name, begun in self.begun.items():
                     self.statuses[name] = replace(self.statuses[name], running_since_s=begun.at_s)
             case _:
                 pass
+
+    def _note_change(self, event: ChangeFound | ChangeTold) -> None:
+        """Note that a change is news, or is not any more."""
+        key = event.peer, event.metric
+        if isinstance(event, ChangeFound):
+            self.untold[key] = event
+        elif key in self.untold and self.untold[key].since_s == event.since_s:
+            del self.untold[key]
 
     def set_due(self, peer: str, *, check_s: float | None = None, probe_s: float | None = None) -> None:
         """Note when the next test or probe of a peer is due."""
@@ -130,17 +180,6 @@ class WatchState:
         last = None if status is None else status.last_check
         return last is not None and last.result.figure(Metric.LOSS) is not None
 
-    def _feed(self, peer: str, at_s: float, result: CheckResult, *, skip_loss: bool = False) -> list[ChangeFound]:
-        found: list[ChangeFound] = []
-        for metric, value in result.figures:
-            if skip_loss and metric is Metric.LOSS:
-                continue
-            level = self._levels.setdefault((peer, metric), LevelWatch(peer, metric))
-            change = level.add(at_s, value, result.why)
-            if change is not None:
-                found.append(change)
-        return found
-
 
 class StoredWatch:
     """The journal of a watch. Every method waits for the disk, and raises RunLogError."""
@@ -156,14 +195,15 @@ class StoredWatch:
             if isinstance(item, UnreadEntry):
                 state.unread.append(item.reason)
                 continue
-            state.find_changes(item)  # the journal has them already: an event and its changes are written at once
-            state.apply(item)
+            state.recall(item)
         state.add_peers(plan)
         return state
 
-    def append(self, events: Sequence[WatchEvent]) -> None:
-        """Append events, all of them or none; they are on the disk then."""
-        self._journal.append_all([(event_text(event), keep_until_s(event)) for event in events])
+    def append(self, events: Sequence[WatchEvent], plan: WatchPlan) -> None:
+        """Append events of a watch by this plan, all of them or none; they are on the disk then."""
+        self._journal.append_all(
+            [(event_text(event), keep_until_s(event, _probe_every_s(event, plan))) for event in events]
+        )
 
     def prune(self, now_s: float) -> None:
         """Forget what is not worth keeping any more."""
@@ -189,6 +229,12 @@ class StoredWatch:
     def close(self) -> None:
         """Close the journal."""
         self._journal.close()
+
+
+def _probe_every_s(event: WatchEvent, plan: WatchPlan) -> float | None:
+    watched = plan.find(event.peer) if isinstance(event, ProbeEnded) else None
+    every_ns = None if watched is None else watched.timing.probe_every_ns
+    return None if every_ns is None else every_ns / SECOND_NS
 
 
 def adopted_ends(

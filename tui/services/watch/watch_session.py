@@ -23,6 +23,7 @@ from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage
 from ....watch.events import (
     ChangeFound,
+    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckSkipped,
@@ -44,10 +45,14 @@ from .notifications import Notifier, check_notify
 from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
 
+_PRUNE_FIRST_S: Final = 600.0
 _PRUNE_EVERY_S: Final = 86_400.0
+_LOOK_EVERY_S: Final = 3_600.0
 # A restart goes on with a cycle that began within two periods, or an hour.
 _UNFINISHED_PERIODS: Final = 2.0
 _UNFINISHED_S: Final = 3_600.0
+_LAST_EVENTS_S: Final = 5.0
+_STILL_NEWS_S: Final = 86_400.0  # a change that nobody was told of before a restart
 
 
 @asynccontextmanager
@@ -113,6 +118,7 @@ class WatchSession:
         self._probes: dict[str, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
+        self._pruning: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._notifier: Notifier | None = None
         self._once = self._is_over = False
@@ -177,11 +183,12 @@ class WatchSession:
 
     async def _run(self) -> None:
         """Carry the watch out until it is stopped; a failure becomes the last thing that a reader gets."""
-        self._notifier = Notifier(self._notice)
+        self._notifier = Notifier(self._notice, self._note_told)
         try:
             try:
                 await self._start()
-                self._spawn(self._prune())
+                self._pruning = asyncio.create_task(self._prune())
+                self._pruning.add_done_callback(self._note_failure)
                 self._start_peers()
                 await self._stopping.wait()
             finally:
@@ -203,6 +210,9 @@ class WatchSession:
         for end in ends:
             await self._emit_result(end)
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
+        for change in self._state.untold.values():
+            if change.at_s > now_s - _STILL_NEWS_S:
+                self._tell(change)
         for reason in self._state.unread[:1]:
             more = len(self._state.unread) - 1
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
@@ -244,6 +254,11 @@ class WatchSession:
         await asyncio.gather(*self._peers.values(), *self._probes.values(), return_exceptions=True)
         if self._notifier is not None:
             await self._notifier.close()
+        if self._pruning is not None:
+            self._pruning.cancel()
+            await asyncio.gather(self._pruning, return_exceptions=True)
+        if self._others:  # events that are being written down, such as that a notification was sent
+            await asyncio.wait(set(self._others), timeout=_LAST_EVENTS_S)
         for task in self._others:
             task.cancel()
         await asyncio.gather(*self._others, return_exceptions=True)
@@ -284,8 +299,10 @@ class WatchSession:
             if await self._is_too_dear(watched, cycle_s) or await self._test(watched, cycle_s, attempt):
                 return
             attempt += 1
+            pause_s = watched.timing.retest_after_ns / SECOND_NS
+            self._state.set_due(watched.name, check_s=self._clock() + pause_s)
             with suppress(TimeoutError):
-                async with asyncio.timeout(watched.timing.retest_after_ns / SECOND_NS):
+                async with asyncio.timeout(pause_s):
                     await self._stopping.wait()
 
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
@@ -296,7 +313,7 @@ class WatchSession:
                 self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
                 return await self._carry_out_test(watched, cycle_s, attempt)
         except TimeoutError:
-            await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
+            await self._emit_result(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
             return True
         finally:
             self._checks.pop(watched.name, None)
@@ -356,7 +373,7 @@ class WatchSession:
         now_s = self._clock()
         if shortage.peer not in self._state.use.at(now_s).told:
             await self._emit(shortage.notice(now_s))
-        await self._emit(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
+        await self._emit_result(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
         return True
 
     def _find_shortage(self, watched: WatchedPeer, ended: CheckEnded | None = None) -> Shortage | None:
@@ -369,7 +386,7 @@ class WatchSession:
     async def _reload(self, plan: WatchPlan) -> None:
         if plan.name != self.plan.name:
             await self._emit(
-                WatchNotice(self._clock(), f"it stays the watch {self.plan.name} until it is restarted")
+                WatchNotice(self._clock(), f"the watch keeps its name {self.plan.name} until it is restarted")
             )
             plan = WatchPlan(self.plan.name, plan.peers, plan.notify, plan.budget_bytes)
         try:
@@ -384,7 +401,7 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    async def _emit_result(self, event: CheckEnded | ProbeEnded) -> None:
+    async def _emit_result(self, event: CheckEnded | CheckSkipped | ProbeEnded) -> None:
         """Emit a result together with the changes of level that it completes."""
         changes = self._state.find_changes(event)
         await self._emit(event, *changes)
@@ -402,7 +419,7 @@ class WatchSession:
 
     async def _commit(self, events: tuple[WatchEvent, ...]) -> None:
         async with self._writing:
-            await call_in_thread(lambda: self._stored.append(events), name="journal")
+            await call_in_thread(lambda: self._stored.append(events, self.plan), name="journal")
             for event in events:
                 self._state.apply(event)
                 for observe in self._observers:
@@ -412,10 +429,19 @@ class WatchSession:
     def _notice(self, peer: str | None, text: str) -> None:
         self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
 
+    def _note_told(self, change: ChangeFound) -> None:
+        """Note in the journal that a notification was sent, or given up: a restart does not send it again."""
+        self._spawn(self._emit(ChangeTold(self._clock(), change.peer, change.metric, change.since_s)))
+
     async def _prune(self) -> None:
+        # A clock that was wrong at the start of the machine is right by then.
+        await asyncio.sleep(0 if self._once else _PRUNE_FIRST_S)
         while True:
-            await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
-            await asyncio.sleep(_PRUNE_EVERY_S)
+            since_s, now_s = self._state.unpruned_since_s, self._clock()
+            if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
+                await self._emit(self._state.use.as_event(now_s))
+                await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:
         """Wait until a time is over, or the peer is to be tested now."""

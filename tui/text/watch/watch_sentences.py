@@ -7,10 +7,12 @@ from ....engine.model.plan import SECOND_NS
 from ....presets.diagnosis.why_words import why_words
 from ....watch.events import (
     ChangeFound,
+    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckSkipped,
     CheckVerdict,
+    DataUsed,
     Level,
     Metric,
     ProbeEnded,
@@ -38,8 +40,8 @@ EventTone = Literal["plain", "good", "warning", "bad", "change"]
 """How an event is drawn: a change is what a watch is for."""
 
 _SKIPS: Final = {
-    SkipReason.BUDGET: "test left out: it would take more data than is left of this month",
-    SkipReason.BUSY: "test left out: another test had the interface all the time",
+    SkipReason.BUDGET: "test skipped: it would exceed this month's data budget",
+    SkipReason.BUSY: "test skipped: another test had the interface all the time",
 }
 _TONES: Final[dict[CheckVerdict, EventTone]] = {
     CheckVerdict.GOOD: "good",
@@ -155,11 +157,22 @@ def _words(event: WatchEvent, *, is_transactions: bool) -> str:
             words = f"probe: {result_words(event.result)}"
         case ChangeFound():
             words = change_words(event, is_transactions=is_transactions)
-        case WatchNotice():
-            words = numbers.sanitize(event.text)
-        case WatchEnded():
-            words = "the watch has ended"
+        case _:
+            words = _other_words(event)
     return words
+
+
+def _other_words(event: ChangeTold | DataUsed | WatchNotice | WatchEnded) -> str:
+    """Return an event that is about the watch rather than about a test in words."""
+    match event:
+        case ChangeTold():
+            return f"notification of a change of {METRIC_NAMES[event.metric]}: done"
+        case DataUsed(_, month, peers):
+            return f"data used in {month}: {numbers.size(sum(each.bytes for each in peers))}"
+        case WatchNotice():
+            return numbers.sanitize(event.text)
+        case WatchEnded():
+            return "the watch has ended"
 
 
 def _check_words(event: CheckEnded, *, is_transactions: bool) -> str:

@@ -82,7 +82,7 @@ def peer_lines(row: PeerRow, plan: WatchPlan, now_s: float) -> list[Content]:
     if sum(status.checks):
         lines.append(Content.assemble(("tests    ", MUTED), _tests(row)))
     if row.is_over_budget:
-        text = f"▲ this month's data is used up: {row.data_words}; tests are left out"
+        text = f"▲ this month's data is used up: {row.data_words}; tests are skipped"
         lines.append(Content.styled(text, SHORT))
     lines += _change_lines(row, now_s)
     lines += _failure_lines(row, now_s)

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SocketOptions
-from linkgauge.tui.services.watch.interface_locks import UNKNOWN_INTERFACE, InterfaceLocks, interface_towards
+from linkgauge.tui.services.watch.interface_locks import (
+    UNKNOWN_INTERFACE,
+    InterfaceLocks,
+    carrier_of,
+    interface_towards,
+)
 
 
 async def test_two_tests_do_not_share_an_interface_and_two_interfaces_do_not_wait(tmp_path: Path) -> None:
@@ -69,3 +74,16 @@ async def test_the_interface_of_a_peer_is_the_one_that_its_connection_would_take
     assert await interface_towards(Peer("127.0.0.1", 5201), unbound) == "lo"
     assert await interface_towards(Peer("127.0.0.1", 5201), SocketOptions(device="eth7")) == "eth7"
     assert await interface_towards(Peer("no-such-host.invalid", 5201), unbound) == UNKNOWN_INTERFACE
+
+
+def test_a_vlan_counts_as_the_interface_below_it(tmp_path: Path) -> None:
+    """A bond has two below, and is what tests share."""
+    for name, below in (("bond0.7", "bond0"), ("bond0", "eth0"), ("bond0", "eth1"), ("eth2.5", "eth2")):
+        (tmp_path / name / f"lower_{below}").mkdir(parents=True)
+    (tmp_path / "eth2").mkdir()
+    assert [carrier_of(name, tmp_path) for name in ("bond0.7", "eth2.5", "eth2", "tun0")] == [
+        "bond0",
+        "eth2",
+        "eth2",
+        "tun0",
+    ]

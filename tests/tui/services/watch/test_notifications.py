@@ -4,11 +4,13 @@ import asyncio
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Plan
@@ -17,6 +19,9 @@ from linkgauge.tui.services.watch.notifications import Notifier, check_notify, p
 from linkgauge.watch.events import ChangeFound, Level, Metric
 from linkgauge.watch.watch_plan import Notify, WatchedPeer, WatchPlan
 
+from ....json_schemas import validator
+
+NOTIFICATION = {"$ref": "https://linkgauge.invalid/schemas/watch.schema.json#/$defs/notification"}
 CHANGE = ChangeFound(
     1e9, "db-1", Metric.GOODPUT_BIT_S, 1e9 - 60, Level(94e6, 93e6, 95e6, 20), Level(56e6, 55e6, 57e6, 5), True
 )
@@ -59,11 +64,14 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
     notify = Notify(program, f"http://127.0.0.1:{server.server_port}/hook")
     plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), notify)
     problems: list[str] = []
-    notifier = Notifier(lambda _peer, text: problems.append(text))
+    told: list[ChangeFound] = []
+    notifier = Notifier(lambda _peer, text: problems.append(text), told.append)
     notifier.send(plan, CHANGE)
     await notifier.close()
     assert problems == []
+    assert told == [CHANGE]
     document = json.loads(target.read_text())
+    validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(document)
     assert (document["type"], document["watch"], document["peer"]) == ("level_change", "office", "db-1")
     assert document["text"].startswith("db-1: rate fell")
     assert server.taken == [document]  # type: ignore[attr-defined]
@@ -88,14 +96,11 @@ async def test_a_program_that_reads_nothing_and_never_ends_is_killed(monkeypatch
     assert "was killed" in problem
 
 
-async def test_a_redirect_to_another_scheme_is_not_followed(
-    server: HTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It counts as a refusal, three times."""
-    monkeypatch.setattr(notifications, "_PAUSE_S", 0.0)
-    problem = await post(f"http://127.0.0.1:{server.server_port}/moved", b"{}")
+async def test_a_redirect_to_another_scheme_is_not_followed(server: HTTPServer) -> None:
+    """It counts as a refusal, which another try would not mend."""
+    problem = await post(f"http://127.0.0.1:{server.server_port}/moved", b"{}", print)
     assert problem is not None
-    assert "did not take it" in problem
+    assert "refused it: it answered 30" in problem
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://host/x", "https://", "nonsense", "http://[::1"])
@@ -107,14 +112,14 @@ def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> No
 
 async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
     """It does not even make the JSON."""
-    notifier = Notifier(lambda _peer, _text: None)
+    notifier = Notifier(lambda _peer, _text: None, lambda _change: None)
     notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
     await asyncio.wait_for(notifier.close(), 10)
 
 
 async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port of another protocol: the notifications after it go on."""
-    monkeypatch.setattr(notifications, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(notifications, "_PAUSES_S", (0.01,))
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1_000)
@@ -124,6 +129,50 @@ async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pyt
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        problem = await post(f"http://127.0.0.1:{port}/hook", b"{}")
+        problem = await post(f"http://127.0.0.1:{port}/hook", b"{}", print)
     assert problem is not None
     assert "220 mail.example ESMTP" in problem
+
+
+async def test_a_webhook_that_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first try that fails is said, once."""
+    monkeypatch.setattr(notifications, "_PAUSES_S", (0.2,) * 20)
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    said: list[str] = []
+    posting = asyncio.create_task(post(f"http://127.0.0.1:{port}/hook", b"{}", said.append))
+    await asyncio.sleep(0.5)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.0 204 No Content\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", port):
+        assert await asyncio.wait_for(posting, 30) is None
+    assert len(said) == 1
+    assert "is tried again" in said[0]
+
+
+async def test_a_program_is_killed_with_what_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell script that waits for another program is two processes."""
+    monkeypatch.setattr(notifications, "TIMEOUT_S", 1.0)
+    note = tmp_path / "pid"
+    problem = await run_command(("/bin/sh", "-c", f"sleep 60 & echo $! > {note}; wait"), b"{}")
+    assert problem is not None
+    pid = int(note.read_text())
+    deadline = time.monotonic() + 10
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs; one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False

@@ -1,7 +1,9 @@
 """A watch over real endpoints on loopback: tests, probes, repetitions, restarts, reloads, and its end."""
 
 import asyncio
+import json
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -16,15 +18,17 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.services.watch.interface_locks import InterfaceLocks
+from linkgauge.tui.services.watch.interface_locks import FOLDER, InterfaceLocks
 from linkgauge.tui.services.watch.stored_watch import StoredWatch
 from linkgauge.tui.services.watch.watch_session import WatchSession, open_watch
 from linkgauge.watch.events import (
+    ChangeFound,
     CheckBegan,
     CheckEnded,
     CheckResult,
     CheckSkipped,
     CheckVerdict,
+    Level,
     Metric,
     ProbeEnded,
     SkipReason,
@@ -33,7 +37,7 @@ from linkgauge.watch.events import (
     WatchNotice,
     WatchStarted,
 )
-from linkgauge.watch.watch_plan import Timing, WatchedPeer, WatchPlan
+from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
@@ -203,7 +207,7 @@ async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path:
         [end] = ends(events)
         killed = replace(plan, name="killed")
         begun = CheckBegan(end.at_s, "a", end.cycle_s, 0, end.result.run_id or "")
-        StoredWatch(log, killed.group).append([begun])
+        StoredWatch(log, killed.group).append([begun], killed)
         async with open_watch(killed, log=log, catalog=CATALOG) as session:
             [adopted, started] = await read_until(session, lambda event: isinstance(event, WatchStarted))
     assert isinstance(started, WatchStarted)
@@ -224,7 +228,7 @@ async def test_a_run_whose_entries_are_damaged_is_tested_again(tmp_path: Path, p
             database.execute("UPDATE events SET event = '{' WHERE run_id = ?", [run_id])
             database.execute("UPDATE blocks SET data = x'00' WHERE run_id = ?", [run_id])
         killed = replace(watch_of(watched), name="killed")
-        StoredWatch(log, killed.group).append([CheckBegan(end.at_s, "a", end.cycle_s, 0, run_id)])
+        StoredWatch(log, killed.group).append([CheckBegan(end.at_s, "a", end.cycle_s, 0, run_id)], killed)
         async with open_watch(killed, log=log, catalog=CATALOG) as session:
             [*_, again] = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert isinstance(again, CheckBegan)
@@ -246,7 +250,7 @@ async def test_a_restart_goes_on_with_the_cycle_that_was_cut_off(
             CheckBegan(cycle_s, "a", cycle_s, 0, "20261123-120000-aaaa"),
             CheckEnded(cycle_s + 1, "a", cycle_s, 0, failed, decides=False),
         ]
-        StoredWatch(log, plan.group).append(first_test[: attempt + 1])
+        StoredWatch(log, plan.group).append(first_test[: attempt + 1], plan)
         async with open_watch(plan, log=log, catalog=CATALOG) as session:
             [*_, began] = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert isinstance(began, CheckBegan)
@@ -300,6 +304,46 @@ async def test_tests_that_wait_for_one_interface_spend_no_more_than_the_budget(t
             events = await read_until(session, lambda event: isinstance(event, WatchEnded))
     assert len(ends(events)) == 1
     assert [event.reason for event in events if isinstance(event, CheckSkipped)] == [SkipReason.BUDGET] * 2
+
+
+async def test_a_repetition_that_finds_no_interface_leaves_the_bad_test_to_count(
+    tmp_path: Path, peer: Peer
+) -> None:
+    """Another process has the interface from the first test on, for a whole period."""
+    timing = Timing(SECOND_NS, None, jitter=0.0, retests=1, retest_after_ns=SECOND_NS)
+    plan = watch_of(WatchedPeer("a", peer, FULL, OUT_OF_REACH, timing=timing))
+    others = InterfaceLocks(tmp_path / FOLDER)
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            await read_until(session, lambda event: isinstance(event, CheckEnded))
+            async with others.hold_for_test("lo", 30.0):
+                events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+            last = session.statuses["a"].last_check
+    assert [event.reason for event in events if isinstance(event, CheckSkipped)] == [SkipReason.BUSY]
+    assert last is not None
+    assert (last.result.verdict, last.decides) == (CheckVerdict.BELOW, True)
+
+
+async def test_a_change_that_nobody_was_told_of_is_told_after_a_restart(tmp_path: Path, peer: Peer) -> None:
+    """Once: then the journal says so. One of last week is no news."""
+    target, now_s = tmp_path / "told", time.time()
+    command = (sys.executable, "-c", f"import sys; open({str(target)!r}, 'a').write(sys.stdin.read())")
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
+    plan = replace(watch_of(watched), notify=Notify(command))
+    level = Level(1e8, None, None, 8)
+    changes = [
+        ChangeFound(at_s, "a", metric, at_s - 60, level, level, is_worse=True)
+        for at_s, metric in ((now_s - 60, Metric.GOODPUT_BIT_S), (now_s - 7 * 86_400, Metric.LATENCY_S))
+    ]
+    with RunLog.open(tmp_path) as log:
+        stored = StoredWatch(log, plan.group)
+        stored.append(changes, plan)
+        stored.close()
+        for _ in range(2):
+            async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+                await read_until(session, lambda event: isinstance(event, WatchEnded))
+    (line,) = target.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["metric"] == "goodput_bit_s"
 
 
 async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:

@@ -72,7 +72,7 @@ def ended(result: CheckResult, attempt: int = 0, *, decides: bool = True) -> Che
         (
             CheckSkipped(NOW_S, NAME, NOW_S, SkipReason.BUDGET),
             "warning",
-            "db-02: test left out: it would take more data than is left of this month",
+            "db-02: test skipped: it would exceed this month's data budget",
         ),
         (
             ProbeEnded(NOW_S, NAME, CheckResult(CheckVerdict.GOOD, 1, ((Metric.LATENCY_S, 0.000412),))),
