@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Queue
 from typing import Any, Final
@@ -77,20 +78,41 @@ class MeshHosts:
         self._namespaces.close()
 
 
-class DaskHosts(MeshHosts):
-    """Hosts with a worker each, started by Dask's own commands as docs/mesh.md has them."""
+# As docs/mesh.md has them, without the dashboards.
+SCHEDULER_WORDS: Final = ("dask", "scheduler", "--no-dashboard")
+WORKER_WORDS: Final = (
+    *("dask", "worker", "--nthreads", "2", "--resources", "nic=1", "--no-dashboard"),
+    *("--name", "$(DASK_WORKER_NAME)"),
+)
 
-    def __init__(self, count: int, folder: Path) -> None:
+
+class DaskHosts(MeshHosts):
+    """Hosts with a worker each, started by Dask's own commands.
+
+    Args:
+        count: how many hosts.
+        folder: where the processes run.
+        scheduler: the words of the scheduler's command.
+        worker: those of a worker's command. `$(DASK_WORKER_NAME)` is the host, as in a container of Kubernetes.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        folder: Path,
+        scheduler: Sequence[str] = SCHEDULER_WORDS,
+        worker: Sequence[str] = WORKER_WORDS,
+    ) -> None:
         super().__init__(count)
         self.scheduler = f"tcp://{HUB_ADDRESS}:8786"
-        dask = str(Path(sys.executable).with_name("dask"))
+        programs = {"dask": str(Path(sys.executable).with_name("dask"))}
+        environment = {**os.environ, "DASK_SCHEDULER_ADDRESS": self.scheduler}
         try:
-            self.start(self.hub, dask, "scheduler", "--no-dashboard", cwd=folder)
-            words = ("--nthreads", "2", "--resources", "nic=1", "--no-dashboard")
-            self.workers = {
-                name: self.start(entry, dask, "worker", self.scheduler, *words, "--name", name, cwd=folder)
-                for name, entry in self.entries.items()
-            }
+            self.start(self.hub, *(programs.get(word, word) for word in scheduler), cwd=folder)
+            self.workers: dict[str, subprocess.Popen[Any]] = {}
+            for name, entry in self.entries.items():
+                words = [programs.get(word, word).replace("$(DASK_WORKER_NAME)", name) for word in worker]
+                self.workers[name] = self.start(entry, *words, cwd=folder, env=environment)
             self._wait_for_workers()
         except BaseException:
             self.close()
