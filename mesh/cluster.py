@@ -332,9 +332,9 @@ def _check_workers(workers: Mapping[str, Mapping[str, Any]], names: Collection[s
     """
     found: dict[Host, str] = {}
     for worker, facts in sorted(workers.items(), key=lambda item: str(item[1].get("name"))):
-        host = _read_host(worker, facts)
-        if names and host.name not in names:
+        if names and _name_of(worker, facts) not in names:
             continue
+        host = _read_host(worker, facts)
         if not facts.get("resources", {}).get(NIC):
             raise ClusterError(
                 f"the Dask worker {host.name} has no resource {NIC}, which keeps a host from two tests at once; "
@@ -352,12 +352,17 @@ def _check_workers(workers: Mapping[str, Mapping[str, Any]], names: Collection[s
     return found
 
 
+def _name_of(worker: str, facts: Mapping[str, Any]) -> str:
+    """Return the name of a worker's host: the worker's if it has been given one, else its address."""
+    name = facts.get("name")
+    return name if isinstance(name, str) and name != worker else str(facts.get("host"))
+
+
 def _read_host(worker: str, facts: Mapping[str, Any]) -> Host:
-    """Return a worker's host: its name if it has been given one, else its address."""
-    name, address = facts.get("name"), str(facts.get("host"))
+    address = str(facts.get("host"))
     try:
         ip_address(address.partition("%")[0])
-        return Host(name if isinstance(name, str) and name != worker else address, address=address)
+        return Host(_name_of(worker, facts), address=address)
     except (PlanError, ValueError) as error:
         raise ClusterError(
             f"the Dask worker at {make_printable(worker)} cannot be a host: {_explain(error)}; "

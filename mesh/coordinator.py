@@ -95,7 +95,7 @@ class Mesh:
         self, plan: MeshPlan, cluster: Cluster, done: Collection[Cell], missing: Sequence[HostLost]
     ) -> None:
         self._plan = plan
-        self._roster = Roster(cluster, plan.hosts, self._on_lost)
+        self._roster = Roster(cluster, plan.hosts, self._on_lost, plan.port)
         rounds = make_rounds([host.name for host in plan.hosts], plan.seed)
         self._places = {
             cell: _Place(pairing, direction)

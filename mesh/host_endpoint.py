@@ -1,5 +1,6 @@
-"""`python -P -m linkgauge.mesh.host_endpoint ADDRESS LEASE_S`: a host's endpoint for one mesh, as a child process.
+"""A host's endpoint for one mesh, as a child process.
 
+`python -P -m linkgauge.mesh.host_endpoint ADDRESS PORT LEASE_S` serves on that port, or on a free one for 0.
 The first line of standard input is the key that clients must prove: no command line, environment or file has it.
 Every further line renews the lease. The endpoint ends with its input, and where the lease runs out: a coordinator
 that has gone leaves no open port behind, even where the process that started this one lives on.
@@ -24,16 +25,31 @@ from ..engine.model.peer import SharedKey
 LEASE_S: Final = 60.0
 """The time after which an endpoint ends by itself, from its start and from each renewal."""
 _START_DEADLINE_S: Final = 15.0
+# A port of a person's choice may still be that of an endpoint which is about to end.
+_TRIES: Final = 4
+_PAUSE_S: Final = 2.0
 _MAX_TEXT: Final = 1_000
 _log = logging.getLogger(__name__)
 
 
-async def start_host_endpoint(address: str, key: SharedKey, lease_s: float = LEASE_S) -> tuple[TetheredChild, int]:
-    """Start an endpoint on a free port of an address; return its process and the port.
+async def start_host_endpoint(
+    address: str, key: SharedKey, port: int = 0, lease_s: float = LEASE_S
+) -> tuple[TetheredChild, int]:
+    """Start an endpoint on a port of an address, 0 for a free one; return its process and the port.
 
     Each `write_line` renews its lease. Raises EndpointError where it does not start.
     """
-    child = await TetheredChild.start(__spec__.name, [address, f"{lease_s:g}"], key.reveal())
+    for _ in range(_TRIES - 1 if port else 0):
+        try:
+            return await _start(address, key, port, lease_s)
+        except EndpointError as error:
+            _log.debug("no endpoint on port %d yet: %s", port, error)
+            await asyncio.sleep(_PAUSE_S)
+    return await _start(address, key, port, lease_s)
+
+
+async def _start(address: str, key: SharedKey, wanted: int, lease_s: float) -> tuple[TetheredChild, int]:
+    child = await TetheredChild.start(__spec__.name, [address, str(wanted), f"{lease_s:g}"], key.reveal())
     try:
         port = _read_port(await child.read_line(_START_DEADLINE_S))
     except BaseException:
@@ -57,8 +73,8 @@ def _read_port(line: str | None) -> int:
     raise EndpointError("the endpoint did not start; try `linkgauge endpoint` on that host")
 
 
-async def serve_while_renewed(bind: str, lease_s: float) -> None:
-    """Serve on a free port of an address until standard input ends, or brings no line for `lease_s`."""
+async def serve_while_renewed(bind: str, port: int, lease_s: float) -> None:
+    """Serve on a port, 0 for a free one, until standard input ends, or brings no line for `lease_s`."""
     async with open_standard_input() as reader:
         key = SharedKey((await reader.readline()).decode().strip())
         stop = asyncio.Event()
@@ -73,7 +89,7 @@ async def serve_while_renewed(bind: str, lease_s: float) -> None:
 
         watching = asyncio.create_task(watch())
         try:
-            await serve_endpoint(bind, 0, stop=stop, key=key, on_listening=lambda place: _answer(port=place[1]))
+            await serve_endpoint(bind, port, stop=stop, key=key, on_listening=lambda place: _answer(port=place[1]))
         finally:
             watching.cancel()
 
@@ -85,11 +101,11 @@ def _answer(**values: object) -> None:
 
 
 def main() -> None:
-    """Serve on the address of the first argument, with the lease of the second."""
+    """Serve on the address and the port of the first two arguments, with the lease of the third."""
     configure_debug_log(has_stderr=False)
-    bind, lease_s = sys.argv[1:]
+    bind, port, lease_s = sys.argv[1:]
     try:
-        run(serve_while_renewed(bind, float(lease_s)))
+        run(serve_while_renewed(bind, int(port), float(lease_s)))
     except LinkgaugeError as error:
         _answer(error=str(error))
         sys.exit(1)

@@ -163,8 +163,10 @@ _hosts: Final[dict[tuple[str, str], _OpenHost]] = {}
 _openings: Final[dict[tuple[str, str], set[object]]] = {}  # calls of `open_host` that `close_host` has not ended
 
 
-async def open_host(mesh_id: str, key: SharedKey, address: str, version: str, lease_s: float = LEASE_S) -> int:
-    """Start this host's endpoint for a mesh on a free port of an address, and return the port.
+async def open_host(
+    mesh_id: str, key: SharedKey, address: str, version: str, port: int = 0, lease_s: float = LEASE_S
+) -> int:
+    """Start this host's endpoint for a mesh on a port of an address, 0 for a free one, and return the port.
 
     An endpoint that it had for the same mesh and address ends. The endpoint ends by itself where `renew_host` is
     not called for `lease_s`, and all of the mesh's on this host ends with it.
@@ -180,7 +182,9 @@ async def open_host(mesh_id: str, key: SharedKey, address: str, version: str, le
     mark = object()
     opening.add(mark)
     try:
-        endpoint, port = await start_host_endpoint(address, key, lease_s)
+        if port and (before := _hosts.pop(place, None)) is not None:
+            await before.close(_Outcome.CLOSED)
+        endpoint, port = await start_host_endpoint(address, key, port, lease_s)
     except WorkerError as error:
         raise EndpointError(str(error)) from error
     finally:

@@ -1,16 +1,18 @@
 """What a mesh measures: its hosts, the test of each pair, and in which order. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ..engine.model.errors import PlanError, make_printable
 from ..engine.model.plan import SECOND_NS, Direction, Plan
+from ..engine.model.serialization import OMITTED_AT_DEFAULT
 
 MIN_HOSTS: Final = 2
 MAX_HOSTS: Final = 4_096
 MAX_NAME_LENGTH: Final = 64
+_PORTS: Final = 65_536
 CELL_OVERHEAD_NS: Final = SECOND_NS
 """About how much longer than its duration a test takes: its process, connecting, the key, the result."""
 GROUP_PREFIX: Final = "mesh-"
@@ -78,6 +80,7 @@ class MeshPlan:
         mode: which pairs are measured at the same time.
         seed: makes the order of pairs. The same seed, the same order.
         preset: the id of the preset that rates are judged by, `auto`, or None.
+        port: the port, TCP and UDP, on which each host's endpoint listens; 0 for a free one.
     """
 
     group: str
@@ -86,9 +89,12 @@ class MeshPlan:
     mode: MeshMode = MeshMode.ROUNDS
     seed: int = 1
     preset: str | None = None
+    port: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
-        """Check the hosts and the duration; raise PlanError."""
+        """Check the hosts, the duration and the port; raise PlanError."""
+        if not 0 <= self.port < _PORTS:
+            raise PlanError("--port", str(self.port), f"give 1 to {_PORTS - 1}")
         if not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
         seen: set[str] = set()

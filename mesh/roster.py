@@ -40,15 +40,19 @@ class Roster:
     Args:
         cluster: their workers.
         hosts: the hosts with their addresses.
+        port: the port of each host's endpoint, 0 for a free one.
         on_lost: called once for each host that is lost.
     """
 
-    def __init__(self, cluster: Cluster, hosts: Iterable[Host], on_lost: Callable[[HostLost], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, hosts: Iterable[Host], on_lost: Callable[[HostLost], None], port: int = 0
+    ) -> None:
         self.mesh_id = secrets.token_hex(8)
         self.lost: dict[str, CellFailure] = {}
         self._cluster = cluster
         self._key = SharedKey.generate()
         self._on_lost = on_lost
+        self._port = port
         self._addresses = {host.name: host.address or "" for host in hosts}
         self._ports: dict[str, int] = {}
         self._strikes = dict.fromkeys(self._addresses, 0)
@@ -65,7 +69,9 @@ class Roster:
         await together(self._open(name) for name in self._addresses)
 
     async def _open(self, name: str) -> None:
-        call = self._call(name, host_tasks.open_host, self._key, deadline_s=OPEN_DEADLINE_S, more=(__version__,))
+        call = self._call(
+            name, host_tasks.open_host, self._key, deadline_s=OPEN_DEADLINE_S, more=(__version__, self._port)
+        )
         try:
             port: object = await call
             if type(port) is not int or not 0 < port < _PORTS:  # it comes from the host, and goes to the others

@@ -199,8 +199,20 @@ def _has_recovered(part: SlowPart, reading: Reading) -> bool:
     if part.is_shared:
         alone = _slowness_alone(part, reading)
         return alone is not None and alone > max(part.slowness / 2, -_LEAST_PATH)
+    if part.code is MeshFindingCode.PATH and _is_slow_alone(part, reading):
+        return False
     recoveries = _recoveries(part, reading)
     return bool(recoveries) and sum(recoveries) >= _RECOVERED * len(recoveries)
+
+
+def _is_slow_alone(path: SlowPart, reading: Reading) -> bool:
+    """Return whether the second measurement of a path would make it one by itself.
+
+    With random loss, a path may have twice the rate the second time, and still be far from healthy.
+    """
+    again = reading.rates.isolated_logs[path.cells[0]]
+    least = max(_LEAST_PATH, reading.least_again)
+    return again is not None and again - reading.usual < path.explained - least
 
 
 def _slowness_alone(part: SlowPart, reading: Reading) -> float | None:

@@ -76,3 +76,16 @@ async def test_a_killed_endpoint_leaves_no_process_behind(key: SharedKey) -> Non
     os.kill(child.pid, signal.SIGKILL)
     assert await child.end() == -signal.SIGKILL
     await until(lambda: not any(map(is_alive, processes)))
+
+
+async def test_a_port_of_a_persons_choice_is_waited_for(key: SharedKey) -> None:
+    """The endpoint of the mesh before may be about to end; another program's port is an error."""
+    first, port = await start_host_endpoint("127.0.0.2", key)
+    starting = asyncio.create_task(start_host_endpoint("127.0.0.2", key, port))
+    await asyncio.sleep(1.0)
+    await first.end()
+    second, again = await starting
+    assert again == port
+    with pytest.raises(EndpointError, match=f"port {port}"):
+        await start_host_endpoint("127.0.0.2", key, port)
+    assert await second.end() == 0

@@ -72,6 +72,14 @@ class HostOptions:
         metavar="PATH",
         default_text="the path of this one",
     )
+    port: int = option(
+        _HOSTS,
+        int,
+        "Port of the hosts' endpoints, TCP and UDP, for firewalls.",
+        default=0,
+        metavar="PORT",
+        default_text="a free one",
+    )
     resume: str | None = option(
         _HOSTS, str | None, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP"
     )
@@ -86,12 +94,16 @@ class HostOptions:
     @property
     def has_hosts(self) -> bool:
         """Whether any host is named or described, beside the scheduler's."""
-        return bool(self.slow) or any(each is not None for each in (self.hosts_file, self.local, self.racks))
+        return bool(self.slow or self.port) or any(
+            each is not None for each in (self.hosts_file, self.local, self.racks)
+        )
 
     @property
     def arguments(self) -> list[str]:
         """The options of the command on emulated hosts, as words of a command line."""
-        return [] if self.resume is None else ["--resume", self.resume]
+        if self.resume is not None:
+            return ["--resume", self.resume]
+        return ["--port", str(self.port)] if self.port else []
 
     def emulate(self, preset: str) -> "EmulatedHosts | None":
         """Return the hosts to emulate, for `none` with the links of the usual preset; None for real hosts.
@@ -218,6 +230,7 @@ class MeshOptions:
             source.remote_python,
             pass_percent=read_pass_mark(),
             emulated=source.emulate(self.preset or AUTO),
+            port=source.port,
         )
 
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:

@@ -75,6 +75,7 @@ class MeshRequest:
         variant: the options of the preset's link.
         pass_percent: the pass mark in percent of the expected rate.
         emulated: the hosts, where this machine emulates them.
+        port: the port of each host's endpoint; 0 for a free one.
     """
 
     group: str
@@ -88,10 +89,11 @@ class MeshRequest:
     variant: Variant = DEFAULT_VARIANT
     pass_percent: float = DEFAULT_PASS_PERCENT
     emulated: EmulatedHosts | None = None
+    port: int = 0
 
     def define(self, hosts: tuple[Host, ...]) -> "MeshDefinition":
         """Return the definition with these hosts; raise PlanError where they are too few."""
-        plan = MeshPlan(self.group, hosts, self.base, self.mode, self.seed, self.preset)
+        plan = MeshPlan(self.group, hosts, self.base, self.mode, self.seed, self.preset, self.port)
         return MeshDefinition(
             plan, self.scheduler, self.remote_python, self.variant, self.pass_percent, emulated=self.emulated
         )
@@ -145,6 +147,7 @@ class MeshDefinition:
             self.variant,
             self.pass_percent,
             self.emulated,
+            plan.port,
         )
 
     def with_failures(self, figures: Mapping[Cell, CellFigure]) -> "MeshDefinition":
