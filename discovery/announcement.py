@@ -1,4 +1,4 @@
-"""What an endpoint announces, and what is read from an announcement. Pure: knows neither zeroconf nor a socket.
+"""The announcement of an endpoint: its fields, written and read. Pure: knows neither zeroconf nor a socket.
 
 A TXT record has `v`, the version of the protocol; `key` and `tls`, 1 where clients need one; `iperf3`, the port for
 clients of iperf3, if any. No host name, no version of the program, no fingerprint: that comes from a person.

@@ -1,4 +1,4 @@
-"""What a host sent of a cell's run: its events, or the reason why there are none. Pure.
+"""The decoder of a cell's result, as a host sends it: the events of its run, or an error. Pure.
 
 A host is not trusted: lines are bounded in number and size, decoded strictly, and must be one whole run of the plan
 that was asked for.

@@ -1,4 +1,4 @@
-"""What happens while a mesh is measured: one stream of events, for the run log, the screen and the output. Pure."""
+"""The events of a mesh in progress: one stream for the run log, the screen and the output. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum

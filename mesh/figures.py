@@ -1,4 +1,4 @@
-"""What came out of a mesh: the figure of each cell, and findings about hosts and paths. Pure."""
+"""The results of a mesh: the figure of each cell, and findings about hosts and paths. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

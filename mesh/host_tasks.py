@@ -1,4 +1,4 @@
-"""What a Dask worker does for a mesh on its host: its endpoint, its cells, and the hold on its interface.
+"""The tasks of a Dask worker for a mesh on its host: its endpoint, its cells, the hold on its interface.
 
 Each function is a coroutine that the worker's own event loop runs: none blocks it, and none takes a thread. Short
 ones are for `Client.run`; `run_cell` and `hold_interface` are tasks, submitted with a `key` that is their own

@@ -1,4 +1,4 @@
-"""What a mesh measures: its hosts, the test of each pair, and in which order. Pure."""
+"""The plan of a mesh: its hosts, the test of each pair, and the order of pairs. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What is known of a watched peer now: from the events of its journal, whoever reads them. Pure.
+"""The state of a watched peer, computed from the events of its journal. Pure.
 
 The session, the metrics and the screen share this: after a restart all know what they knew before.
 """

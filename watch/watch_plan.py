@@ -1,4 +1,4 @@
-"""What is watched: peers, how each is tested and how often, how much data that may cost, whom to tell. Pure."""
+"""The plan of a watch: its peers, their tests and times, data budgets, notifications. Pure."""
 
 import re
 from dataclasses import dataclass

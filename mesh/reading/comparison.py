@@ -1,4 +1,4 @@
-"""A mesh compared with an earlier one of the same hosts: which hosts, groups and paths are slower or faster now.
+"""The comparison of a mesh with an earlier one of the same hosts: slower and faster hosts, groups, paths.
 
 Pure. Each cell's rate is divided by its earlier one, and these shares are read as those of expected rates are. A
 cell that something else held back before, and does so still, shows nothing of a new cause: it is left out.

@@ -1,4 +1,4 @@
-"""What is slow in a mesh: hosts, groups, paths, the network's inside. Each cause is named once.
+"""The findings of a mesh: slow hosts, groups, paths, a network that is short inside. Each cause is named once.
 
 Pure. `read_matrix` finds the usual rate and the causes that explain what is slower; single cells that these do not
 explain are paths. Cells that were measured again alone tell a slow path from a network that is short inside, and

@@ -1,4 +1,4 @@
-"""Which slow cells are measured again, alone: enough to tell a short network from slow hosts and paths. Pure."""
+"""The choice of slow cells to measure again alone, which tells a short network from slow hosts and paths. Pure."""
 
 from collections.abc import Iterator
 from itertools import chain, zip_longest

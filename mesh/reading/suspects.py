@@ -1,4 +1,4 @@
-"""What one cause would make slow: the cells of a host, of a group, of everything between two groups. Pure."""
+"""The suspects of a mesh: the cells that a slow host, group, or way between groups would slow down. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -16,26 +16,26 @@ _METRICS: Final = "Metrics"
 
 @dataclass(frozen=True, slots=True)
 class MetricsOptions:
-    """Where metrics go. Typer reads the help of each option here."""
+    """The destinations of metrics. Typer reads the help of each option here."""
 
     metrics: str | None = option(
         _METRICS,
         str | None,
-        "Serve metrics for Prometheus over HTTP, at /metrics; PORT alone is for this host only.",
+        "Serve metrics to Prometheus at http://ADDR:PORT/metrics; without ADDR on 127.0.0.1 only.",
         "--metrics",
         metavar="[ADDR:]PORT",
     )
     textfile: Path | None = option(
         _METRICS,
         Path | None,
-        "Write them to this file, FILE.prom, for the textfile collector of node_exporter.",
+        "Write metrics to FILE.prom for node_exporter's textfile collector.",
         "--textfile",
         metavar="FILE",
     )
     push: str | None = option(
         _METRICS,
         str | None,
-        "Push them to a Pushgateway after each test, such as http://gateway:9091.",
+        "Push metrics to a Pushgateway after each test, such as http://gateway:9091.",
         "--push",
         metavar="URL",
     )

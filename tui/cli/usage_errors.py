@@ -45,6 +45,7 @@ _OPTIONS: Final = {
     "VLAN tags": "--vlan",
     "warm-up": "--warmup",
     "wrong MTU": "--wrong-mtu",
+    "retest_after": "--retest-after",
     **{
         name: f"--{name.lower()}"
         for name in (
@@ -63,6 +64,7 @@ _OPTIONS: Final = {
             ),
             *("MSS", "MTU", "probe", "rate", "report", "request", "response", "sessions", "slow", "source"),
             *("tunnel", "window", "workers"),
+            *("every", "probe-every", "retests", "retest-after", "budget"),
         )
     },
 }

@@ -17,7 +17,7 @@ _MAX_SECONDS: Final = 60
 def discover(
     *,
     seconds: Annotated[
-        float, typer.Option(min=0.5, max=_MAX_SECONDS, metavar="N", help="How long to look for them.")
+        float, typer.Option(min=0.5, max=_MAX_SECONDS, metavar="N", help="Seconds to look for endpoints.")
     ] = 3.0,
     as_json: JsonOption = False,
 ) -> int:

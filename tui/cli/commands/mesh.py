@@ -53,11 +53,9 @@ class HostOptions:
         "Dask scheduler whose workers are the hosts; with HOST or --hosts, only these.",
         metavar="tcp://ADDRESS:PORT",
     )
-    local: int | None = option(
-        _HOSTS, int | None, "Emulate so many hosts on this machine, to try a mesh out.", metavar="N"
-    )
+    local: int | None = option(_HOSTS, int | None, "Emulate N hosts on this machine, to try a mesh.", metavar="N")
     racks: int | None = option(
-        _HOSTS, int | None, "Put the emulated hosts into so many racks.", metavar="N", default_text="1"
+        _HOSTS, int | None, "Put the emulated hosts into N racks.", metavar="N", default_text="1"
     )
     slow: list[str] | None = option(
         _HOSTS,
@@ -68,7 +66,7 @@ class HostOptions:
     remote_python: str | None = option(
         _HOSTS,
         str | None,
-        "Python on the hosts that ssh reaches.",
+        "Path of Python on hosts that ssh reaches.",
         metavar="PATH",
         default_text="the path of this one",
     )
@@ -194,7 +192,7 @@ class MeshOptions:
     preset: str | None = option(
         _RUNS,
         str | None,
-        "Preset to compare with; auto chooses by the interfaces of both hosts, none compares with no rate.",
+        "Preset of the expected rate; auto: by the interfaces of both hosts; none: no expected rate.",
         metavar="auto|none|ID",
         default_text="auto",
     )
@@ -205,7 +203,9 @@ class MeshOptions:
         default=MeshMode.ROUNDS,
         default_text="rounds",
     )
-    seed: int = option(_ORDER, int, "Choose the order; the same seed, the same order.", metavar="N", default=1)
+    seed: int = option(
+        _ORDER, int, "Seed of the order of pairs; the same seed gives the same order.", metavar="N", default=1
+    )
 
     def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""

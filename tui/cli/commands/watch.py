@@ -43,13 +43,17 @@ class WatchOptions:
         _TIMES, str, "Time between probes of latency, or none.", default="1m", metavar="TIME", default_text=True
     )
     retests: str = option(
-        _TIMES, str, "Repeat a test below its mark so often.", default="1", metavar="N", default_text=True
+        _TIMES, str, "Repeat a test below its mark up to N times.", default="1", metavar="N", default_text=True
     )
     retest_after: str = option(
         _TIMES, str, "Pause before a repetition.", default="10s", metavar="TIME", default_text=True
     )
     budget: str | None = option(
-        _TIMES, str | None, "Data of tests and probes a month: 50G.", metavar="SIZE", default_text="no limit"
+        _TIMES,
+        str | None,
+        "Most data of tests and probes in a calendar month: 50G.",
+        metavar="SIZE",
+        default_text="no limit",
     )
 
     def to_plan(self, peer: "Peer", plan: Plan, catalog: "Catalog") -> WatchPlan:
@@ -78,7 +82,7 @@ def watch(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="FILE.toml | PEER", show_default=False, help="A file that says what is watched, or one peer."
+            metavar="FILE.toml | PEER", show_default=False, help="A file with the peers of the watch, or one peer."
         ),
     ],
     *,
@@ -100,9 +104,9 @@ def watch(
 ) -> int:
     """Test peers again and again, and report each change of their level once.
 
-    Full tests are seldom; probes of latency are often and send next to nothing. A test below its mark is repeated
-    before it counts. State and results are in the run log: after a restart the watch goes on. Without a screen,
-    SIGHUP reads the file again.
+    Full tests run at long intervals, latency probes, which send next to nothing, at short ones. A test below its
+    mark is repeated before it counts. State and results are in the run log: after a restart the watch goes on.
+    Without a screen, SIGHUP reads the file again.
     """
     from ..preset_option import load_catalog_with_warnings
     from ..runners.watch_runner import WatchJob, run_watch

@@ -15,17 +15,17 @@ def web(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- PEER OPTIONS]", show_default=False, help="What the app opens with, as for linkgauge app."
+            metavar="[-- PEER OPTIONS]", show_default=False, help="Arguments of the app, as for linkgauge app."
         ),
     ] = None,
     *,
     port: Annotated[str, typer.Option(metavar="N", help="TCP port; 0 takes a free one.")] = str(DEFAULT_PORT),
     sessions: Annotated[
-        int, typer.Option(min=1, max=_MAX_SESSIONS, metavar="N", help="Pages that may be open at once.")
+        int, typer.Option(min=1, max=_MAX_SESSIONS, metavar="N", help="Most pages open at the same time.")
     ] = 4,
     public_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", show_default=False, help="Address by which a reverse proxy offers the page."),
+        typer.Option(metavar="URL", show_default=False, help="Public address of the page behind a reverse proxy."),
     ] = None,
 ) -> int:
     """Serve the app to a browser on this host.

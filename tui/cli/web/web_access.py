@@ -1,4 +1,4 @@
-"""Who may have the page: the token in its path, and the checks of Host and Origin.
+"""Access to the page: the token in its path, and the checks of Host and Origin.
 
 The server listens on loopback alone. Three others still reach it there: another user of this host, a page of
 another origin in the person's browser, and somebody else's name that resolves to 127.0.0.1 (DNS rebinding). The

@@ -1,4 +1,4 @@
-"""Who is told of a change: a program, with JSON on its input, and an address that the same JSON is posted to.
+"""Notifications of changes: a program gets JSON on its standard input, and a webhook the same JSON.
 
 Neither delays a test.
 """

@@ -1,4 +1,4 @@
-"""What a watch has done so far, from its journal: it goes on after a restart as if it had not stopped.
+"""The stored state of a watch, read from its journal: it goes on after a restart as if it had not stopped.
 
 An event is in the journal before anyone is told of it. A test has two entries, its beginning and its end. Where the
 end is missing, the program was killed in between: if the run log has the run with a regular end, the test counts,
