@@ -99,7 +99,8 @@ def test_prometheus_scrapes_a_watch(linkgauge: Any, far_end: str, tmp_path: Path
     url = watch.stderr.readline().rpartition("metrics: ")[2].strip()
     with run_prometheus(tmp_path, {"watch": url}) as prometheus:
         [(labels, rate)] = prometheus.wait_for("8 * linkgauge_check_goodput_bytes_per_second > 0")
-        assert (labels["watch"], labels["peer"], rate < 25e6) == ("service", "one", True)
+        assert (labels["watch"], labels["peer"]) == ("service", "one")
+        assert rate < 80e6  # bits, of a test at 20 Mb/s, whose first half second may be faster
         failed = 'linkgauge_checks_total{peer="two",verdict="failed"} > 0'
         assert prometheus.wait_for(failed)
     watch.send_signal(signal.SIGTERM)
