@@ -2,11 +2,11 @@
 
 Usage: python bench/mesh_cost.py [--hosts 8 16 32 64] [--seconds 3]
 
-The hosts are workers of a real Dask cluster on loopback, in a process of their own, whose tests take no time
-(`simulated_hosts`): what is left is the coordinator's and Dask's. Each row has a process of its own. The CPU of the
-coordinator includes decoding the events; `of the rounds` is its share of the time that the rounds would take with
-tests of so many seconds, and a second more for each. `reading` is the search for slow hosts and paths in such a
-matrix.
+The coordinator is the command `linkgauge mesh --json`, whole: its start, Dask's client, decoding, the run log, the
+verdict and the findings. The hosts are workers of a real Dask cluster on loopback, in a process of their own, whose
+tests take no time (`simulated_hosts`). `of the rounds` is the coordinator's share of the time that the rounds would
+take with tests of so many seconds, and a second more for each. `reading` is the search for slow hosts and paths in
+such a matrix.
 The last row is computed from the two largest meshes, in proportion to the cells.
 """
 
@@ -14,31 +14,33 @@ The last row is computed from the two largest meshes, in proportion to the cells
 # pyright: basic, reportMissingImports=false
 
 import argparse
-import asyncio
 import json
+import os
 import random
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.mesh.cluster import connect_cluster
-from linkgauge.mesh.coordinator import open_mesh
-from linkgauge.mesh.events import CellEnded, RoundBegan
 from linkgauge.mesh.figures import CellFigure, MeshMatrix
 from linkgauge.mesh.plan import CELL_OVERHEAD_NS, Host, MeshMode, MeshPlan
 from linkgauge.mesh.reading import find_faults
 from processes import process_cpu_s
-from simulated_hosts import cell_plan
 
 _HOSTS = Path(__file__).with_name("simulated_hosts.py")
-_DEADLINE_S = 1800.0
+# A rate below the preset's, which is then what each test should reach.
+_COMMAND = (
+    *(sys.executable, "-P", "-m", "linkgauge", "mesh", "--json", "--headless"),
+    *("--rate", "1G", "--preset", "10gbe-1500"),
+)
 _LARGE = 1000
 _HEADINGS = (
     *("hosts", "cells", "rounds", "wall time"),
@@ -83,26 +85,6 @@ class Cost:
         )
 
 
-async def measure_mesh(scheduler: str, hosts_pid: int, seconds: float) -> Cost:
-    """Return what a mesh of all workers of a scheduler costs this process."""
-    async with connect_cluster(scheduler) as cluster:
-        plan = MeshPlan("mesh-cost", cluster.hosts, cell_plan(seconds))
-        ended = failed = rounds = 0
-        began = time.monotonic(), time.process_time(), process_cpu_s(hosts_pid)
-        async with asyncio.timeout(_DEADLINE_S), open_mesh(plan, cluster) as mesh:
-            async for event in mesh:
-                rounds += isinstance(event, RoundBegan)
-                if isinstance(event, CellEnded):
-                    ended += 1
-                    failed += event.failure is not None
-                    if event.failure is not None and failed == 1:
-                        print(event.failure, file=sys.stderr)
-            costs = time.monotonic() - began[0], time.process_time() - began[1], process_cpu_s(hosts_pid) - began[2]
-    mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    count = len(plan.hosts)
-    return Cost(count, ended, rounds, costs[0], costs[1], mib, costs[2], reading_s(count), seconds, failed)
-
-
 def reading_s(count: int) -> float:
     """Return the CPU seconds that slow hosts and paths of so many hosts take to be found."""
     matrix = make_matrix(count)
@@ -125,8 +107,8 @@ def make_matrix(count: int) -> MeshMatrix:
     return MeshMatrix("mesh-cost", MeshMode.ROUNDS, hosts, figures)
 
 
-def measure_alone(count: int, seconds: float) -> Cost:
-    """Return what a mesh of so many hosts costs, measured in a process of its own."""
+def measure_mesh(count: int, seconds: float) -> Cost:
+    """Return what a mesh of so many hosts costs the command."""
     with subprocess.Popen(
         [sys.executable, str(_HOSTS), str(count), str(seconds)],
         stdin=subprocess.PIPE,
@@ -136,12 +118,37 @@ def measure_alone(count: int, seconds: float) -> Cost:
         scheduler = hosts.stdout.readline().strip() if hosts.stdout else ""
         if not scheduler:
             raise SystemExit(f"{_HOSTS.name} did not start")
-        command = [sys.executable, __file__, "--one", scheduler, str(hosts.pid), "--seconds", str(seconds)]
-        try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        except subprocess.CalledProcessError as error:
-            raise SystemExit(error.returncode) from error
-    return Cost(**json.loads(done.stdout.splitlines()[-1]))
+        hosts_before, began = process_cpu_s(hosts.pid), time.monotonic()
+        document, usage = run_command([*_COMMAND, "--scheduler", scheduler, "--seconds", str(seconds)])
+        wall_s, hosts_cpu_s = time.monotonic() - began, process_cpu_s(hosts.pid) - hosts_before
+    failed = sum(cell["failure"] is not None for cell in document["cells"])
+    return Cost(
+        count,
+        len(document["cells"]),
+        count - 1 + count % 2,
+        wall_s,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss / 1024,
+        hosts_cpu_s,
+        reading_s(count),
+        seconds,
+        failed,
+    )
+
+
+def run_command(command: Sequence[str]) -> tuple[dict[str, Any], resource.struct_rusage]:
+    """Run a mesh with a run log of its own; return its document, and what the process has used."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
+        environment = {**os.environ, "LINKGAUGE_DATA_DIR": folder}
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, env=environment)
+        words = process.stderr.read() if process.stderr else b""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read()
+    if not text:
+        raise SystemExit(words.decode())
+    return json.loads(text), usage
 
 
 def extrapolate(costs: Sequence[Cost], count: int) -> Cost:
@@ -175,16 +182,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, nargs="+", default=[8, 16, 32, 64], help="how many hosts: rows")
     parser.add_argument("--seconds", type=float, default=3.0, help="of the test whose events each cell has")
-    parser.add_argument("--one", nargs=2, metavar=("SCHEDULER", "PID"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        cost = asyncio.run(measure_mesh(options.one[0], int(options.one[1]), options.seconds))
-        print(json.dumps(asdict(cost)))
-        return
     print(f"| {' | '.join(_HEADINGS)} |\n|{' --- |' * len(_HEADINGS)}", flush=True)
     costs: list[Cost] = []
     for count in options.hosts:
-        costs.append(measure_alone(count, options.seconds))
+        costs.append(measure_mesh(count, options.seconds))
         print(f"| {' | '.join(costs[-1].row)} |", flush=True)
     if len({cost.cells for cost in costs}) > 1:
         print(f"| {' | '.join(extrapolate(costs, _LARGE).row)} |", flush=True)

@@ -32,7 +32,12 @@ _GBIT_S = 10**9
 
 def cell_plan(seconds: float, direction: Direction = Direction.OUT) -> Plan:
     """Return the plan of the recorded test: that of every cell."""
-    return Plan(settings=Settings(direction), duration_ns=round(seconds * SECOND_NS), rate_bit_s=_GBIT_S)
+    return Plan(
+        settings=Settings(direction),
+        duration_ns=round(seconds * SECOND_NS),
+        interval_ns=SECOND_NS // 4,
+        rate_bit_s=_GBIT_S,
+    )
 
 
 async def record_cells(seconds: float) -> dict[Direction, list[str]]:

@@ -6,6 +6,7 @@ One that is saved ends in `@boot`, the id of that boot: after a reboot numbers a
 
 import os
 import platform
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,12 @@ def process_identity() -> str:
 
 def saved_process_identity() -> str:
     """Return a text that identifies this process on this host; no process of a later boot has the same either."""
+    return _saved_identity(os.getpid())
+
+
+@cache
+def _saved_identity(_pid: int) -> str:
+    """Return it from memory: a mesh begins 4,032 runs, and the two files of /proc take a tenth of each."""
     boot_id = _boot_id()
     return process_identity() if boot_id is None else f"{process_identity()}@{boot_id}"
 

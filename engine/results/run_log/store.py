@@ -59,7 +59,8 @@ _COLUMNS: Final = (
 
 def new_run_id(now: datetime, randomness: random.Random) -> str:
     """Return an id such as `20261121-011530-k3f9`: the time in UTC and a random suffix."""
-    tail = "".join(randomness.choice(_ALPHABET) for _ in range(4))
+    number = randomness.getrandbits(64)  # one draw: the kernel is asked for it
+    tail = "".join(_ALPHABET[number // len(_ALPHABET) ** place % len(_ALPHABET)] for place in range(4))
     return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{tail}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
-from ....engine.model.plan import Plan, Settings
+from ....engine.model.plan import SECOND_NS, Plan, Settings
 from ....engine.model.workload import Workload, workload_named
 from ....engine.results.confidence import SERIES_INTERVAL_NS
 from ....mesh.plan import Host, MeshMode
@@ -29,6 +29,9 @@ _ORDER: Final = "Order"
 _WORKLOADS: Final = ("stream", "udp", "rr")
 _SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
 _DEFAULT_SECONDS: Final = "3"
+# Of so long a test ten samples are left after the warm-up: enough for an interval, and cheaper for the coordinator.
+_LONG_NS: Final = 3 * SECOND_NS
+_LONG_INTERVAL_NS: Final = SECOND_NS // 4
 _LAB_PRESET: Final = "100mb-fd"
 _NO_PRESET: Final = "none"
 _MAX_FILE_BYTES: Final = 1_000_000
@@ -236,12 +239,13 @@ class MeshOptions:
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
         """Return the plan of each test; datagrams without a rate have the expected one of their preset."""
         sessions = parsing.sessions(self.sessions)
+        interval_ns = _LONG_INTERVAL_NS if duration_ns >= _LONG_NS else SERIES_INTERVAL_NS
         rate = None if self.rate is None else parsing.rate_bit_s(self.rate)
         settings, total = Settings(sessions=sessions), rate
         if self.workload.is_datagram:
             rate = rate or _datagram_rate(catalog, preset, sessions)
             settings, total = Settings(sessions=sessions, rate_bit_s=rate), None
-        return Plan(settings, self.workload, duration_ns, interval_ns=SERIES_INTERVAL_NS, rate_bit_s=total)
+        return Plan(settings, self.workload, duration_ns, interval_ns=interval_ns, rate_bit_s=total)
 
     @property
     def arguments(self) -> list[str]:
