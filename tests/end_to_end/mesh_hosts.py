@@ -64,6 +64,15 @@ class MeshHosts:
         """Pull the cable of a host."""
         run_within(self.entries[name], "ip", "link", "set", "eth0", "down")
 
+    def wait_for_workers(self, scheduler: str, count: int) -> None:
+        """Wait until a scheduler of Dask has so many workers."""
+        code = (
+            "import sys; from distributed import Client; "
+            "Client(sys.argv[1], timeout=40).wait_for_workers(int(sys.argv[2]), timeout=50)"
+        )
+        command = [*self.hub, sys.executable, "-c", code, scheduler, str(count)]
+        subprocess.run(command, check=True, timeout=2 * DEADLINE_S, stderr=subprocess.DEVNULL)
+
     @staticmethod
     def kill(process: "subprocess.Popen[Any]") -> None:
         """Kill a process and what it has started, as a host does that loses its power."""
@@ -113,18 +122,10 @@ class DaskHosts(MeshHosts):
             for name, entry in self.entries.items():
                 words = [programs.get(word, word).replace("$(DASK_WORKER_NAME)", name) for word in worker]
                 self.workers[name] = self.start(entry, *words, cwd=folder, env=environment)
-            self._wait_for_workers()
+            self.wait_for_workers(self.scheduler, count)
         except BaseException:
             self.close()
             raise
-
-    def _wait_for_workers(self) -> None:
-        code = (
-            "import sys; from distributed import Client; "
-            "Client(sys.argv[1], timeout=40).wait_for_workers(int(sys.argv[2]), timeout=50)"
-        )
-        command = [*self.hub, sys.executable, "-c", code, self.scheduler, str(len(self.workers))]
-        subprocess.run(command, check=True, timeout=2 * DEADLINE_S, stderr=subprocess.DEVNULL)
 
 
 class StreamedCommand:
