@@ -158,7 +158,7 @@ class SshMesh:
             if not work.done():
                 return "the mesh was stopped"
             work.result()
-        except ClusterError as error:
+        except (ClusterError, OSError) as error:
             return f"{reason}; {error}"
         finally:
             for task in (work, stop):

@@ -40,7 +40,7 @@ class SlurmNodes:
         self.hosts = MeshHosts(count)
         self._folder, self._count = folder, count
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
-        self._munged: subprocess.Popen[bytes] | None = None
+        self._munged: subprocess.Popen[Any] | None = None
         self._cluster: subprocess.Popen[str] | None = None
         try:
             self._start()
