@@ -159,7 +159,7 @@ class Derivation:
         return round(self.usable_bit_s * self.directions * share)
 
 
-@lru_cache(maxsize=256)  # a mesh asks for the same link with each of its runs: 0.5 ms of the 6 that a run takes
+@lru_cache(maxsize=256)  # a mesh asks for the same link with each of its runs
 def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> Derivation | None:
     """Return the TCP payload rate of a link with its arithmetic; None if the link has no line to compute.
 

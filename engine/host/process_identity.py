@@ -26,7 +26,7 @@ def saved_process_identity() -> str:
 
 @cache
 def _saved_identity(_pid: int) -> str:
-    """Return it from memory: a mesh begins 4,032 runs, and the two files of /proc take a tenth of each."""
+    """Return it from memory: a mesh of 64 hosts begins 4,032 runs, and it takes two files of /proc."""
     boot_id = _boot_id()
     return process_identity() if boot_id is None else f"{process_identity()}@{boot_id}"
 
