@@ -149,6 +149,9 @@ async def connect_to_target(sock: socket.socket, target: ConnectTarget, options:
         if error.errno == errno.EADDRNOTAVAIL:  # any source is bound already, so a port is missing
             raise OSError(OUT_OF_PORTS) from error
         raise
+    if options.congestion is not None and sock.type == socket.SOCK_STREAM:
+        # The route's own choice (ip-route(8), congctl) has replaced the socket's as it connected.
+        sockets.set_congestion(sock, options.congestion)
 
 
 async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: SessionSpec) -> CrrEndpoint:
