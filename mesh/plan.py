@@ -12,7 +12,8 @@ from ..engine.model.serialization import OMITTED_AT_DEFAULT
 MIN_HOSTS: Final = 2
 MAX_HOSTS: Final = 4_096
 MAX_NAME_LENGTH: Final = 64
-_PORTS: Final = 65_536
+PORTS: Final = 65_536
+"""A port is below this number."""
 CELL_OVERHEAD_NS: Final = SECOND_NS
 """About how much longer than its duration a test takes: its process, connecting, the key, the result."""
 GROUP_PREFIX: Final = "mesh-"
@@ -93,8 +94,8 @@ class MeshPlan:
 
     def __post_init__(self) -> None:
         """Check the hosts, the duration and the port; raise PlanError."""
-        if not 0 <= self.port < _PORTS:
-            raise PlanError("--port", str(self.port), f"give 1 to {_PORTS - 1}")
+        if not 0 <= self.port < PORTS:
+            raise PlanError("--port", str(self.port), f"give 1 to {PORTS - 1}")
         if not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
         seen: set[str] = set()

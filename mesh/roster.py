@@ -18,7 +18,7 @@ from ..engine.model.plan import Plan
 from . import host_tasks
 from .cluster import Cluster, HostFailed, HostFault, HostGone, InterfaceTask
 from .events import CellFailure, FailureCode, HostLost
-from .plan import Host, Pairing
+from .plan import PORTS, Host, Pairing
 
 OPEN_DEADLINE_S: Final = 30.0
 """Until a host's endpoint listens: its worker imports linkgauge before, on a busy host."""
@@ -28,7 +28,6 @@ _RENEW_DEADLINE_S: Final = 10.0
 _CLOSE_DEADLINE_S: Final = 12.0
 _HOLD_WAIT_S: Final = 2.0  # asked again after it, so that a host that hangs is noticed
 _MOST_STRIKES: Final = 2
-_PORTS: Final = 65_536
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -74,7 +73,7 @@ class Roster:
         )
         try:
             port: object = await call
-            if type(port) is not int or not 0 < port < _PORTS:  # it comes from the host, and goes to the others
+            if type(port) is not int or not 0 < port < PORTS:  # it comes from the host, and goes to the others
                 raise HostFailed("it reported no port of its endpoint")
             self._ports[name] = port
         except HostFault as fault:

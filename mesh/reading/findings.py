@@ -199,19 +199,16 @@ def _has_recovered(part: SlowPart, reading: Reading) -> bool:
     if part.is_shared:
         alone = _slowness_alone(part, reading)
         return alone is not None and alone > max(part.slowness / 2, -_LEAST_PATH)
-    if part.code is MeshFindingCode.PATH and _is_slow_alone(part, reading):
+    # With random loss, a path may have twice the rate the second time, and still be far from healthy.
+    if part.code is MeshFindingCode.PATH and _is_slow_alone(part, reading, max(_LEAST_PATH, reading.least_again)):
         return False
     recoveries = _recoveries(part, reading)
     return bool(recoveries) and sum(recoveries) >= _RECOVERED * len(recoveries)
 
 
-def _is_slow_alone(path: SlowPart, reading: Reading) -> bool:
-    """Return whether the second measurement of a path would make it one by itself.
-
-    With random loss, a path may have twice the rate the second time, and still be far from healthy.
-    """
+def _is_slow_alone(path: SlowPart, reading: Reading, least: float) -> bool:
+    """Return whether a path was measured again, and was slower than its hosts or groups explain by so much."""
     again = reading.rates.isolated_logs[path.cells[0]]
-    least = max(_LEAST_PATH, reading.least_again)
     return again is not None and again - reading.usual < path.explained - least
 
 
@@ -230,10 +227,7 @@ def _as_alone(part: SlowPart, reading: Reading) -> SlowPart:
 
 def _is_slow_again(path: SlowPart, reading: Reading) -> bool:
     """Return whether a doubtful path was slow both times: hardly by chance then."""
-    again = reading.rates.isolated_logs[path.cells[0]]
-    if again is None:
-        return False
-    return again - reading.usual < path.explained - reading.least_again and not _has_recovered(path, reading)
+    return _is_slow_alone(path, reading, reading.least_again) and not _has_recovered(path, reading)
 
 
 def _recoveries(part: SlowPart, reading: Reading) -> list[bool]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.model.events import Event, Expectation, Reason, Started
-from ....engine.model.plan import Settings
+from ....engine.model.events import Event, Reason, Started
 from ....engine.results.meter import Meter
 from ....engine.results.run_log import RunLog
 from ....mesh.events import CellEnded, CellFailure, FailureCode
@@ -49,7 +48,6 @@ class CellRecorder:
         self._plan = plan
         self._judging = judging
         self._log = log
-        self._expectations: dict[tuple[str, Settings, Variant], Expectation] = {}
         self.notices: list[str] = []
         """Why the runs have no preset, and the warnings about the chosen ones; each once."""
 
@@ -60,7 +58,7 @@ class CellRecorder:
             return CellFigure(ended.cell, failure=failure)
         started = ended.events[0]
         preset, variant = self._choose(started)
-        events: tuple[Event, ...] = (self._with_expectation(started, preset, variant), *ended.events[1:])
+        events: tuple[Event, ...] = (_with_expectation(started, preset, variant), *ended.events[1:])
         recorder = RunRecorder(
             LiveDiagnosis(
                 Meter(),
@@ -99,16 +97,6 @@ class CellRecorder:
             self._note(warning)
         return selection.preset, selection.adapt(variant)
 
-    def _with_expectation(self, started: Started, preset: Preset | None, variant: Variant) -> Started:
-        plan = started.plan
-        if preset is None or not plan.has_documented_transactions:
-            return started
-        key = preset.id, plan.settings, variant
-        if key not in self._expectations:
-            expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
-            self._expectations[key] = limit_expectation(expectation, plan.rate_bit_s)
-        return replace(started, expectation=self._expectations[key])
-
     def _note(self, text: str) -> None:
         if text not in self.notices:
             self.notices.append(text)
@@ -136,3 +124,11 @@ def figure_of_run(
         expected_bit_s=None if expected is None else expected["mbit_s"] * 1e6,
         why=codes[0] if codes else None,
     )
+
+
+def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:
+    plan = started.plan
+    if preset is None or not plan.has_documented_transactions:
+        return started
+    expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
+    return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))
