@@ -19,13 +19,13 @@ mesh: $(VENV)/mesh.stamp
 	@$(BIN)/python -m linkgauge mesh --local 8 $(ARGS)
 
 # Several tests at a time, then the tests that measure, each alone. What fails is tried once more by itself, and more than 3 rescued so fail
-# the run. test-every also runs both event loops, every screen size, more examples and the whole truth matrix.
+# the run. test-every also runs what takes long, both event loops, every screen size, more examples and the whole truth matrix.
 # ARGS goes to one plain pytest instead: make test ARGS="-k window".
 test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 6 --dist worksteal $(EVERY) -m "not alone" || \
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal $(EVERY) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
 	alone=$$(grep -rlE "mark\.alone" tests --include="test_*.py"); \
 	  $(BIN)/python -m pytest -q $(EVERY) -m alone $$alone || \
@@ -35,8 +35,8 @@ endif
 test-every: EVERY := --every
 test-every: test
 
-# What .ci/run carries out: each test, and a sixth of the further cases of test-every. The commit decides which quarter.
-test-ci: EVERY := --every --share 6
+# What .ci/run carries out: each test, and an eighth of the further ones of test-every. The commit decides which.
+test-ci: EVERY := --every --share 8
 test-ci: test
 
 # Attackers, broken inputs, a day of samples and an hour of faults. ARGS names one script of tests/stress, with its options:

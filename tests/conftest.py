@@ -39,6 +39,8 @@ _MOST_STOLEN = 0.05
 STOLEN = "of this machine's time was stolen meanwhile"
 MOST_RESCUED = 3
 _CORES = pytest.StashKey[tuple[CoreTimes, ...] | None]()
+_SLOWED = "linkgauge/slowed"  # failed while time was stolen: kept from the first try for the second
+_slowed: set[str] = set()
 
 
 def _marked_processes() -> dict[int, str]:
@@ -68,26 +70,33 @@ for _number, _handler in (
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Note where the machine's clocks are when a measurement begins."""
-    if item.get_closest_marker("alone"):
-        item.stash[_CORES] = read_core_times()
+    """Note where the machine's clocks are when a test begins."""
+    item.stash[_CORES] = read_core_times()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skip a measurement that went wrong while this machine was not let run: an emulated line stood still as well.
+    """Note of a failed test whether this machine was not let run meanwhile, and skip it if it measures.
 
-    Three of six links were missed so while vmstat(8) showed 5 to 72 % stolen.
+    Emulated lines stood still as well: three of six links were missed so while vmstat(8) showed 5 to 72 % stolen.
     """
     report = yield
-    if report.when == "call" and report.failed and _CORES in item.stash:
+    if report.failed and _CORES in item.stash:
         cores = subtract_core_times(item.stash[_CORES], read_core_times()) or ()
         share = sum(core.steal_ns for core in cores) / max(1, sum(core.busy_ns + core.idle_ns for core in cores))
-        if share > _MOST_STOLEN:
+        if share > _MOST_STOLEN and report.when == "call" and item.get_closest_marker("alone"):
             path, line, _ = item.location
             report.outcome = "skipped"
             report.longrepr = (path, line or 0, f"{share:.0%} {STOLEN}")
+        elif share > _MOST_STOLEN:
+            report.user_properties.append((_SLOWED, f"{share:.0%}"))
     return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect the tests that were slowed, in the process that all reports come to."""
+    if any(name == _SLOWED for name, _ in report.user_properties):
+        _slowed.add(report.nodeid)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -124,12 +133,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Fail a second try that rescues too many tests: then it is not a busy machine that made them fail."""
+    """Fail a second try that rescues too many tests: then it is not a busy machine that made them fail.
+
+    Those that failed while time was stolen do not count.
+    """
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or not session.config.getoption("--rescue") or exitstatus != pytest.ExitCode.OK:
+    cache = session.config.cache
+    if reporter is None or cache is None:
         return
-    if len(reporter.stats.get("passed", ())) > MOST_RESCUED:
+    if not session.config.getoption("--rescue"):
+        cache.set(_SLOWED, sorted(_slowed))
+    elif exitstatus == pytest.ExitCode.OK and len(_rescued(reporter)) > MOST_RESCUED:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _rescued(reporter: Any) -> list[str]:
+    """Return the tests that passed at the second try, without those that were slowed at the first."""
+    slowed = set(reporter.config.cache.get(_SLOWED, ()))
+    return [report.nodeid for report in reporter.stats.get("passed", ()) if report.nodeid not in slowed]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -137,12 +158,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     skipped = [
         report.nodeid for report in terminalreporter.stats.get("skipped", ()) if STOLEN in str(report.longrepr)
     ]
-    rescued = (
-        [report.nodeid for report in terminalreporter.stats.get("passed", ())]
-        if config.getoption("--rescue")
-        else []
-    )
-    for title, tests in (("rescued by a second try", rescued), ("skipped for stolen time", skipped)):
+    passed = [report.nodeid for report in terminalreporter.stats.get("passed", ())]
+    rescued = _rescued(terminalreporter) if config.getoption("--rescue") else []
+    slowed = [test for test in passed if test not in rescued] if config.getoption("--rescue") else []
+    for title, tests in (
+        ("rescued by a second try", rescued),
+        (f"rescued by a second try; at the first, over {_MOST_STOLEN:.0%} {STOLEN}", slowed),
+        ("skipped for stolen time", skipped),
+    ):
         if tests:
             terminalreporter.section(f"{len(tests)} {title}")
             for test in tests:

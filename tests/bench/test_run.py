@@ -102,6 +102,7 @@ def _read_until(stream: IO[str], words: str) -> str:
     return text
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.every)])
 def test_a_benchmark_that_is_broken_off_writes_what_is_there(number: signal.Signals, tmp_path: Path) -> None:
     """A tool that is missing is left out, all files are written, and no process stays."""

@@ -132,6 +132,7 @@ def test_ten_thousand_hostile_announcements_are_bounded_and_printable(
     assert "127.0.0.1" not in answer.out
 
 
+@pytest.mark.every
 def test_an_endpoint_that_no_other_host_reaches_is_not_announced(linkgauge: Any) -> None:  # noqa: F811
     """Nor one whose name cannot be."""
     answer = linkgauge.in_process("endpoint", "--announce", "rack 7", "--bind", "127.0.0.1", "--port", "0")

@@ -112,6 +112,7 @@ def test_check_auto_warns_of_different_mtus_and_names_both(command: Callable[...
     assert "100mb-fd" in answer.err
 
 
+@pytest.mark.every
 def test_a_person_reads_the_warning_too(command: Callable[..., Any]) -> None:
     """In the summary, once, with the reason for the preset beside it."""
     answer = command("run", "PEER", "--preset", "auto", "--line-rate", "1Gb", "--pass-mark", "5", *SHORT)
@@ -121,6 +122,7 @@ def test_a_person_reads_the_warning_too(command: Callable[..., Any]) -> None:
     assert "line rate 1\u00a0000 Mb/s (from --line-rate), MTU 1400 (remote right), full duplex" in answer.err
 
 
+@pytest.mark.every
 def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> None:
     """A route may have an MTU of its own, which no interface shows."""
     _ip("-n", _NEAR, "route", "change", "10.78.0.0/24", "dev", "left", "mtu", "1200")
@@ -131,6 +133,7 @@ def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> Non
         assert words in warning
 
 
+@pytest.mark.every
 def test_check_auto_needs_a_line_rate_where_no_end_reports_it(command: Callable[..., Any]) -> None:
     """Both ends are virtual: their 10 Gb/s is no line's."""
     answer = command("check", "auto", "PEER", *SHORT)
@@ -161,6 +164,7 @@ def test_check_auto_of_an_unreachable_peer_says_so(linkgauge: Any) -> None:
     assert "nothing listens on 127.0.0.1:1" in answer.err
 
 
+@pytest.mark.every
 def test_a_line_rate_goes_with_a_preset_that_has_a_line(linkgauge: Any, far_end: str) -> None:
     """The preset is then computed for that rate; loopback has none, and no preset has nothing to change."""
     answer = linkgauge("check", "1gbe-1500", far_end, "--line-rate", "200M", "--json", *SHORT)

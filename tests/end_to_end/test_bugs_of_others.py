@@ -373,6 +373,7 @@ def test_a_word_does_not_wait_behind_the_tests_own_flood(linkgauge: Any) -> None
     assert document["measured"]["in"]["bytes"] > 0
 
 
+@pytest.mark.every
 async def test_two_hundred_clients_at_once_are_each_served_or_refused_with_a_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -96,6 +96,7 @@ def in_another_time() -> list[str]:
     return command
 
 
+@pytest.mark.every
 async def test_clocks_that_have_nothing_in_common_measure_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The far end's clock is eleven days ahead, the near end's calendar is set back while it runs."""
     command = [*in_another_time(), "-m", "linkgauge.engine.far.loopback"]

@@ -277,6 +277,7 @@ def test_the_csv_can_be_followed_live_and_ctrl_c_ends_the_run_in_order(
     assert [(run["run_id"], run["ended"]["reason"]) for run in listed] == [(document["run_id"], "interrupted")]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.every)])
 def test_a_signal_ends_a_check_in_order_with_its_summary(
     linkgauge: Any, far_end: str, path: Path, number: signal.Signals
@@ -291,6 +292,7 @@ def test_a_signal_ends_a_check_in_order_with_its_summary(
     assert f"interrupted by {number.name}" in answer.out
 
 
+@pytest.mark.every
 def test_ctrl_c_is_the_regular_end_of_a_run_without_an_end(linkgauge: Any, far_end: str, path: Path) -> None:
     """`--seconds none` runs until it is stopped, and is judged then."""
     options = ("--seconds", "none", *LONG[2:])
@@ -343,6 +345,7 @@ def test_a_far_end_that_is_killed_leaves_a_summary_of_what_was_measured(
     assert answer.document["measured"]["total"]["bytes"] == measured_sum(rows_of(path)) > 0
 
 
+@pytest.mark.every
 def test_a_far_end_says_goodbye_when_it_is_stopped(
     linkgauge: Any,
     start_endpoint: Callable[..., tuple[subprocess.Popen[str], str]],

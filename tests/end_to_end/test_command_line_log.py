@@ -61,6 +61,7 @@ def test_runs_are_listed_the_newest_first_and_can_be_deleted(linkgauge: Any, far
     assert linkgauge("runs", "show", ids[0]).status == 2
 
 
+@pytest.mark.every
 def test_a_run_is_saved_whole_when_another_process_unlocks_the_log_after_its_end(
     linkgauge: Any, far_end: str
 ) -> None:
@@ -222,6 +223,7 @@ def without_rtts(summary: Summary) -> Summary:
     )
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("workload", ["stream", "rr", pytest.param("udp", marks=pytest.mark.every)])
 def test_a_recorded_run_has_the_same_results_after_it_is_thinned(
     linkgauge: Any, far_end: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workload: str
@@ -253,6 +255,7 @@ def test_a_recorded_run_has_the_same_results_after_it_is_thinned(
     assert counts[1] < counts[0] / 4
 
 
+@pytest.mark.every
 def test_a_test_thins_old_runs_once_it_has_ended(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
     """As the preference says; its own run has every sample."""
     (tmp_path / "settings.toml").write_text('thin_after = "30d"')

@@ -84,6 +84,7 @@ def test_a_server_of_another_protocol_is_no_endpoint(
     assert answer.err.strip().isprintable()
 
 
+@pytest.mark.every
 def test_a_silent_server_times_out(linkgauge: Any, silent_server: Any) -> None:
     """It accepts, and says nothing for 5 s."""
     process = linkgauge.start("run", silent_server.address)
@@ -91,6 +92,7 @@ def test_a_silent_server_times_out(linkgauge: Any, silent_server: Any) -> None:
     assert_not_run(linkgauge.finish(process), silent_server.address, "5 s")
 
 
+@pytest.mark.every
 def test_a_server_that_hangs_up_is_reported_as_such(linkgauge: Any, silent_server: Any) -> None:
     """It accepts and closes."""
     process = linkgauge.start("run", silent_server.address)

@@ -32,6 +32,7 @@ def make_target(kind: str, folder: Path) -> tuple[str, str, tuple[object, ...]]:
     return "/dev/full", FULL, ()
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("kind", ["pipe", pytest.param("full device", marks=pytest.mark.every), "small disk"])
 def test_an_endpoint_whose_debug_log_cannot_be_written_serves_and_ends(
     linkgauge: CommandLine, tmp_path: Path, kind: str

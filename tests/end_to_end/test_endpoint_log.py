@@ -6,6 +6,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ..command_line import RATE_LIMIT, wait_for_rows
 from .conftest import DEADLINE_S
 
@@ -43,6 +45,7 @@ def test_each_line_has_time_peer_and_what_happened_with_its_figures(linkgauge: A
         assert any(re.fullmatch(pattern, line) for line in lines), "\n".join([pattern, *lines])
 
 
+@pytest.mark.every
 def test_strangers_who_knock_again_and_again_get_two_lines(linkgauge: Any) -> None:
     """The first one at once, and the number of the others."""
     endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0")

@@ -72,6 +72,7 @@ def test_check_takes_the_preset_by_this_ends_interface(linkgauge: Any, peer: str
     assert "-1" not in result.out
 
 
+@pytest.mark.every
 def test_a_sweep_is_a_run_for_each_point(linkgauge: Any, peer: str) -> None:
     """A stock server serves them one after the other."""
     result = linkgauge("sweep", peer, "--seconds", "0.5", "--sessions", "1,2", "--direction", "out,in", "--json")

@@ -48,6 +48,7 @@ def test_a_test_is_a_stream_from_its_start_to_its_summary(
         assert total == (summary["measured"][flow]["bytes"] if summary["measured"][flow] else 0)
 
 
+@pytest.mark.every
 def test_a_sweep_is_a_stream_of_its_runs_and_its_document(linkgauge: Callable[..., Any], far_end: str) -> None:
     """Each run has its start and its end between those of the sweep."""
     answer = linkgauge(
@@ -72,6 +73,7 @@ def test_a_test_that_cannot_be_run_is_an_error_line(linkgauge: Callable[..., Any
     assert "nothing listens on 127.0.0.1:1" in line["text"]
 
 
+@pytest.mark.every
 def test_two_kinds_of_json_are_refused(linkgauge: Callable[..., Any]) -> None:
     """Before anything is connected."""
     answer = linkgauge("run", "127.0.0.1:1", "--json", "--json-stream")

@@ -142,6 +142,7 @@ def test_a_new_key_is_in_no_log(linkgauge: Any, tmp_path: Path, open_output: Any
     assert not key_file.exists()
 
 
+@pytest.mark.every
 def test_a_program_that_reads_a_pipe_gets_the_new_key_as_json(linkgauge: Any) -> None:
     """It started the endpoint, and nobody else reads the pipe."""
     process = linkgauge.start("endpoint", "--port", "0", "--json", stderr=subprocess.DEVNULL)
@@ -153,6 +154,7 @@ def test_a_program_that_reads_a_pipe_gets_the_new_key_as_json(linkgauge: Any) ->
     assert asyncio.run(query_host_info(Peer.parse(address).with_key(SharedKey(document["key"])))).cores
 
 
+@pytest.mark.every
 def test_a_new_key_that_can_neither_be_printed_nor_saved_is_an_error(linkgauge: Any, tmp_path: Path) -> None:
     """With the option that gives the endpoint a key."""
     (tmp_path / "file").touch()
@@ -177,6 +179,7 @@ def test_a_key_file_that_others_can_read_is_a_wrong_command_line_at_both_ends(
         assert answer.out == ""
 
 
+@pytest.mark.every
 def test_open_access_is_announced(linkgauge: Any) -> None:
     """A key of the environment does not count then, and one on the command line contradicts it."""
     environment = {**linkgauge.environment, "LINKGAUGE_KEY": KEY}

@@ -150,6 +150,7 @@ def test_a_terminal_that_goes_away_takes_the_lab_and_its_app_with_it(screen: Cal
     assert app.hang_up() == 128 + signal.SIGHUP
 
 
+@pytest.mark.every
 @needs_labs
 def test_a_shell_in_a_lab_has_the_terminal_and_knows_the_far_end(screen: Callable[..., Screen]) -> None:
     """Its keys, its job control, its exit status."""
@@ -168,6 +169,7 @@ def test_a_shell_in_a_lab_has_the_terminal_and_knows_the_far_end(screen: Callabl
     assert shell.is_restored()
 
 
+@pytest.mark.every
 @needs_labs
 def test_a_command_can_stand_in_for_the_shell(linkgauge: Any) -> None:
     """For scripts: what follows -- is run at the near end."""
@@ -186,6 +188,7 @@ def test_a_check_takes_its_own_options_after_two_dashes(linkgauge: Any) -> None:
     assert not [text for text in answer.document["warnings"] if text.startswith("offloads")]
 
 
+@pytest.mark.every
 @needs_labs
 def test_a_terminated_lab_lets_its_check_end_in_order(linkgauge: Any, tmp_path: Path) -> None:
     """The signal is passed on; what was measured until then is told."""

@@ -112,6 +112,7 @@ def test_a_crr_run_continues_while_there_is_no_route_for_a_moment(
     assert run_through(far_link, family, ("crr", direction, sessions, ""), command)[0] == "stopped"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("family", "workload", "direction"),
     first_always(

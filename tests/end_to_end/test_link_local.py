@@ -103,6 +103,7 @@ def test_every_workload_runs_in_both_directions(
     assert lines == [[each, "completed", loop, "near0"] for each in ("stream", "rr", "crr", "fetch", "udp")]
 
 
+@pytest.mark.every
 def test_the_command_line_takes_and_shows_such_addresses(
     link: VethLink, environment: dict[str, str], endpoint: str
 ) -> None:

@@ -147,6 +147,7 @@ def is_trusted(address: str, fingerprint: bytes) -> bool:
         return False
 
 
+@pytest.mark.every
 def test_a_certificate_is_read_again_at_sighup(linkgauge: Any, tmp_path: Path) -> None:
     """A renewed one counts for new clients; one that cannot be used changes nothing."""
     fingerprints = [write_certificate(tmp_path)]
@@ -175,6 +176,7 @@ def test_a_certificate_is_read_again_at_sighup(linkgauge: Any, tmp_path: Path) -
     assert sum(text.startswith("certificate not changed: --tls-cert ") for text in texts) == 2
 
 
+@pytest.mark.every
 def test_effective_limits_are_shown_and_invalid_limits_are_a_usage_error(linkgauge: Any, tmp_path: Path) -> None:
     """For people and for programs; what was typed comes before the file."""
     limits = tmp_path / "limits.toml"

@@ -55,6 +55,7 @@ def test_a_host_without_this_linkgauge_gets_the_engine_and_keeps_nothing_of_it(l
     assert linkgauge("runs", "list", "--json").document[0]["peer"] == sshd.peer
 
 
+@pytest.mark.every
 def test_an_installed_linkgauge_is_used(linkgauge: Any, sshd: Any) -> None:
     """Its far end has uvloop; what the login prints by itself does no harm."""
     sshd.provide("linkgauge", sys.executable, "-m", "linkgauge")
@@ -178,6 +179,7 @@ def test_a_passphrase_is_requested_on_the_terminal(linkgauge: Any, sshd: Any) ->
     assert b"open sesame" not in output
 
 
+@pytest.mark.every
 def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, sshd: Any) -> None:
     """Through a forwarded port, to the far end's loopback alone; what TCP over ssh cannot carry is declined."""
     sshd.start(SSH_CONNECTION="127.0.0.1 50000 127.0.0.2 22")  # nothing gets there by itself
@@ -195,6 +197,7 @@ def test_ssh_carries_the_data_on_request_and_the_result_says_so(linkgauge: Any, 
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 def test_a_far_end_that_ssh_starts_takes_udp_beside_its_data_port(linkgauge: Any, sshd: Any) -> None:
     """From the bundle alone: datagrams in both directions, and the path's MTU."""
     sshd.start()
@@ -207,6 +210,7 @@ def test_a_far_end_that_ssh_starts_takes_udp_beside_its_data_port(linkgauge: Any
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 def test_latency_under_load_is_measured_to_a_far_end_that_ssh_starts(linkgauge: Any, sshd: Any) -> None:
     """From the bundle alone: datagrams, handshakes and requests; through ssh itself it is declined.
 
@@ -227,6 +231,7 @@ def test_latency_under_load_is_measured_to_a_far_end_that_ssh_starts(linkgauge: 
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 def test_a_requested_data_port_is_used_or_reported_as_busy(linkgauge: Any, sshd: Any) -> None:
     """The option that chooses another is named."""
     sshd.start()

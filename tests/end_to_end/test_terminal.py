@@ -304,6 +304,7 @@ def test_a_terminal_that_goes_away_ends_the_run_and_the_embedded_endpoint(
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_a_terminal_that_goes_away_is_not_waited_for_by_a_run_that_cannot_end_in_order(
     terminal: OpenTerminal,
     linkgauge: Any,
@@ -346,6 +347,7 @@ def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_ne
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
     terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path
 ) -> None:
@@ -367,6 +369,7 @@ def test_a_terminal_may_become_tiny_and_large_again_during_a_run(
     assert only_run(linkgauge)["ended"]["reason"] == "stopped"
 
 
+@pytest.mark.every
 def test_a_run_continues_after_the_app_was_suspended_and_resumed(
     terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path
 ) -> None:
@@ -449,6 +452,7 @@ def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chosen(
     terminal: OpenTerminal, linkgauge: Any, sshd: Any, home: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_firewall_that_lets_no_udp_through_is_named_within_three_seconds(
         assert linkgauge("run", peer, *BRIEF, "--rate", "100M").status == 0
 
 
+@pytest.mark.every
 def test_an_endpoint_whose_port_for_udp_was_taken_is_named(
     linkgauge: CommandLine, start_endpoint: Callable[..., tuple[Any, str]]
 ) -> None:
@@ -191,6 +192,7 @@ def test_an_endpoint_whose_port_for_udp_was_taken_is_named(
     assert "nothing takes UDP on its port" in answer.err
 
 
+@pytest.mark.every
 def test_a_far_end_that_ssh_starts_carries_datagrams(linkgauge: CommandLine, sshd: Any) -> None:
     """On the standard library alone; what cannot go through ssh is refused."""
     sshd.start()

@@ -88,6 +88,7 @@ def end(process: subprocess.Popen[str], number: signal.Signals) -> int:
     return process.wait(DEADLINE_S)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("strangers", "options"),
     [
@@ -108,6 +109,7 @@ def test_an_endpoint_whose_log_nobody_reads_serves_on_and_ends_at_a_signal(
     assert end(endpoint, signal.SIGTERM) == 0
 
 
+@pytest.mark.every
 def test_lines_of_the_log_that_were_lost_are_counted_when_its_reader_is_back(
     linkgauge: CommandLine, unread: UnreadPipe
 ) -> None:
@@ -188,6 +190,7 @@ def test_a_test_whose_output_nobody_reads_runs_on_and_its_results_wait(
         assert events.count("interval") >= 4 * runs
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("seconds", "number"),
     [pytest.param("0.6", signal.SIGTERM, marks=pytest.mark.every), ("600", signal.SIGINT)],
@@ -215,6 +218,7 @@ def test_a_signal_ends_a_test_whose_results_nobody_reads(
         assert row.reason is (Reason.INTERRUPTED if seconds == "600" else Reason.COMPLETED)
 
 
+@pytest.mark.every
 def test_rows_of_csv_wait_in_a_pipe_without_a_reader(linkgauge: CommandLine, tmp_path: Path) -> None:
     """Neither does the test wait for one who comes late, nor is a row lost."""
     path = tmp_path / "pipe"
@@ -241,6 +245,7 @@ def test_a_full_disk_is_reported_and_the_run_log_has_the_run(linkgauge: CommandL
         assert [row.reason for row in log.list_runs()] == ([] if option == "--csv" else [Reason.COMPLETED])
 
 
+@pytest.mark.every
 def test_a_full_disk_under_the_rows_of_a_sweep_is_reported_and_its_runs_are_saved(linkgauge: CommandLine) -> None:
     """They are written at its end; JSON on stdout is complete."""
     answer = linkgauge.in_process("sweep", "loopback", "--seconds", "0.6", "--csv", "/dev/full", "--json")
@@ -251,6 +256,7 @@ def test_a_full_disk_under_the_rows_of_a_sweep_is_reported_and_its_runs_are_save
         assert [row.reason for row in log.list_runs()] == [Reason.COMPLETED]
 
 
+@pytest.mark.every
 def test_a_reader_that_goes_away_during_a_test_is_reported(linkgauge: CommandLine) -> None:
     """The test continues, and the run log has it."""
     process = linkgauge.start("run", "loopback", *SHORT, "--json-stream")
@@ -282,6 +288,7 @@ class StoppedTerminal:
         return self.drawn.decode().replace("\N{NO-BREAK SPACE}", " ")
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("number", [None, pytest.param(signal.SIGTERM, marks=pytest.mark.every)])
 def test_ctrl_s_stops_the_live_line_and_not_the_test(linkgauge: CommandLine, number: signal.Signals | None) -> None:
     """After Ctrl-Q the terminal has one frame, and the summary; a signal ends the command before that."""

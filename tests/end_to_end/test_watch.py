@@ -75,6 +75,7 @@ def test_sighup_reads_the_file_again(linkgauge: Any, far_end: str, tmp_path: Pat
     assert linkgauge.finish(process).status == 143
 
 
+@pytest.mark.every
 def test_a_second_watch_of_the_same_name_is_refused(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
     """The first one goes on."""
     file = write(tmp_path / "service.toml", "one", address=far_end)

@@ -73,6 +73,7 @@ async def test_a_test_is_driven_in_a_browser_and_its_app_ends_with_the_page(link
     assert len(runs) == 1, runs
 
 
+@pytest.mark.every
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 async def test_the_apps_of_all_pages_end_with_the_server(linkgauge: Any, number: signal.Signals) -> None:

@@ -44,6 +44,7 @@ async def test_an_endpoint_whose_lease_is_not_renewed_ends_with_the_runs_that_it
     assert await child.end() == 0
 
 
+@pytest.mark.every
 async def test_an_endpoint_whose_lease_is_renewed_outlasts_it(key: SharedKey) -> None:
     """A run that is longer than the lease is complete."""
     child, port = await start_host_endpoint("127.0.0.2", key, lease_s=2.0)
@@ -78,6 +79,7 @@ async def test_a_killed_endpoint_leaves_no_process_behind(key: SharedKey) -> Non
     await until(lambda: not any(map(is_alive, processes)))
 
 
+@pytest.mark.every
 async def test_a_port_of_a_persons_choice_is_waited_for(key: SharedKey) -> None:
     """The endpoint of the mesh before may be about to end; another program's port is an error."""
     first, port = await start_host_endpoint("127.0.0.2", key)

@@ -35,6 +35,7 @@ def test_a_page_is_formatted_without_a_warning(page: Path) -> None:
     assert "User commands" in done.stdout
 
 
+@pytest.mark.every
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is needed (Debian: man-db)")
 def test_man_finds_the_installed_pages(installed: Any, tmp_path: Path) -> None:
     """By the name of a command."""

@@ -18,6 +18,7 @@ def carry_out(script: str, *options: str, deadline_s: float) -> None:
     assert done.stdout.splitlines()[-1].endswith("CLEAN")
 
 
+@pytest.mark.every
 def test_an_endpoint_lets_go_of_clients_that_break_off_and_serves_the_next() -> None:
     """One state after the other, of connections with and without TLS."""
     carry_out("broken_connections", "--sample", deadline_s=55)

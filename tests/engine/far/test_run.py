@@ -384,6 +384,7 @@ def limit_workers(far: Far, spare_bytes: int) -> None:
     resource.prlimit(server, resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("workload", "spare_bytes", "reason"),
     [
@@ -488,6 +489,7 @@ async def test_reports_leave_a_slow_link_to_the_payload(far: Far, direction: Dir
     assert max(sample.interval_ns for sample in samples) >= 4 * slow.interval_ns
 
 
+@pytest.mark.every
 async def test_a_frozen_far_end_with_working_workers_is_reported() -> None:
     """Payload is a sign of life, so the run goes on; that nothing is said is a warning within seconds."""
     far = Far()

@@ -106,6 +106,7 @@ async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Ssh
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 async def test_a_second_name_of_a_host_costs_that_name_only(sshd: Sshd) -> None:
     """Its interface takes part once."""
     hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"))

@@ -294,6 +294,7 @@ main()
     assert (done.returncode, done.stderr) == (0 if is_ignored else -signal.SIGINT, "")
 
 
+@pytest.mark.every
 def test_a_log_that_cannot_be_written_is_reported_and_stops_no_command(tmp_path: Path) -> None:
     """A test with it prints its result, in every process, and no traceback."""
     log = tmp_path / "missing" / "log"

@@ -154,6 +154,7 @@ def _counts(folder: Path, run_ids: list[str]) -> list[int]:
         return [len(list(log.events(run_id))) for run_id in run_ids]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("setting", "counts"),
     [

@@ -119,6 +119,7 @@ def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, h
     assert [point.at_s for point in points] == sorted(point.at_s for point in points)
 
 
+@pytest.mark.every
 def test_the_app_makes_reports_in_another_process(world: Any, history_log: RunLog, tmp_path: Path) -> None:
     """From the same log; beside it, CSV and JSON of several runs in one file."""
     written = export_runs(history_log, [CHANGED], "html", tmp_path / "report.html")

@@ -123,6 +123,7 @@ async def test_a_test_by_time_reports_the_rate_of_the_measured_part() -> None:
         assert end["received_bytes"] > 1.5 * received["bytes"]
 
 
+@pytest.mark.every
 @needs_iperf3
 async def test_sixteen_clients_at_once_and_the_endpoint_count_the_same_bytes() -> None:
     """From one address, TCP and UDP mixed, each with a number of bytes by one to three streams."""

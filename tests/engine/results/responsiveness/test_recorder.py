@@ -224,6 +224,7 @@ def test_the_far_end_adds_nothing_after_the_near_ends_last_sample() -> None:
     assert load.rise_ns == pytest.approx(46 * 3.9 * MS, rel=0.05)
 
 
+@pytest.mark.every
 @given(st.data())
 def test_samples_that_are_missing_or_out_of_order_never_break_it(data: st.DataObject) -> None:
     """A machine that was busy skips some, and what comes out of order is left out by the meter."""

@@ -64,6 +64,7 @@ def test_a_deleted_run_gives_its_space_back(tmp_path: Path) -> None:
     _check(tmp_path / RUN_LOG_FILE_NAME)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("is_large", [False, True])
 def test_a_file_of_an_earlier_version_is_rewritten_once(tmp_path: Path, is_large: bool) -> None:
     """By the first deletion if little is left; else only where that may take long."""

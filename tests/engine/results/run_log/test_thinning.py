@@ -125,6 +125,7 @@ with RunLog.open(Path(sys.argv[1]), create=False) as log:
 """
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("windows", [pytest.param(1, marks=pytest.mark.every), 2])
 def test_a_killed_process_loses_nothing_and_the_next_one_continues(tmp_path: Path, windows: int) -> None:
     """After each of the transactions, the run reads as the whole one does."""
@@ -231,6 +232,7 @@ def test_a_reader_is_told_that_a_run_was_thinned_meanwhile(tmp_path: Path) -> No
             list(reader)
 
 
+@pytest.mark.every
 def test_two_processes_do_not_thin_the_same_run_twice(tmp_path: Path) -> None:
     """The second one leaves it to the first, which is between two transactions."""
     run = _drawn(600)

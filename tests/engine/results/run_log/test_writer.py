@@ -264,6 +264,7 @@ def test_kill_9_at_any_time_leaves_all_that_was_written(tmp_path: Path, batch: i
 _DAY = [pytest.mark.every, pytest.mark.timeout(1800)]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("share", "has_probe", "is_locked"),
     [

@@ -203,6 +203,7 @@ def test_a_hostile_sender_takes_little_memory(step: str, monkeypatch: pytest.Mon
     assert tracker.gaps <= tracker.lost
 
 
+@pytest.mark.every
 def test_a_tracker_stays_within_what_the_far_end_reserves_for_it() -> None:
     """With as many gaps as it may have, and while they are read."""
     tracemalloc.start()

@@ -173,6 +173,7 @@ def keep_long_run(data_dir: Path, run_id: str, label: str | None = None) -> None
         log.finish(run_id, "none", {})
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(("answer", "count"), [("y\n", 126), ("n\n", 498)])
 def test_prune_thins_old_runs_after_a_yes(tmp_path: Path, answer: str, count: int) -> None:
     """What it deletes it does not thin; a run with a label stays as it is without --all."""

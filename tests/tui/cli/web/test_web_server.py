@@ -86,6 +86,7 @@ async def test_files_beside_the_assets_are_not_served() -> None:
             assert answer.status == 200
 
 
+@pytest.mark.every
 async def test_more_pages_than_the_limit_are_told_so() -> None:
     """Each has a process."""
     async with serving("app", sessions=1) as (origin, token, client):
@@ -98,6 +99,7 @@ async def test_more_pages_than_the_limit_are_told_so() -> None:
             await client.ws_connect(f"{origin}/{token}/ws", origin=origin)
 
 
+@pytest.mark.every
 async def test_nonsense_of_a_browser_ends_no_session() -> None:
     """What means nothing is passed over."""
     async with serving("app") as (origin, token, client):

@@ -95,6 +95,7 @@ async def test_a_filter_that_arrives_in_one_burst_is_a_filter(world: Any, histor
         assert isinstance(cockpit.app.screen, HistoryScreen)
 
 
+@pytest.mark.every
 async def test_lines_of_a_long_list_are_read_when_they_come_into_view(world: Any, history_log: Any) -> None:
     """The last run, and one that was deleted by another process meanwhile; marks outlive the lines."""
     add_copies(history_log.path, 3_000)

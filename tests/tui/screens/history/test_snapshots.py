@@ -63,12 +63,14 @@ def test_history_with_responsiveness_tests(
     assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down"))
 
 
+@pytest.mark.every
 @SIZES
 def test_stored_responsiveness_test(snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]) -> None:
     """The plot and the panel that it had at its end."""
     assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "end", "enter"))
 
 
+@pytest.mark.every
 @SIZES
 def test_compare_responsiveness_tests(snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]) -> None:
     """What a shorter queue is worth: rises, grade and round trips a minute."""

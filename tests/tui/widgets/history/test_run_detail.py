@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
 from textual.widgets import Input
 
@@ -22,6 +23,7 @@ async def test_a_label_and_a_note_are_written_in_their_place(world: Any, history
         assert run_at_cursor(cockpit) == SHORT
 
 
+@pytest.mark.every
 async def test_a_label_is_written_to_all_marked_runs(world: Any, history_log: Any) -> None:
     """The field begins with the text that they share. Enter without a change leaves different texts as they are."""
     async with world.cockpit() as cockpit:
