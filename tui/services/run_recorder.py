@@ -122,10 +122,13 @@ class RunRecorder:
 
     def record_whole(self, events: tuple[Event, ...], further: dict[str, Any] | None = None) -> Outcome:
         """Record a run whose events are all there, and finish it; one without its end counts as abandoned."""
-        for event in events:
-            self.add(event)
         if not events or not isinstance(events[-1], Ended):
-            self.add(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+            events = (*events, Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+        if self._log is not None:
+            self._log.add_all(self.run_id, events)
+        for event in events:
+            self.meter.feed(event)
+            self.diagnosis.feed(event)
         self.meter.flush()
         return self.finish(further)
 

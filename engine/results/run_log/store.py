@@ -38,7 +38,7 @@ from .listing import (
 )
 from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
 from .schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
-from .writer import CLOSE_S, MAX_WAITING_BYTES, EventEntry, LogWriter, SqlParameters, SqlStatement
+from .writer import CLOSE_S, MAX_WAITING_BYTES, EventEntry, EventsEntry, LogWriter, SqlParameters, SqlStatement
 
 if TYPE_CHECKING:
     from .thinning import ThinnableRun, Thinning
@@ -137,8 +137,22 @@ class RunLog:
         if number is None:
             return
         self._next[run_id] = number + 1
-        sessions = len(event.sample.sessions) if isinstance(event, Sampled) else 0
-        self._writer.put(EventEntry(run_id, number, lambda: _event_text(event), sessions))
+        self._writer.put(EventEntry(run_id, number, lambda: _event_text(event), _session_count(event)))
+        self._note(run_id, event)
+
+    def add_all(self, run_id: str, events: Sequence[Event]) -> None:
+        """Store the events of a run that has begun, and is over: faster than one by one."""
+        first = self._next.get(run_id)
+        if first is None:
+            return
+        self._next[run_id] = first + len(events)
+        sessions = sum(map(_session_count, events))
+        self._writer.put(EventsEntry(run_id, first, lambda: list(map(_event_text, events)), sessions))
+        for event in events:
+            self._note(run_id, event)
+
+    def _note(self, run_id: str, event: Event) -> None:
+        """Store what a list of runs needs of an event."""
         if isinstance(event, Started):
             started_utc = make_printable(event.started_utc)
             sql = "UPDATE runs SET started_utc = ? WHERE id = ?"
@@ -389,6 +403,10 @@ class RunLog:
     def _flush_for_reading(self) -> None:
         """Write the queue, but do not wait for a locked file: what is written can be read."""
         self._writer.flush(_FLUSH_S, unless_locked=True)
+
+
+def _session_count(event: Event) -> int:
+    return len(event.sample.sessions) if isinstance(event, Sampled) else 0
 
 
 def _event_text(event: Event) -> str:

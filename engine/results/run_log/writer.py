@@ -7,7 +7,7 @@ is exceeded, or writing fails, the rest of the run is dropped and the problem is
 beginning of a run without a gap.
 
 Events are committed as rows at once, so that nothing is lost with the process. A block's worth of rows is then
-replaced by the block.
+replaced by the block. Those of a run that is over come together, and are blocks from the start.
 """
 
 import contextlib
@@ -64,6 +64,22 @@ class EventEntry:
     number: int
     text: Callable[[], str]
     sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventsEntry:
+    """The events of a run that is over, the first with the number `first`, of so many sessions in all.
+
+    They become blocks without having been rows: two transactions fewer, and half the time.
+    """
+
+    run_id: str
+    first: int
+    texts: Callable[[], list[str]]
+    sessions: int
+
+
+QueueEntry = SqlStatement | EventEntry | EventsEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +161,7 @@ class LogWriter:
         self._path = path
         self._on_problem = on_problem
         self._max_waiting_bytes = max_waiting_bytes
-        self._queue: queue.SimpleQueue[SqlStatement | EventEntry | _Mark] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[QueueEntry | _Mark] = queue.SimpleQueue()
         self._queued = 0  # the weight of the queue
         self._queued_lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -161,7 +177,7 @@ class LogWriter:
         self._connection: sqlite3.Connection | None = None
         self._is_prepared = False
 
-    def put(self, entry: SqlStatement | EventEntry) -> None:
+    def put(self, entry: QueueEntry) -> None:
         """Queue an entry; never waits and never raises."""
         if self._closed or entry.run_id in self._full or entry.run_id in self._failed:
             return
@@ -244,9 +260,9 @@ class LogWriter:
                 marks = [mark for mark in marks if mark.last]
         self._disconnect()
 
-    def _take(self) -> list[SqlStatement | EventEntry | _Mark]:
+    def _take(self) -> list[QueueEntry | _Mark]:
         """Return what has come. Wait for it, but not for long while entries wait for the file."""
-        batch: list[SqlStatement | EventEntry | _Mark] = []
+        batch: list[QueueEntry | _Mark] = []
         with contextlib.suppress(queue.Empty):
             batch.append(self._queue.get(timeout=_POLL_S if self._waiting else None))
             while len(batch) < _MAX_BATCH:
@@ -258,7 +274,7 @@ class LogWriter:
         with self._queued_lock:
             self._queued += weight
 
-    def _prepare(self, item: SqlStatement | EventEntry) -> None:
+    def _prepare(self, item: QueueEntry) -> None:
         """Make the entry's values, and let it wait for its transaction."""
         run_id = item.run_id
         if run_id in self._failed:
@@ -271,6 +287,8 @@ class LogWriter:
         try:
             if isinstance(item, EventEntry):
                 self._append_event(run_id, item.number, item.text())
+            elif isinstance(item, EventsEntry):
+                self._append_blocks(run_id, item.first, item.texts())
             else:
                 parameters = item.parameters()
                 size = sum(len(value) for value in parameters if isinstance(value, str))
@@ -299,6 +317,13 @@ class LogWriter:
             block = rows.to_block()
             self._waiting[-1] = block
             self._waiting_bytes += block.size - rows.size
+
+    def _append_blocks(self, run_id: str, first: int, texts: Sequence[str]) -> None:
+        """Let the events of a run that is over wait as blocks."""
+        for start in range(0, len(texts), _BLOCK_EVENTS):
+            rows = _Rows(run_id, first + start)
+            rows.extend(texts[start : start + _BLOCK_EVENTS])
+            self._append(rows.to_block())
 
     def _write(self) -> None:
         """Write what waits, in transactions of one run and of limited size, until the file is locked."""
@@ -444,10 +469,10 @@ class LogWriter:
             self._on_problem(text)
 
 
-def _weight(item: SqlStatement | EventEntry | _Mark) -> int:
+def _weight(item: QueueEntry | _Mark) -> int:
     if isinstance(item, _Mark):
         return 0
-    return _ENTRY_WEIGHT + (item.sessions if isinstance(item, EventEntry) else 0)
+    return _ENTRY_WEIGHT + (0 if isinstance(item, SqlStatement) else item.sessions)
 
 
 def _insert_block(connection: sqlite3.Connection, block: _Block) -> None:
