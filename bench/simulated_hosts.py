@@ -15,7 +15,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ def cell_plan(seconds: float, direction: Direction = Direction.OUT) -> Plan:
     return Plan(
         settings=Settings(direction),
         duration_ns=round(seconds * SECOND_NS),
-        interval_ns=SECOND_NS // 4,
+        interval_ns=SECOND_NS // 2,
         rate_bit_s=_GBIT_S,
     )
 
@@ -66,7 +66,7 @@ class SimulatedTasks:
         """Put these functions in the place of the real ones, in this process."""
         for name in (
             *("open_host", "renew_host", "close_host", "run_cell", "stop_cells"),
-            *("hold_interface", "await_hold", "release_interface"),
+            *("hold_interface", "await_hold", "release_interfaces"),
         ):
             setattr(host_tasks, name, _as_of_module(getattr(self, name), name))
 
@@ -115,10 +115,11 @@ class SimulatedTasks:
             return False
         return True
 
-    async def release_interface(self, _mesh_id: str, _address: str, hold_id: str) -> None:
-        """End a hold."""
-        if hold_id in self._released:
-            self._released[hold_id].set()
+    async def release_interfaces(self, _mesh_id: str, hold_ids: Mapping[str, str]) -> None:
+        """End holds."""
+        for hold_id in hold_ids.values():
+            if hold_id in self._released:
+                self._released[hold_id].set()
 
 
 def _as_of_module(method: Callable[..., Coroutine[Any, Any, object]], name: str) -> Callable[..., object]:

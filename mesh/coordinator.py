@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..engine.host.event_loop import await_shielded
-from ..engine.model.errors import ClusterError
+from ..engine.model.errors import ClusterError, LinkgaugeError
 from ..engine.model.events import Event
+from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import SECOND_NS, Direction
 from .cell_result import read_cell
 from .cluster import Cluster, HostFault, no_worker
@@ -44,12 +45,19 @@ _STOPPED: Final = CellFailure(FailureCode.STOPPED, "the mesh was stopped")
 _log = logging.getLogger(__name__)
 
 
+FindRate = Callable[[NicInfo | None, NicInfo | None], int]
+"""Returns the rate of datagrams between two interfaces, in bit/s; raises LinkgaugeError where none is known."""
+
+
 @asynccontextmanager
-async def open_mesh(plan: MeshPlan, cluster: Cluster, *, done: Collection[Cell] = ()) -> AsyncGenerator["Mesh"]:
+async def open_mesh(
+    plan: MeshPlan, cluster: Cluster, *, done: Collection[Cell] = (), find_rate: FindRate | None = None
+) -> AsyncGenerator["Mesh"]:
     """Open the endpoints of all hosts and yield the mesh; on leaving the block, everything on the hosts is ended.
 
-    The plan's hosts are found in the cluster by their names. Cells that are `done` are left out. Raises
-    ClusterError where fewer than two hosts can be used.
+    The plan's hosts are found in the cluster by their names. Cells that are `done` are left out. With `find_rate`,
+    each pair's datagrams have the rate of its interfaces. Raises ClusterError where fewer than two hosts can be
+    used, and LinkgaugeError where no pair has a rate.
     """
     addresses = {host.name: host.address for host in cluster.hosts}
     found = tuple(replace(host, address=addresses[host.name]) for host in plan.hosts if host.name in addresses)
@@ -58,7 +66,7 @@ async def open_mesh(plan: MeshPlan, cluster: Cluster, *, done: Collection[Cell] 
     missing = [reasons.get(name) or no_worker(name) for name in absent]
     if len(found) < MIN_HOSTS:
         raise ClusterError(_too_few(missing))
-    mesh = Mesh(replace(plan, hosts=found), cluster, frozenset(done), missing)
+    mesh = Mesh(replace(plan, hosts=found), cluster, frozenset(done), missing, find_rate)
     try:
         await mesh.open()
         yield mesh
@@ -92,9 +100,16 @@ class Mesh:
     """A mesh that is measured: an iterator of its events, once, up to `MeshEnded`."""
 
     def __init__(
-        self, plan: MeshPlan, cluster: Cluster, done: Collection[Cell], missing: Sequence[HostLost]
+        self,
+        plan: MeshPlan,
+        cluster: Cluster,
+        done: Collection[Cell],
+        missing: Sequence[HostLost],
+        find_rate: FindRate | None = None,
     ) -> None:
         self._plan = plan
+        self._find_rate = find_rate
+        self._rates: dict[frozenset[str], int | LinkgaugeError] = {}
         self._roster = Roster(cluster, plan.hosts, self._on_lost, plan.port)
         rounds = make_rounds([host.name for host in plan.hosts], plan.seed)
         self._places = {
@@ -125,6 +140,21 @@ class Mesh:
         if len(self._roster.present) < MIN_HOSTS:
             raise ClusterError(_too_few([*(HostLost(*item) for item in self._roster.lost.items()), *self._missing]))
         self._start(self._roster.keep())
+        if self._find_rate is not None:
+            await self._find_rates(self._find_rate)
+
+    async def _find_rates(self, find_rate: FindRate) -> None:
+        """Find the rate of each pair; raise LinkgaugeError where none has one."""
+        nics = await self._roster.read_interfaces()
+        for pair in {frozenset(cell) for cell in self._pending}:
+            names = sorted(pair)
+            try:
+                self._rates[pair] = find_rate(*(nics.get(name) for name in names))
+            except LinkgaugeError as error:
+                self._rates[pair] = error
+        rates = list(self._rates.values())
+        if rates and isinstance(rates[0], LinkgaugeError) and not any(isinstance(rate, int) for rate in rates):
+            raise rates[0]
 
     async def close(self) -> None:
         """End everything on the hosts."""
@@ -313,7 +343,13 @@ class Mesh:
         """Run a cell's test and return how it ended; where it failed, ask both hosts whose fault it is."""
         near, far = place.pairing.near, place.pairing.far
         base = self._plan.base
-        plan = replace(base, settings=replace(base.settings, direction=place.direction))
+        settings = replace(base.settings, direction=place.direction)
+        rate = self._rates.get(frozenset((near, far)))
+        if isinstance(rate, LinkgaugeError):
+            return _Outcome((), CellFailure(FailureCode.FAILED, str(rate)))
+        if rate is not None:
+            settings = replace(settings, rate_bit_s=rate)
+        plan = replace(base, settings=settings)
         try:
             lines = await self._roster.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
             result = read_cell(lines, plan, place.pairing)

@@ -12,17 +12,19 @@ gone, the lease of the endpoint runs out, and everything of its mesh on this hos
 import asyncio
 import contextlib
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
 from .. import __version__
+from ..engine.host.nic import read_connection_nic
 from ..engine.host.tethered_child import TetheredChild
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
 from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan
+from ..engine.model.serialization import encode
 from .cell_result import MAX_CELL_BYTES
 from .events import FailureCode
 from .host_endpoint import LEASE_S, start_host_endpoint
@@ -212,6 +214,12 @@ async def _watch(place: tuple[str, str], host: _OpenHost) -> None:
     await host.close(_Outcome.CLOSED)
 
 
+async def read_interface(address: str, peer_address: str) -> Any:
+    """Return the interface by which this host reaches another, as `encode` makes it; None where it is unknown."""
+    nic = await read_connection_nic((address, 0), (peer_address, 0))
+    return None if nic is None else encode(nic)
+
+
 async def renew_host(mesh_id: str, address: str) -> bool:
     """Renew the lease of this host's endpoint; return whether it still runs. Call it every 15 s."""
     host = _hosts.get((mesh_id, address))
@@ -280,7 +288,7 @@ async def stop_cells(mesh_id: str, address: str) -> None:
 
 
 async def hold_interface(mesh_id: str, address: str, hold_id: str, seconds: float) -> bool:
-    """Occupy this task's resources until `release_interface` is called; return whether it was.
+    """Occupy this task's resources until `release_interfaces` is called; return whether it was.
 
     False says that the time was up, the task was cancelled, or the host was closed. `hold_id` is the task's key.
     """
@@ -308,12 +316,13 @@ async def await_hold(mesh_id: str, address: str, hold_id: str, seconds: float) -
     return begun.is_set()
 
 
-async def release_interface(mesh_id: str, address: str, hold_id: str) -> None:
-    """End a hold. No effect where there is none."""
-    host = _hosts.get((mesh_id, address))
-    hold = None if host is None else host.holds.get(hold_id)
-    if hold is not None:
-        hold.stop(_Outcome.DONE)
+async def release_interfaces(mesh_id: str, hold_ids: Mapping[str, str]) -> None:
+    """End the holds of these addresses that this worker has: several hosts are told by one call."""
+    for address, hold_id in hold_ids.items():
+        host = _hosts.get((mesh_id, address))
+        hold = None if host is None else host.holds.get(hold_id)
+        if hold is not None:
+            hold.stop(_Outcome.DONE)
 
 
 def _is_cancelled(task_key: str | None) -> bool:

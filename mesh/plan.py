@@ -70,6 +70,12 @@ def cells_of_host(name: str, hosts: Iterable[Host]) -> tuple[Cell, ...]:
     return tuple(cell for other in others for cell in (Cell(name, other), Cell(other, name)))
 
 
+def check_port(port: int) -> None:
+    """Raise PlanError for what is no port of the hosts' endpoints; 0 is for a free one."""
+    if not 0 <= port < PORTS:
+        raise PlanError("--port", str(port), f"give 1 to {PORTS - 1}")
+
+
 @dataclass(frozen=True, slots=True)
 class MeshPlan:
     """A mesh to measure. Each pair has two runs, one for each direction, begun by the pair's first host.
@@ -94,8 +100,7 @@ class MeshPlan:
 
     def __post_init__(self) -> None:
         """Check the hosts, the duration and the port; raise PlanError."""
-        if not 0 <= self.port < PORTS:
-            raise PlanError("--port", str(self.port), f"give 1 to {PORTS - 1}")
+        check_port(self.port)
         if not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
         seen: set[str] = set()

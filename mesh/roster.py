@@ -7,14 +7,16 @@ path does to it is no failure of its own.
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 from .. import __version__
-from ..engine.model.errors import ClusterError
+from ..engine.model.errors import ClusterError, DecodeError
+from ..engine.model.host_info import NicInfo
 from ..engine.model.peer import SharedKey
 from ..engine.model.plan import Plan
+from ..engine.model.serialization import decode
 from . import host_tasks
 from .cluster import Cluster, HostFailed, HostFault, HostGone, InterfaceTask
 from .events import CellFailure, FailureCode, HostLost
@@ -78,6 +80,23 @@ class Roster:
             self._ports[name] = port
         except HostFault as fault:
             self._lose(describe_fault(fault, name))
+
+    async def read_interfaces(self) -> dict[str, NicInfo | None]:
+        """Return the interface by which each host reaches the others; None where it is unknown."""
+        nics = await together(self._read_interface(name) for name in self.present)
+        return dict(zip(self.present, nics, strict=True))
+
+    async def _read_interface(self, name: str) -> NicInfo | None:
+        other = next(each for each in self.present if each != name)
+        places = self._addresses[name], self._addresses[other]
+        try:
+            answer = await self._cluster.call(
+                name, host_tasks.read_interface, *places, deadline_s=_RENEW_DEADLINE_S
+            )
+            return None if answer is None else decode(NicInfo, answer)
+        except (HostFault, DecodeError) as fault:
+            _log.debug("the interface of %s is unknown: %s", name, fault)
+            return None
 
     async def keep(self) -> None:
         """Renew the leases of all hosts, for ever; an endpoint that has ended is started once more.
@@ -188,7 +207,7 @@ class Roster:
                     failures[pair_of[name]] = failure
                     self.note_failure(failure)
             yield failures
-            await together(self._release(name, hold_id) for name, (hold_id, _) in taken.items())
+            await self._release({name: hold_id for name, (hold_id, _) in taken.items()})
         finally:
             for _, task in taken.values():
                 task.drop()
@@ -219,11 +238,12 @@ class Roster:
             return describe_fault(fault, name)
         return CellFailure(FailureCode.BUSY, "another test, or other tasks of Dask, had its interface", name)
 
-    async def _release(self, name: str, hold_id: str) -> None:
-        try:
-            await self._call(name, host_tasks.release_interface, deadline_s=PROBE_DEADLINE_S, more=(hold_id,))
-        except HostFault as fault:
-            _log.debug("%s: %s", name, fault)
+    async def _release(self, holds: Mapping[str, str]) -> None:
+        """Release the interfaces of hosts; nothing is asked of those that do not answer."""
+        hold_ids = {self._addresses[name]: hold_id for name, hold_id in holds.items()}
+        await self._cluster.tell(
+            holds, host_tasks.release_interfaces, self.mesh_id, hold_ids, deadline_s=PROBE_DEADLINE_S
+        )
 
     async def _call(
         self,

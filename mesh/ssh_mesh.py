@@ -11,9 +11,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..engine.model.errors import ClusterError
+from ..engine.model.errors import LinkgaugeError
 from .cluster import start_ssh_cluster
-from .coordinator import Mesh, open_mesh
+from .coordinator import FindRate, Mesh, open_mesh
 from .events import CellBegan, CellEnded, CellFailure, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent
 from .plan import Cell, Host, MeshPlan
 
@@ -23,7 +23,11 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_ssh_mesh(
-    plan: MeshPlan, *, remote_python: str | None = None, done: Collection[Cell] = ()
+    plan: MeshPlan,
+    *,
+    remote_python: str | None = None,
+    done: Collection[Cell] = (),
+    find_rate: FindRate | None = None,
 ) -> AsyncGenerator["SshMesh"]:
     """Start a cluster over ssh and yield a mesh of its hosts; the block ends both.
 
@@ -31,11 +35,13 @@ async def open_ssh_mesh(
         plan: what to measure. Its hosts are those that ssh knows by their names.
         remote_python: the interpreter there, by default of the same path as this one.
         done: cells to leave out.
+        find_rate: gives each pair's datagrams the rate of its interfaces.
 
     Raises:
         ClusterError: fewer than two hosts can be used.
+        LinkgaugeError: no pair has a rate.
     """
-    mesh = SshMesh(plan, remote_python, done)
+    mesh = SshMesh(plan, remote_python, done, find_rate)
     try:
         await mesh.open()
         yield mesh
@@ -56,8 +62,10 @@ class _Running:
 class SshMesh:
     """A mesh like `coordinator.Mesh`, on one cluster after the other."""
 
-    def __init__(self, plan: MeshPlan, remote_python: str | None, done: Collection[Cell]) -> None:
-        self._plan, self._python = plan, remote_python
+    def __init__(
+        self, plan: MeshPlan, remote_python: str | None, done: Collection[Cell], find_rate: FindRate | None = None
+    ) -> None:
+        self._plan, self._python, self._find_rate = plan, remote_python, find_rate
         self._over = set(done)
         self._broken_off: dict[Cell, CellEnded] = {}  # measured when the scheduler was lost: maybe again
         self._lost: set[str] = set()
@@ -76,7 +84,8 @@ class SshMesh:
     async def _start(self, hosts: Sequence[Host]) -> _Running:
         async with AsyncExitStack() as stack:
             cluster = await stack.enter_async_context(start_ssh_cluster(hosts, remote_python=self._python))
-            mesh = await stack.enter_async_context(open_mesh(self._plan, cluster, done=self._over))
+            opening = open_mesh(self._plan, cluster, done=self._over, find_rate=self._find_rate)
+            mesh = await stack.enter_async_context(opening)
             return _Running(stack.pop_all(), mesh, cluster.hosts[0].name, tuple(cluster.lost))
 
     async def close(self) -> None:
@@ -158,7 +167,7 @@ class SshMesh:
             if not work.done():
                 return "the mesh was stopped"
             work.result()
-        except (ClusterError, OSError) as error:
+        except (LinkgaugeError, OSError) as error:
             return f"{reason}; {error}"
         finally:
             for task in (work, stop):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..engine.model.errors import LinkgaugeError, PlanError
+from ..engine.model.errors import LinkgaugeError, UnknownLineRate
 from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import End
 from .catalog import Catalog
@@ -86,7 +86,7 @@ def select_preset(
         is_far_unknown: the far end is a program that cannot report its interface: this end's decides.
 
     Raises:
-        PlanError: an end reports no line rate; names it and its interface.
+        UnknownLineRate: an end reports no line rate.
         LinkgaugeError: no preset is similar.
     """
     known = [(end, nic) for end, nic in ((End.NEAR, near), (End.FAR, far)) if nic is not None]
@@ -113,7 +113,7 @@ def select_preset(
 
 
 def _check_rates(nics: dict[End, NicInfo | None]) -> None:
-    """Raise PlanError if an end reports no line rate."""
+    """Raise UnknownLineRate if an end reports no line rate."""
     silent = [
         f"the {end.label} end does not report the interface of the connection"
         if nic is None
@@ -122,7 +122,7 @@ def _check_rates(nics: dict[End, NicInfo | None]) -> None:
         if nic is None or nic.line_rate_bit_s is None
     ]
     if silent:
-        raise PlanError("preset", AUTO, f"{', and '.join(silent)}; give the line rate, such as {_EXAMPLE}")
+        raise UnknownLineRate(AUTO, ", and ".join(silent), _EXAMPLE)
 
 
 def _kind(nic: NicInfo) -> str:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..discovery.announcement import FoundEndpoint
 from ..engine.model.events import Event, Reason
@@ -26,6 +26,9 @@ from ..presets.preset import Preset
 from ..watch.events import WatchEvent
 from ..watch.peer_status import PeerStatus
 from ..watch.watch_plan import WatchPlan
+
+if TYPE_CHECKING:
+    from ..mesh.reading import MeshComparison
 
 
 class SummarySource(Protocol):
@@ -234,6 +237,10 @@ class Meshes(Protocol):
 
     def find(self, group: str) -> StoredMesh:
         """Return a stored mesh with its figures so far."""
+        ...
+
+    def compare(self, group: str) -> "MeshComparison | None":
+        """Return what has changed since the last mesh of the same hosts; None where there is none."""
         ...
 
     def write_report(self, group: str, path: Path) -> Path:

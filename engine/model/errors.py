@@ -3,6 +3,7 @@
 LinkgaugeError
 ├── UsageError               the command line asks for something impossible
 ├── PlanError                a plan that cannot be run
+│   └── UnknownLineRate      an end reports no line rate, so that no preset can be selected
 ├── InvalidLimitError        a limit that does not exist, or a value that it cannot have
 ├── InvalidKeyError          a shared key that cannot be used
 ├── TlsError                 a certificate or its key that cannot be used
@@ -121,6 +122,14 @@ class PlanError(LinkgaugeError):
     def problem(self) -> str:
         """The text without the field, for a dialog that shows its name."""
         return f"{self.value} is invalid; {self.allowed}".lstrip()
+
+
+class UnknownLineRate(PlanError):
+    """A preset cannot be selected: an end reports no line rate. `reason` names it, and no option of a command."""
+
+    def __init__(self, preset: str, reason: str, example: str) -> None:
+        super().__init__("preset", preset, f"{reason}; give the line rate, such as {example}")
+        self.reason = reason
 
 
 class InvalidLimitError(LinkgaugeError):

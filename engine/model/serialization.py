@@ -56,14 +56,15 @@ class _Misfit(Exception):
 def encode(value: object) -> Any:
     """Return a dataclass, enum, tuple or plain value as JSON values; a field `in_` is written `in`."""
     kind = type(value)
-    if kind in _PLAIN:  # most values are numbers
+    if kind in _PLAIN:
         return value
-    if is_dataclass(value):
-        members = {key: getattr(value, name) for name, key in _keys(kind)}
+    if (keys := _keys(kind)) is not None:
+        members = {key: getattr(value, name) for name, key in keys}
         for key, default in _omitted(kind):
             if members[key] == default:
                 del members[key]
-        return {key: encode(member) for key, member in members.items()}
+        # Most members are numbers: a call for each would take half of the time.
+        return {key: item if type(item) in _PLAIN else encode(item) for key, item in members.items()}
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple | list):
@@ -73,8 +74,10 @@ def encode(value: object) -> Any:
 
 
 @cache
-def _keys(kind: type[Any]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of a dataclass with their keys."""
+def _keys(kind: type[Any]) -> tuple[tuple[str, str], ...] | None:
+    """Return the fields of a dataclass with their keys; None for another type."""
+    if not is_dataclass(kind):
+        return None
     return tuple((f.name, f.name.rstrip("_")) for f in fields(kind))
 
 

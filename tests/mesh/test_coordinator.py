@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from distributed import Client
-from linkgauge.engine.model.errors import ClusterError
+from linkgauge.engine.model.errors import ClusterError, PlanError
 from linkgauge.engine.model.events import Ended, Started
+from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.workload import workload_named
 from linkgauge.mesh import roster
 from linkgauge.mesh.cluster import Cluster, connect_cluster
 from linkgauge.mesh.coordinator import Mesh, open_mesh
@@ -105,6 +107,35 @@ async def test_every_pair_is_measured_in_both_directions(dask: DaskProcesses) ->
     assert len(again) == 2
     assert again[1].is_isolated
     assert again[1].events
+
+
+async def test_datagrams_of_each_pair_have_the_rate_of_its_interfaces(dask: DaskProcesses) -> None:
+    """A pair without one fails with the reason; where no pair has one, there is no mesh."""
+    udp = replace(SHORT, workload=workload_named("udp"), rate_bit_s=None)
+    seen: list[NicInfo | None] = []
+
+    def find_rate(first: NicInfo | None, second: NicInfo | None) -> int:
+        seen.extend((first, second))
+        if len(seen) == 2:
+            raise PlanError("--rate", "none", "give one")
+        return len(seen) * 10**6
+
+    def refuse(*_: NicInfo | None) -> int:
+        raise PlanError("--rate", "none", "give one")
+
+    async with cluster_of(dask, "db-1", "db-2", "db-3") as cluster:
+        async with open_mesh(plan_of(cluster, udp), cluster, find_rate=find_rate) as mesh:
+            events = await read(mesh)
+        with pytest.raises(PlanError, match="give one"):
+            async with open_mesh(plan_of(cluster, udp), cluster, find_rate=refuse):
+                pytest.fail("a mesh without a rate")
+    assert {nic.sort for nic in seen if nic is not None} == {"loopback"}
+    assert len(seen) == 6
+    failed = [each for each in of(CellEnded, events) if each.failure is not None]
+    assert {each.failure.detail for each in failed} == {"--rate none is invalid; give one"}
+    assert len({frozenset(each.cell) for each in failed}) == 1
+    rates = {each.events[0].plan.settings.rate_bit_s for each in of(CellEnded, events) if each.failure is None}
+    assert rates == {4 * 10**6, 6 * 10**6}
 
 
 async def test_what_is_done_is_left_out_and_pairs_begin_at_once(dask: DaskProcesses) -> None:

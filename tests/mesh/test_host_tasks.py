@@ -26,7 +26,7 @@ from linkgauge.mesh.host_tasks import (
     close_host,
     hold_interface,
     open_host,
-    release_interface,
+    release_interfaces,
     renew_host,
     run_cell,
     stop_cells,
@@ -124,7 +124,7 @@ async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None
     assert "its worker was restarted" in text
     assert (code, end) == ("failed", "near")
     await stop_cells(MESH, NEAR)
-    await release_interface(MESH, NEAR, "hold")
+    await release_interfaces(MESH, {NEAR: "hold"})
     assert not await hold_interface(MESH, NEAR, "hold", 1.0)
     assert not await await_hold(MESH, NEAR, "hold", 1.0)
 
@@ -219,7 +219,7 @@ async def test_dask_runs_cells_while_the_far_interface_is_held(key: SharedKey) -
         request = CellRequest(MESH, NEAR, FAR, opened[far.address], PLAN, 30.0, "cell-1")
         cell = client.submit(run_cell, request, key="cell-1", workers=[near.address], resources=NIC, pure=False)
         check_completed(await cell)
-        await client.run(release_interface, MESH, FAR, "hold-1", workers=[far.address])
+        await client.run(release_interfaces, MESH, {FAR: "hold-1"}, workers=[far.address])
         assert await first
         assert await await_hold(MESH, FAR, "hold-2", 10.0)
         await client.run(close_host, MESH, FAR, workers=[far.address])

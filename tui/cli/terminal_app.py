@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...discovery.announcement import FoundEndpoint
 from ...engine.host.event_loop import run
@@ -33,7 +33,7 @@ from ..interfaces import AppServices, ExportFormat, ExportRuns, MeshHandle, Stor
 from ..report.html import check_report_path
 from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
-from ..services.mesh.stored_mesh import find_mesh, load_matrix
+from ..services.mesh.stored_mesh import compare_with_previous, find_mesh, load_matrix
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
 from ..services.pruning import thin_old_runs
@@ -46,6 +46,9 @@ from ..services.user_presets import load_presets, problem_lines
 from ..text.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
+
+if TYPE_CHECKING:
+    from ...mesh.reading import MeshComparison
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -199,6 +202,10 @@ class StoredMeshes:
         definition = find_mesh(group)
         matrix = load_matrix(self._log, definition)
         return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
+
+    def compare(self, group: str) -> "MeshComparison | None":
+        """Return what has changed since the last mesh of the same hosts; None where there is none."""
+        return compare_with_previous(self._log, find_mesh(group))
 
     def write_report(self, group: str, path: Path) -> Path:
         """Write the HTML page of a mesh in a separate process; return its path."""

@@ -22,7 +22,7 @@ from ...presets.verdict import Verdict, judge
 
 # A run that broke off did so for a reason that no finding names.
 DIAGNOSABLE_REASONS: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
-_RANDOM: Final = random.SystemRandom()
+_RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)
 _log = logging.getLogger(__name__)
 
 

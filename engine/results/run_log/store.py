@@ -10,6 +10,7 @@ import math
 import random
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,6 +113,10 @@ class RunLog:
     def problem(self) -> str | None:
         """The reason why the last run that failed to be written is incomplete; None without failures."""
         return self._writer.problem
+
+    def together(self) -> AbstractContextManager[None]:
+        """Store all of this block at once: for a run that is over."""
+        return self._writer.together()
 
     def begin(
         self, run_id: str, preset_id: str, peer: str, label: str | None = None, group: str | None = None

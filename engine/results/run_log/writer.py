@@ -17,7 +17,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -161,7 +161,8 @@ class LogWriter:
         self._path = path
         self._on_problem = on_problem
         self._max_waiting_bytes = max_waiting_bytes
-        self._queue: queue.SimpleQueue[QueueEntry | _Mark] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[QueueEntry] | QueueEntry | _Mark] = queue.SimpleQueue()
+        self._held: list[QueueEntry] | None = None
         self._queued = 0  # the weight of the queue
         self._queued_lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -188,7 +189,24 @@ class LogWriter:
             self._refuse(entry.run_id, "the disk is too slow, or does not answer")
             return
         self._change_queued(_weight(entry))
-        self._queue.put(entry)
+        if self._held is None:
+            self._queue.put(entry)
+        else:
+            self._held.append(entry)
+
+    @contextlib.contextmanager
+    def together(self) -> Generator[None]:
+        """Queue the entries of this block at once: a run that is over becomes one transaction, and not several.
+
+        Only one thread may have such a block.
+        """
+        held = self._held = []
+        try:
+            yield
+        finally:
+            self._held = None
+            if held:
+                self._queue.put(held)
 
     @property
     def is_locked_out(self) -> bool:
@@ -264,9 +282,12 @@ class LogWriter:
         """Return what has come. Wait for it, but not for long while entries wait for the file."""
         batch: list[QueueEntry | _Mark] = []
         with contextlib.suppress(queue.Empty):
-            batch.append(self._queue.get(timeout=_POLL_S if self._waiting else None))
-            while len(batch) < _MAX_BATCH:
-                batch.append(self._queue.get_nowait())
+            item = self._queue.get(timeout=_POLL_S if self._waiting else None)
+            while True:
+                batch.extend(item if isinstance(item, list) else [item])
+                if len(batch) >= _MAX_BATCH:
+                    break
+                item = self._queue.get_nowait()
         self._change_queued(-sum(map(_weight, batch)))
         return batch
 

@@ -28,7 +28,7 @@ from ....mesh.figures import MeshFinding, MeshMatrix
 from ....presets.catalog import Catalog
 from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
-from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, find_previous, load_matrix
+from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
 from ...services.storage import open_run_log
 from ...text import numbers
@@ -105,7 +105,8 @@ def run_mesh(job: MeshJob) -> int:
         result = _stored_result(job, log)
         if result is None:
             result = run(_measure(job, log, progress))
-        result = result and _compare_with_previous(result, log)
+        if result is not None and log is not None:
+            result = replace(result, comparison=compare_with_previous(log, result.definition, result.matrix))
     except LinkgaugeError as error:
         if job.as_json_stream:
             emit_json_line(error_line(str(error)))
@@ -154,17 +155,6 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     from ....mesh.reading import find_faults
 
     return MeshResult(job.earlier, matrix, find_faults(matrix))
-
-
-def _compare_with_previous(result: MeshResult, log: RunLog | None) -> MeshResult:
-    """Return the result with its comparison with the last mesh of the same hosts, if there is one in the log."""
-    previous = None if log is None else find_previous(result.definition)
-    if log is None or previous is None:
-        return result
-    from ....mesh.reading import compare_meshes
-
-    comparison = compare_meshes(load_matrix(log, previous), result.matrix)
-    return replace(result, comparison=comparison) if comparison.cells else result
 
 
 async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:

@@ -27,7 +27,7 @@ from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RunRecord
 from ....mesh.events import MeshBegan
 from ....mesh.plan import Cell
-from ....mesh.reading import order_hosts
+from ....mesh.reading import MeshComparison, order_hosts
 from ....presets.catalog import Catalog
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ...actions import ScreenKind, bindings
@@ -40,6 +40,7 @@ from ...widgets.mesh.heat_map import HeatMap
 from ...widgets.mesh.map_layout import arrange
 from ...widgets.mesh.mesh_lines import (
     cell_lines,
+    comparison_contents,
     finding_lines,
     head_line,
     host_lines,
@@ -139,6 +140,12 @@ class MeshScreen(ActionScreen):
         run: RunRecord
 
     @dataclass
+    class Compared(Message):
+        """The mesh was compared with the last one of the same hosts; None where there is none."""
+
+        comparison: MeshComparison | None
+
+    @dataclass
     class RunMissing(Message):
         """The run of a cell could not be read."""
 
@@ -159,6 +166,7 @@ class MeshScreen(ActionScreen):
         self._mesh = MeshState(clock, pass_percent if stored is None else stored.pass_percent)
         if stored is not None:
             self._mesh.load(stored.matrix, stored.findings)
+        self._comparison: MeshComparison | None = None
         self.over = Event()
         """Set when no mesh is in progress any more."""
         self._is_closing = False
@@ -187,6 +195,8 @@ class MeshScreen(ActionScreen):
             self._mesh.start()
             self.run_worker(self._follow(self._session), group="mesh", exit_on_error=False)
             self.set_interval(_CLOCK_EVERY_S, self._show_progress)
+        else:
+            self._compare()
         self._sort()
         self._draw()
 
@@ -200,6 +210,17 @@ class MeshScreen(ActionScreen):
             self.post_message(self.MeshOver(str(error)))
         else:
             self.post_message(self.MeshOver())
+
+    def _compare(self) -> None:
+        """Begin to look for an earlier mesh of the same hosts."""
+        if self._services.meshes is not None:
+            self.run_worker(self._find_comparison(self._services.meshes), group="compare", exclusive=True)
+
+    async def _find_comparison(self, meshes: Meshes) -> None:
+        try:
+            self.post_message(self.Compared(await to_thread(meshes.compare, self._mesh.group)))
+        except LinkgaugeError as error:  # a mesh of before that cannot be read is no problem of this one
+            _log.debug("mesh %s cannot be compared: %s", self._mesh.group, error)
 
     async def _find_run(self, history: History, run_id: str) -> None:
         try:
@@ -228,8 +249,14 @@ class MeshScreen(ActionScreen):
         if self._is_closing:
             self._close()
             return
+        self._compare()
         self._sort()
         self._draw()
+
+    @on(Compared)
+    def _show_comparison(self, message: Compared) -> None:
+        self._comparison = message.comparison
+        self._show_findings()
 
     def task_failed(self, task: Worker[Any]) -> None:
         """End with the reason where the task that follows it has failed."""
@@ -275,8 +302,13 @@ class MeshScreen(ActionScreen):
         self._show_progress()
         self._show_cell()
         self._show_legend()
-        findings = finding_lines(self._mesh.findings, is_running=self._mesh.is_running)
-        self.query_one("#findings-text", Static).update(Content("\n").join(findings))
+        self._show_findings()
+
+    def _show_findings(self) -> None:
+        lines = finding_lines(self._mesh.findings, is_running=self._mesh.is_running)
+        if self._comparison is not None:
+            lines += comparison_contents(self._comparison)
+        self.query_one("#findings-text", Static).update(Content("\n").join(lines))
 
     def _show_progress(self) -> None:
         progress = self._mesh.progress()

@@ -5,10 +5,11 @@ the run's first event, so that the run log has it as if it had been known from t
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import LinkgaugeError, UnknownLineRate
 from ....engine.model.events import Event, Reason, Started
 from ....engine.results.meter import Meter
 from ....engine.results.run_log import RunLog
@@ -56,7 +57,10 @@ class CellRecorder:
         if not ended.events or not isinstance(ended.events[0], Started):
             failure = ended.failure or CellFailure(FailureCode.FAILED, _NO_EVENTS, ended.near)
             return CellFigure(ended.cell, failure=failure)
-        started = ended.events[0]
+        with nullcontext() if self._log is None else self._log.together():
+            return self._record(ended, ended.events[0])
+
+    def _record(self, ended: CellEnded, started: Started) -> CellFigure:
         preset, variant = self._choose(started)
         events: tuple[Event, ...] = (_with_expectation(started, preset, variant), *ended.events[1:])
         recorder = RunRecorder(
@@ -90,6 +94,9 @@ class CellRecorder:
             selection = select_preset(
                 preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
             )
+        except UnknownLineRate as error:
+            self._note(f"no expected rate: {error.reason}; give --preset ID")
+            return None, DEFAULT_VARIANT
         except LinkgaugeError as error:
             self._note(f"no expected rate: {error}")
             return None, DEFAULT_VARIANT

@@ -5,15 +5,22 @@ Dask is imported here, when a mesh begins, and by no other command.
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
+from ....engine.model.errors import PlanError, UnknownLineRate
+from ....engine.model.host_info import NicInfo
 from ....engine.results.run_log import RunLog
 from ....mesh.events import HostLost
 from ....mesh.plan import Cell
-from ....presets.auto_select import AUTO
+from ....presets.auto_select import AUTO, select_preset
 from ....presets.catalog import Catalog
+from ....presets.expectation import find_expectation
 from .cell_recorder import CellRecorder, Judging
 from .session import MeshSession, RunningMesh
 from .stored_mesh import MeshDefinition, MeshRequest, load_matrix, measured_figures, save_mesh
+
+if TYPE_CHECKING:
+    from ....mesh.coordinator import FindRate
 
 
 @asynccontextmanager
@@ -36,7 +43,8 @@ async def open_mesh_session(
     from ....mesh.reading import cells_to_recheck, find_faults
 
     done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
-    async with _open_mesh(request, [figure.cell for figure in done]) as (mesh, definition, lost):
+    find_rate = _rate_finder(request, catalog)
+    async with _open_mesh(request, [figure.cell for figure in done], find_rate) as (mesh, definition, lost):
         if log is not None:
             save_mesh(definition)
         preset = request.preset and (catalog if request.preset == AUTO else catalog.find(request.preset))
@@ -56,16 +64,38 @@ async def open_mesh_session(
                 save_mesh(definition.with_failures(session.matrix.figures))
 
 
+def _rate_finder(request: MeshRequest, catalog: Catalog) -> "FindRate | None":
+    """Return what finds the rate of datagrams for two interfaces; None where the request has one, or needs none."""
+    base = request.base
+    if not base.workload.is_datagram or base.settings.rate_bit_s is not None:
+        return None
+
+    def find_rate(first: NicInfo | None, second: NicInfo | None) -> int:
+        try:
+            selection = select_preset(catalog, first, second, line_rate_bit_s=request.variant.line_rate_bit_s)
+        except UnknownLineRate as error:
+            raise PlanError("--rate", "none", f"{error.reason}; give one for datagrams, such as 1G") from error
+        variant = selection.adapt(request.variant)
+        expected = find_expectation(selection.preset, base.settings, base.workload, variant=variant).out
+        if expected is None:
+            raise PlanError("--rate", "none", f"{selection.preset.id} has none for datagrams; give one, such as 1G")
+        return expected.bit_s
+
+    return find_rate
+
+
 @asynccontextmanager
 async def _open_mesh(
-    request: MeshRequest, done: Collection[Cell]
+    request: MeshRequest, done: Collection[Cell], find_rate: "FindRate | None"
 ) -> AsyncGenerator[tuple[RunningMesh, MeshDefinition, Sequence[HostLost]]]:
     """Open the mesh of a request; yield it, its definition, and the hosts that cannot be used from the start."""
     if request.scheduler is None:
         from ....mesh.ssh_mesh import open_ssh_mesh
 
         definition = request.define(request.hosts)
-        async with open_ssh_mesh(definition.plan, remote_python=request.remote_python, done=done) as ssh_mesh:
+        async with open_ssh_mesh(
+            definition.plan, remote_python=request.remote_python, done=done, find_rate=find_rate
+        ) as ssh_mesh:
             yield ssh_mesh, definition, ssh_mesh.lost
         return
     from ....mesh.cluster import connect_cluster
@@ -73,5 +103,5 @@ async def _open_mesh(
 
     async with connect_cluster(request.scheduler, request.hosts) as cluster:
         definition = request.define(request.hosts or cluster.hosts)
-        async with open_mesh(definition.plan, cluster, done=done) as mesh:
+        async with open_mesh(definition.plan, cluster, done=done, find_rate=find_rate) as mesh:
             yield mesh, definition, cluster.lost

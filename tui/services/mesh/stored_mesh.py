@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from random import SystemRandom
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ....engine.model.errors import DecodeError, PlanError, RunLogError
 from ....engine.model.plan import Plan
@@ -24,6 +24,9 @@ from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
 from ..storage import DefinitionStore
 from .cell_recorder import CELL_KEY, figure_of_run
+
+if TYPE_CHECKING:
+    from ....mesh.reading import MeshComparison
 
 _log = logging.getLogger(__name__)
 _STORE: Final = DefinitionStore("mesh", "meshes", GROUP_PREFIX)
@@ -197,6 +200,23 @@ def find_previous(definition: MeshDefinition) -> MeshDefinition | None:
         if is_like and {host.name for host in other.hosts} == hosts:
             return candidate
     return None
+
+
+def compare_with_previous(
+    log: RunLog, definition: MeshDefinition, matrix: MeshMatrix | None = None
+) -> "MeshComparison | None":
+    """Return a mesh against the last one of the same hosts; None where there is none, or no cell that both have.
+
+    Without a matrix, the results so far are read. Raises RunLogError.
+    """
+    previous = find_previous(definition)
+    if previous is None:
+        return None
+    from ....mesh.reading import compare_meshes  # here: the list of runs needs this module as well
+
+    before = load_matrix(log, previous)
+    comparison = compare_meshes(before, load_matrix(log, definition) if matrix is None else matrix)
+    return comparison if comparison.cells else None
 
 
 def mesh_names() -> list[str]:

@@ -7,11 +7,12 @@ from textual.content import Content
 
 from ....mesh.figures import CellFigure, MeshFinding
 from ....mesh.plan import Cell, Host, MeshMode
+from ....mesh.reading import MeshComparison
 from ....presets.diagnosis.why_words import why_words
 from ...rendering.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ...state.mesh import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
 from ...text import numbers
-from ...text.mesh.mesh_sentences import failure_words, finding_words, isolated_words
+from ...text.mesh.mesh_sentences import comparison_lines, failure_words, finding_words, isolated_words
 from .heat_map import MARKS, percent_text
 from .map_layout import Density
 
@@ -89,6 +90,12 @@ def finding_lines(findings: Sequence[MeshFinding], *, is_running: bool) -> list[
         text = "None so far." if is_running else "No host and no path stands out."
         return [Content.styled(text, MUTED)]
     return [Content.assemble(("▲ ", "bold $text-warning"), finding_words(finding)) for finding in findings]
+
+
+def comparison_contents(comparison: MeshComparison) -> list[Content]:
+    """Return what has changed since an earlier mesh, after an empty line."""
+    first, *changes = comparison_lines(comparison)
+    return [Content(""), Content.styled(first, MUTED), *map(Content, changes)]
 
 
 def legend_line(mesh: MeshMap, density: Density) -> Content:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.events import CellBegan, CellEnded
 from linkgauge.mesh.figures import MeshMatrix
 from linkgauge.mesh.plan import Cell
-from linkgauge.mesh.reading import order_hosts
+from linkgauge.mesh.reading import MeshComparison, compare_meshes, order_hosts
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
 from linkgauge.tui.actions import ScreenKind, actions_of
@@ -37,8 +38,8 @@ pytestmark = pytest.mark.usefixtures("world")
 class MeshesOfTest:
     """The stored meshes of a test: one, or none."""
 
-    def __init__(self, stored: StoredMesh | None) -> None:
-        self._stored = stored
+    def __init__(self, stored: StoredMesh | None, before: MeshMatrix | None = None) -> None:
+        self._stored, self._before = stored, before
         self.reports: list[tuple[str, Path]] = []
 
     def find(self, group: str) -> StoredMesh:
@@ -46,6 +47,13 @@ class MeshesOfTest:
         if self._stored is None or group != GROUP:
             raise PlanError("mesh", repr(group), "no mesh is saved")
         return self._stored
+
+    def compare(self, group: str) -> MeshComparison | None:
+        """Compare it with the one before."""
+        assert group == GROUP
+        if self._before is None or self._stored is None:
+            return None
+        return compare_meshes(self._before, self._stored.matrix)
 
     def write_report(self, group: str, path: Path) -> Path:
         """Note what was asked for."""
@@ -250,3 +258,17 @@ def test_every_action_of_the_screen_has_its_method() -> None:
         action.id for action in actions
     }
     assert [action.id for action in actions if not hasattr(MeshScreen, f"action_{action.id}")] == []
+
+
+async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path) -> None:
+    """Under its findings: the median, and what is slower now; without an earlier mesh nothing."""
+    now = matrix(4)
+    halved = {cell: replace(each, bit_s=each.bit_s / 2) for cell, each in now.figures.items() if each.bit_s}
+    stored = StoredMesh(replace(now, figures=halved), findings(4), DEFAULT_PASS_PERCENT)
+    with RunLog.open(tmp_path) as log:
+        for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
+            services = MeshServices(export, load_catalog(), log, MeshesOfTest(stored, before))
+            async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
+                await app.push_screen(MeshScreen(services, stored=stored))
+                await until(pilot, lambda words=words: words in text_of(pilot))
+                assert ("slower now" in text_of(pilot)) is (before is not None)
