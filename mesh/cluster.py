@@ -111,7 +111,7 @@ class Cluster:
         *arguments: object,
         deadline_s: float,
     ) -> None:
-        """Call a function of `host_tasks` on several workers in one request, which costs half of two.
+        """Call a function of `host_tasks` on several workers by one request.
 
         Waits until all have done it, or for so long. Those that fail or have gone are left out. Raises ClusterError
         where the scheduler has gone.

@@ -146,10 +146,10 @@ class Mesh:
     async def _find_rates(self, find_rate: FindRate) -> None:
         """Find the rate of each pair; raise LinkgaugeError where none has one."""
         nics = await self._roster.read_interfaces()
-        for pair in {frozenset(cell) for cell in self._pending}:
-            names = sorted(pair)
+        for pair in dict.fromkeys(map(frozenset, self._pending)):
+            first, second = sorted(pair)
             try:
-                self._rates[pair] = find_rate(*(nics.get(name) for name in names))
+                self._rates[pair] = find_rate(nics.get(first), nics.get(second))
             except LinkgaugeError as error:
                 self._rates[pair] = error
         rates = list(self._rates.values())

@@ -150,7 +150,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def _rescued(reporter: Any) -> list[str]:
     """Return the tests that passed at the second try, without those that were slowed at the first."""
     slowed = set(reporter.config.cache.get(_SLOWED, ()))
-    return [report.nodeid for report in reporter.stats.get("passed", ()) if report.nodeid not in slowed]
+    return [test for test in _passed(reporter) if test not in slowed]
+
+
+def _passed(reporter: Any) -> list[str]:
+    return [report.nodeid for report in reporter.stats.get("passed", ())]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -158,9 +162,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     skipped = [
         report.nodeid for report in terminalreporter.stats.get("skipped", ()) if STOLEN in str(report.longrepr)
     ]
-    passed = [report.nodeid for report in terminalreporter.stats.get("passed", ())]
+    passed = _passed(terminalreporter) if config.getoption("--rescue") else []
     rescued = _rescued(terminalreporter) if config.getoption("--rescue") else []
-    slowed = [test for test in passed if test not in rescued] if config.getoption("--rescue") else []
+    slowed = [test for test in passed if test not in rescued]
     for title, tests in (
         ("rescued by a second try", rescued),
         (f"rescued by a second try; at the first, over {_MOST_STOLEN:.0%} {STOLEN}", slowed),

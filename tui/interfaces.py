@@ -239,7 +239,7 @@ class Meshes(Protocol):
         """Return a stored mesh with its figures so far."""
         ...
 
-    def compare(self, group: str) -> "MeshComparison | None":
+    def compare(self, matrix: MeshMatrix) -> "MeshComparison | None":
         """Return what has changed since the last mesh of the same hosts; None where there is none."""
         ...
 

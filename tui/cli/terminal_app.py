@@ -21,6 +21,7 @@ from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease
+from ...mesh.figures import MeshMatrix
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
@@ -203,9 +204,9 @@ class StoredMeshes:
         matrix = load_matrix(self._log, definition)
         return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
 
-    def compare(self, group: str) -> "MeshComparison | None":
+    def compare(self, matrix: MeshMatrix) -> "MeshComparison | None":
         """Return what has changed since the last mesh of the same hosts; None where there is none."""
-        return compare_with_previous(self._log, find_mesh(group))
+        return compare_with_previous(self._log, find_mesh(matrix.group), matrix)
 
     def write_report(self, group: str, path: Path) -> Path:
         """Write the HTML page of a mesh in a separate process; return its path."""

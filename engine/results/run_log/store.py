@@ -22,6 +22,7 @@ from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
 from ...model.serialization import make_printable
 from ..labels import truncate_label, validate_label, validate_note
 from .digest import DIGEST_COLUMNS, add_digests, digest_row, load_document
+from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .event_pages import decode_event, encode_event, read_page, thinned_until
 from .listing import (
     ID_BEGINS,
@@ -39,7 +40,7 @@ from .listing import (
 )
 from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
 from .schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
-from .writer import CLOSE_S, MAX_WAITING_BYTES, EventEntry, EventsEntry, LogWriter, SqlParameters, SqlStatement
+from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
     from .thinning import ThinnableRun, Thinning

@@ -18,12 +18,22 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ...model.errors import RunLogError
-from .event_blocks import pack_events
+from .entries import (
+    BLOCK_EVENTS,
+    Block,
+    BoundStatement,
+    EventEntry,
+    EventsEntry,
+    QueueEntry,
+    Rows,
+    SqlStatement,
+    WaitingEntry,
+)
 from .schema import connect_sqlite, explain_error, is_lock_error, prepare_connection
 
 # What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
@@ -33,53 +43,12 @@ _ENTRY_WEIGHT: Final = 4
 _MAX_BATCH: Final = 1_024
 MAX_WAITING_BYTES: Final = 128 << 20  # a day of one session is 25 to 45 MB
 _MAX_WAITING_S: Final = 48 * 3600.0
-_BLOCK_EVENTS: Final = 512  # about a minute of both ends' samples
-_BLOCK_CHARACTERS: Final = 4 << 20
 _TRANSACTION_BYTES: Final = 1 << 20  # written in some milliseconds: nobody waits longer for the lock
 _BUSY_S: Final = 0.25  # new entries wait in the queue meanwhile
 _LOCKED_AFTER_S: Final = 1.0  # other processes' commits are shorter
 CLOSE_S: Final = 75.0
 _POLL_S: Final = 0.05
 _log = logging.getLogger(__name__)
-
-SqlParameters = tuple[str | int | float | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SqlStatement:
-    """A statement of one run. The writing thread computes its parameters. After the last one the run has ended."""
-
-    run_id: str
-    sql: str
-    parameters: Callable[[], SqlParameters]
-    is_first: bool = False
-    is_last: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EventEntry:
-    """An event of a run, of so many sessions. The writing thread makes its text."""
-
-    run_id: str
-    number: int
-    text: Callable[[], str]
-    sessions: int
-
-
-@dataclass(frozen=True, slots=True)
-class EventsEntry:
-    """The events of a run that is over, the first with the number `first`, of so many sessions in all.
-
-    They become blocks without having been rows: two transactions fewer, and half the time.
-    """
-
-    run_id: str
-    first: int
-    texts: Callable[[], list[str]]
-    sessions: int
-
-
-QueueEntry = SqlStatement | EventEntry | EventsEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,61 +59,6 @@ class _Mark:
     last: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A statement with its parameters."""
-
-    run_id: str
-    sql: str
-    parameters: SqlParameters
-    is_first: bool
-    is_last: bool
-    size: int
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Texts of events in a row, the first with the number `first`."""
-
-    run_id: str
-    first: int
-    texts: list[str] = field(default_factory=list[str])
-    size: int = 0
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.texts) - 1
-
-    @property
-    def is_full(self) -> bool:
-        """Whether these are enough for a block."""
-        return len(self.texts) >= _BLOCK_EVENTS or self.size >= _BLOCK_CHARACTERS
-
-    def extend(self, texts: Sequence[str]) -> None:
-        """Append texts."""
-        self.texts.extend(texts)
-        self.size += sum(map(len, texts))
-
-    def to_block(self) -> "_Block":
-        """Return the block of these events."""
-        return _Block(self.run_id, self.first, self.last, pack_events(self.texts))
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The events `first` to `last`."""
-
-    run_id: str
-    first: int
-    last: int
-    data: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-
-_Entry = _Statement | _Rows | _Block
 _ENCODING_ERRORS: Final = (ValueError, TypeError, ArithmeticError, RecursionError, OSError)
 
 
@@ -170,9 +84,9 @@ class LogWriter:
         self._abandoned = False  # the thread is to write nothing more
         self._full: set[str] = set()  # runs whose further entries are not queued
         self._failed: set[str] = set()  # runs whose further entries are not written
-        self._waiting: deque[_Entry] = deque()
+        self._waiting: deque[WaitingEntry] = deque()
         self._waiting_bytes = 0
-        self._tails: dict[str, _Rows] = {}  # events that are written as rows, for each run's next block
+        self._tails: dict[str, Rows] = {}  # events that are written as rows, for each run's next block
         self._locked_since: float | None = None
         self._lock_error: Exception | None = None
         self._connection: sqlite3.Connection | None = None
@@ -313,7 +227,7 @@ class LogWriter:
             else:
                 parameters = item.parameters()
                 size = sum(len(value) for value in parameters if isinstance(value, str))
-                self._append(_Statement(run_id, item.sql, parameters, item.is_first, item.is_last, size))
+                self._append(BoundStatement(run_id, item.sql, parameters, item.is_first, item.is_last, size))
         except _ENCODING_ERRORS as error:
             self._fail(run_id, error)
 
@@ -322,15 +236,15 @@ class LogWriter:
         waited_s = 0.0 if since is None else time.monotonic() - since
         return self._waiting_bytes > self._max_waiting_bytes or waited_s > _MAX_WAITING_S
 
-    def _append(self, entry: _Entry) -> None:
+    def _append(self, entry: WaitingEntry) -> None:
         self._waiting.append(entry)
         self._waiting_bytes += entry.size
 
     def _append_event(self, run_id: str, number: int, text: str) -> None:
         """Let an event wait. A block's worth of them waits as a block, which is small."""
         rows = self._waiting[-1] if self._waiting else None
-        if not isinstance(rows, _Rows) or rows.run_id != run_id or rows.is_full:
-            rows = _Rows(run_id, number)
+        if not isinstance(rows, Rows) or rows.run_id != run_id or rows.is_full:
+            rows = Rows(run_id, number)
             self._append(rows)
         rows.extend([text])
         self._waiting_bytes += len(text)
@@ -341,9 +255,13 @@ class LogWriter:
 
     def _append_blocks(self, run_id: str, first: int, texts: Sequence[str]) -> None:
         """Let the events of a run that is over wait as blocks."""
-        for start in range(0, len(texts), _BLOCK_EVENTS):
-            rows = _Rows(run_id, first + start)
-            rows.extend(texts[start : start + _BLOCK_EVENTS])
+        rows = Rows(run_id, first)
+        for text in texts:
+            rows.extend([text])
+            if rows.is_full:
+                self._append(rows.to_block())
+                rows = Rows(run_id, rows.last + 1)
+        if rows.texts:
             self._append(rows.to_block())
 
     def _write(self) -> None:
@@ -365,14 +283,14 @@ class LogWriter:
                 self._waiting.popleft()
                 self._waiting_bytes -= entry.size
                 self._note_tail(entry)
-            has_ended = any(isinstance(entry, _Statement) and entry.is_last for entry in entries)
+            has_ended = any(isinstance(entry, BoundStatement) and entry.is_last for entry in entries)
             tail = self._tails.get(run_id)
             if tail is not None and (has_ended or tail.is_full):
                 self._replace_tail(tail, can_wait=not has_ended)
 
-    def _first_entries(self) -> list[_Entry]:
+    def _first_entries(self) -> list[WaitingEntry]:
         """Return the entries of the next transaction."""
-        entries: list[_Entry] = []
+        entries: list[WaitingEntry] = []
         size = 0
         for entry in self._waiting:
             if entries and (entry.run_id != entries[0].run_id or size + entry.size > _TRANSACTION_BYTES):
@@ -381,33 +299,33 @@ class LogWriter:
             size += entry.size
         return entries
 
-    def _commit(self, entries: list[_Entry]) -> None:
+    def _commit(self, entries: list[WaitingEntry]) -> None:
         connection = self._connect()
         connection.execute("BEGIN IMMEDIATE")
         for entry in entries:
-            if isinstance(entry, _Rows):
+            if isinstance(entry, Rows):
                 sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
                 rows = ((entry.run_id, number, text) for number, text in enumerate(entry.texts, entry.first))
                 connection.executemany(sql, rows)
-            elif isinstance(entry, _Block):
+            elif isinstance(entry, Block):
                 _insert_block(connection, entry)
             else:
                 connection.execute(entry.sql, entry.parameters)
         connection.execute("COMMIT")
 
-    def _note_tail(self, entry: _Entry) -> None:
+    def _note_tail(self, entry: WaitingEntry) -> None:
         """Note rows that are written, for the next block."""
-        if not isinstance(entry, _Rows):
+        if not isinstance(entry, Rows):
             return
         tail = self._tails.get(entry.run_id)
         if tail is not None and tail.last + 1 != entry.first:  # a block came between
             self._replace_tail(tail, can_wait=False)
             tail = None
         if tail is None:
-            tail = self._tails[entry.run_id] = _Rows(entry.run_id, entry.first)
+            tail = self._tails[entry.run_id] = Rows(entry.run_id, entry.first)
         tail.extend(entry.texts)
 
-    def _replace_tail(self, tail: _Rows, *, can_wait: bool) -> None:
+    def _replace_tail(self, tail: Rows, *, can_wait: bool) -> None:
         """Replace rows by their block.
 
         The block is made before the transaction: the file is locked for moments only. Rows that cannot be replaced
@@ -424,7 +342,7 @@ class LogWriter:
         except (sqlite3.Error, OSError) as error:
             _log.debug("rows of %s stay as they are: %s", tail.run_id, error)
             self._roll_back()
-            if can_wait and len(tail.texts) < 2 * _BLOCK_EVENTS:
+            if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS:
                 return
         del self._tails[tail.run_id]
 
@@ -467,7 +385,7 @@ class LogWriter:
         counts: dict[str, int] = {}
         unsaved: set[str] = set()
         for entry in self._waiting:
-            if isinstance(entry, _Statement):
+            if isinstance(entry, BoundStatement):
                 counts.setdefault(entry.run_id, 0)
                 unsaved |= {entry.run_id} if entry.is_first else set()
             else:
@@ -496,6 +414,6 @@ def _weight(item: QueueEntry | _Mark) -> int:
     return _ENTRY_WEIGHT + (0 if isinstance(item, SqlStatement) else item.sessions)
 
 
-def _insert_block(connection: sqlite3.Connection, block: _Block) -> None:
+def _insert_block(connection: sqlite3.Connection, block: Block) -> None:
     sql = "INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)"
     connection.execute(sql, (block.run_id, block.first, block.last, block.data))

@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -29,8 +30,8 @@ _ORDER: Final = "Order"
 _WORKLOADS: Final = ("stream", "udp", "rr")
 _SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
 _DEFAULT_SECONDS: Final = "3"
-# Of so long a test five samples are left after the warm-up: enough for an interval. A sample costs the coordinator
-# 0.2 ms, and it has those of both ends of thousands of tests.
+# Of so long a test five samples are left after the warm-up: enough for an interval. The coordinator decodes and
+# stores those of both ends of thousands of tests.
 _LONG_NS: Final = 3 * SECOND_NS
 _LONG_INTERVAL_NS: Final = SECOND_NS // 2
 _LAB_PRESET: Final = "100mb-fd"
@@ -304,8 +305,18 @@ def mesh(
     has_screen = not headless and _is_for_a_person(output)
     if has_screen:
         keep_log_off_screen()
-    kinds = (output.as_json, output.as_json_stream)
-    return run_mesh(MeshJob(request, catalog, earlier, output.csv, page, *kinds, has_screen))
+    return run_mesh(
+        MeshJob(
+            request,
+            catalog,
+            earlier,
+            csv=output.csv,
+            report=page,
+            as_json=output.as_json,
+            as_json_stream=output.as_json_stream,
+            has_screen=has_screen,
+        )
+    )
 
 
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
@@ -334,15 +345,17 @@ def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int
     """
     from ....presets.auto_select import AUTO
     from ....presets.expectation import find_expectation
+    from ....presets.sending_rate import expected_rate_bit_s
 
     if preset == AUTO:
         return None
     if preset is None:
         raise UsageError("udp needs a rate: give --rate, such as 1G, or a preset to send its expected rate")
-    expected = find_expectation(catalog.find(preset or ""), Settings(sessions=sessions), Workload.UDP).out
-    if expected is None:
+    find = partial(find_expectation, catalog.find(preset), workload=Workload.UDP)
+    rate = expected_rate_bit_s(Settings(sessions=sessions), find)
+    if rate is None:
         raise UsageError(f"{preset} has no expected rate of datagrams; give --rate, such as 1G")
-    return expected.bit_s
+    return rate
 
 
 def _read_text(path: Path) -> str:

@@ -218,7 +218,7 @@ class MeshScreen(ActionScreen):
 
     async def _find_comparison(self, meshes: Meshes) -> None:
         try:
-            self.post_message(self.Compared(await to_thread(meshes.compare, self._mesh.group)))
+            self.post_message(self.Compared(await to_thread(meshes.compare, self._mesh.matrix)))
         except LinkgaugeError as error:  # a mesh of before that cannot be read is no problem of this one
             _log.debug("mesh %s cannot be compared: %s", self._mesh.group, error)
 

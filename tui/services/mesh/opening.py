@@ -5,6 +5,7 @@ Dask is imported here, when a mesh begins, and by no other command.
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ....engine.model.errors import PlanError, UnknownLineRate
@@ -15,6 +16,7 @@ from ....mesh.plan import Cell
 from ....presets.auto_select import AUTO, select_preset
 from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
+from ....presets.sending_rate import expected_rate_bit_s
 from .cell_recorder import CellRecorder, Judging
 from .session import MeshSession, RunningMesh
 from .stored_mesh import MeshDefinition, MeshRequest, load_matrix, measured_figures, save_mesh
@@ -76,10 +78,11 @@ def _rate_finder(request: MeshRequest, catalog: Catalog) -> "FindRate | None":
         except UnknownLineRate as error:
             raise PlanError("--rate", "none", f"{error.reason}; give one for datagrams, such as 1G") from error
         variant = selection.adapt(request.variant)
-        expected = find_expectation(selection.preset, base.settings, base.workload, variant=variant).out
-        if expected is None:
+        find = partial(find_expectation, selection.preset, workload=base.workload, variant=variant)
+        rate = expected_rate_bit_s(base.settings, find)
+        if rate is None:
             raise PlanError("--rate", "none", f"{selection.preset.id} has none for datagrams; give one, such as 1G")
-        return expected.bit_s
+        return rate
 
     return find_rate
 

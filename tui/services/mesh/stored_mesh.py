@@ -202,20 +202,17 @@ def find_previous(definition: MeshDefinition) -> MeshDefinition | None:
     return None
 
 
-def compare_with_previous(
-    log: RunLog, definition: MeshDefinition, matrix: MeshMatrix | None = None
-) -> "MeshComparison | None":
+def compare_with_previous(log: RunLog, definition: MeshDefinition, matrix: MeshMatrix) -> "MeshComparison | None":
     """Return a mesh against the last one of the same hosts; None where there is none, or no cell that both have.
 
-    Without a matrix, the results so far are read. Raises RunLogError.
+    Raises RunLogError.
     """
     previous = find_previous(definition)
     if previous is None:
         return None
     from ....mesh.reading import compare_meshes  # here: the list of runs needs this module as well
 
-    before = load_matrix(log, previous)
-    comparison = compare_meshes(before, load_matrix(log, definition) if matrix is None else matrix)
+    comparison = compare_meshes(load_matrix(log, previous), matrix)
     return comparison if comparison.cells else None
 
 

@@ -48,12 +48,10 @@ class MeshesOfTest:
             raise PlanError("mesh", repr(group), "no mesh is saved")
         return self._stored
 
-    def compare(self, group: str) -> MeshComparison | None:
+    def compare(self, matrix: MeshMatrix) -> MeshComparison | None:
         """Compare it with the one before."""
-        assert group == GROUP
-        if self._before is None or self._stored is None:
-            return None
-        return compare_meshes(self._before, self._stored.matrix)
+        assert matrix.group == GROUP
+        return None if self._before is None else compare_meshes(self._before, matrix)
 
     def write_report(self, group: str, path: Path) -> Path:
         """Note what was asked for."""
