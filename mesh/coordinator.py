@@ -146,7 +146,7 @@ class Mesh:
     async def _find_rates(self, find_rate: FindRate) -> None:
         """Find the rate of each pair; raise LinkgaugeError where none has one."""
         nics = await self._roster.read_interfaces()
-        for pair in dict.fromkeys(map(frozenset, self._pending)):
+        for pair in dict.fromkeys(map(frozenset, self._places)):  # those that are done may be measured again
             first, second = sorted(pair)
             try:
                 self._rates[pair] = find_rate(nics.get(first), nics.get(second))

@@ -79,6 +79,8 @@ class ScriptedMesh:
         """Play the cells that are asked for."""
         self.asked += cells
         for cell in cells:
+            if self.is_stopped:
+                return
             yield CellBegan(cell, is_isolated=True)
             yield cell_ended(*cell, self.again[cell], is_isolated=True)
 

@@ -286,7 +286,7 @@ def mesh(
     """
     from ....presets.auto_select import AUTO
     from ..preset_option import load_catalog_with_warnings
-    from ..runners.mesh_runner import MeshJob, is_complete, run_mesh
+    from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
     page = output.check_files()
     catalog, words, earlier = load_catalog_with_warnings(), hosts or [], None
@@ -297,7 +297,7 @@ def mesh(
     else:
         request = options.to_request(catalog, source.read(words), source)
     require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
-    if request.emulated is not None and source.scheduler is None and not (earlier and is_complete(earlier)):
+    if request.emulated is not None and source.scheduler is None and not (earlier and is_over(earlier)):
         from ..runners.local_mesh import run_local_mesh
 
         further = [*source.arguments, *options.arguments, *output.arguments, *(["--headless"] if headless else [])]

@@ -122,8 +122,9 @@ def run_mesh(job: MeshJob) -> int:
         return _exit_status("none", progress.signal_number)
     _write_result(job, result)
     thin_old_runs()
-    if log is not None and not result.matrix.is_complete:
-        print_stderr(f"to measure the missing cells: {PROGRAM} mesh --resume {result.matrix.group}")
+    if log is not None and not result.definition.is_over(result.matrix):
+        rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
+        print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
     return _exit_status(verdict, progress.signal_number)
 
@@ -134,23 +135,23 @@ def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
     return {"pass": PASS, "short": SHORT, "fail": SHORT, "none": INCOMPLETE}[verdict]
 
 
-def is_complete(definition: MeshDefinition) -> bool:
+def is_over(definition: MeshDefinition) -> bool:
     """Return whether nothing of a stored mesh is left to measure."""
     log = open_run_log(print_stderr)
     if log is None:
         return False
     try:
-        return load_matrix(log, definition).is_complete
+        return definition.is_over(load_matrix(log, definition))
     finally:
         log.close(print_stderr)
 
 
 def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
-    """Return the result of a mesh that is complete already; None if there is anything to measure."""
+    """Return the result of a mesh that is over already; None if there is anything to measure."""
     if job.earlier is None:
         return None
     matrix = load_matrix(log, job.earlier)
-    if not matrix.is_complete:
+    if not job.earlier.is_over(matrix):
         return None
     from ....mesh.reading import find_faults
 
@@ -221,7 +222,8 @@ class _Progress:
                 self._started, self._cells = time.monotonic(), cells
                 about = numbers.rough_time(estimated_duration_ns(len(plan.hosts), plan.base, plan.mode))
                 hosts, runs = numbers.quantity(len(plan.hosts), "host"), numbers.quantity(cells, "test")
-                words = f"mesh {plan.group}: {hosts}, {runs}, about {about}"
+                what = f"{runs}, about {about}" if cells else "slow cells are measured again, alone"
+                words = f"mesh {plan.group}: {hosts}, {what}"
             case HostLost(host, failure):
                 words = f"{host}: {failure_words(failure)}"
             case RoundBegan(number, rounds):

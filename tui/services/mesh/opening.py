@@ -63,7 +63,7 @@ async def open_mesh_session(
             yield session
         finally:
             if log is not None:
-                save_mesh(definition.with_failures(session.matrix.figures))
+                save_mesh(session.definition.with_failures(session.matrix.figures))
 
 
 def _rate_finder(request: MeshRequest, catalog: Catalog) -> "FindRate | None":

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from ....engine.model.errors import ClusterError
 from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshMatrix
-from ....mesh.plan import Cell, Host, MeshMode, cells_of_host
+from ....mesh.plan import Cell, Host, cells_of_host
 from .cell_recorder import CellRecorder
 from .stored_mesh import MeshDefinition, with_isolated
 
@@ -129,12 +129,13 @@ class MeshSession:
                 ended = event
             else:
                 yield self._take(event)
-        if ended.is_complete and not self._is_stopping and self._plan.mode is not MeshMode.ISOLATED:
+        if ended.is_complete and not self._is_stopping and self.definition.has_rechecks_left:
             cells = self._cells_to_recheck(self.matrix)
             try:
                 async for event in self._mesh.measure_again(cells) if cells else _nothing():
                     if not isinstance(event, MeshEnded):
                         yield self._take(event)
+                self.definition = replace(self.definition, has_rechecks_left=self._is_stopping)
             except ClusterError as error:  # every cell has its result already
                 ended = replace(ended, detail=f"slow cells were not measured again: {error}")
         self._findings = None

@@ -98,7 +98,13 @@ class MeshRequest:
         """Return the definition with these hosts; raise PlanError where they are too few."""
         plan = MeshPlan(self.group, hosts, self.base, self.mode, self.seed, self.preset, self.port)
         return MeshDefinition(
-            plan, self.scheduler, self.remote_python, self.variant, self.pass_percent, emulated=self.emulated
+            plan,
+            self.scheduler,
+            self.remote_python,
+            self.variant,
+            self.pass_percent,
+            emulated=self.emulated,
+            has_rechecks_left=self.mode is not MeshMode.ISOLATED,
         )
 
 
@@ -123,6 +129,7 @@ class MeshDefinition:
         pass_percent: the pass mark in percent of the expected rate.
         failures: the cells without a run.
         emulated: the hosts, where this machine emulates them.
+        has_rechecks_left: whether the slow cells are still to be measured again, alone.
     """
 
     plan: MeshPlan
@@ -132,6 +139,7 @@ class MeshDefinition:
     pass_percent: float = DEFAULT_PASS_PERCENT
     failures: tuple[FailedCell, ...] = ()
     emulated: EmulatedHosts | None = None
+    has_rechecks_left: bool = False
 
     @property
     def request(self) -> MeshRequest:
@@ -152,6 +160,10 @@ class MeshDefinition:
             self.emulated,
             plan.port,
         )
+
+    def is_over(self, matrix: MeshMatrix) -> bool:
+        """Return whether nothing is left to measure where these are the results so far."""
+        return matrix.is_complete and not self.has_rechecks_left
 
     def with_failures(self, figures: Mapping[Cell, CellFigure]) -> "MeshDefinition":
         """Return this definition with the failures among these results."""

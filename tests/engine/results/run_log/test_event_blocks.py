@@ -25,6 +25,17 @@ def test_every_json_text_comes_back(values: list[object], times: int) -> None:
     assert unpack_events(pack_events(texts)) == texts
 
 
+@pytest.mark.parametrize("count", [2, 24, 26])
+def test_a_block_of_few_events_is_as_good_as_one_of_many(count: int) -> None:
+    """Few are stored as they are; a text that would not come back is refused in both."""
+    texts = sample_texts(count)
+    assert unpack_events(pack_events(texts)) == texts
+    with pytest.raises(ValueError, match="control"):
+        pack_events([*texts[1:], '{"a":\n1}' if count <= 24 else '{"a":\0}'])
+    with pytest.raises(ValueError, match="block"):
+        unpack_events(pack_events(texts)[:-5])
+
+
 @pytest.mark.parametrize("has_probe", [False, True])
 def test_samples_take_a_twentieth_of_their_text(has_probe: bool) -> None:
     """Also those with a latency histogram, whose lists differ in length."""
@@ -34,13 +45,16 @@ def test_samples_take_a_twentieth_of_their_text(has_probe: bool) -> None:
     assert len(block) < sum(map(len, texts)) / 20
 
 
-@pytest.mark.parametrize("change", ["cut off", "other format", "no header", "short column", "other template"])
+@pytest.mark.parametrize(
+    "change", ["cut off", "unknown format", "other format", "no header", "short column", "other template"]
+)
 def test_a_damaged_block_is_an_error(change: str) -> None:
     """Never another exception than ValueError, and never a wrong text."""
     block = pack_events(sample_texts(64))
     data = zlib.decompress(block[1:])
     damaged = {
         "cut off": block[:-5],
+        "unknown format": b"\x03" + block[1:],
         "other format": b"\x02" + block[1:],
         "no header": b"\x01" + zlib.compress(b"\xff\xff\xff\xff"),
         "short column": b"\x01" + zlib.compress(data[:-30]),
@@ -53,8 +67,14 @@ def test_a_damaged_block_is_an_error(change: str) -> None:
 @given(st.binary(max_size=60), st.integers(0, 40))
 def test_bytes_of_any_kind_are_texts_or_a_value_error(noise: bytes, at: int) -> None:
     """A file may have anything in it."""
-    data = zlib.decompress(pack_events(sample_texts(4))[1:])
-    for block in (noise, b"\x01" + noise, b"\x01" + zlib.compress(data[:at] + noise + data[at + len(noise) :])):
+    data = zlib.decompress(pack_events(sample_texts(64))[1:])
+    for block in (
+        noise,
+        b"\x01" + noise,
+        b"\x02" + noise,
+        b"\x02" + zlib.compress(noise),
+        b"\x01" + zlib.compress(data[:at] + noise + data[at + len(noise) :]),
+    ):
         try:
             texts = unpack_events(block)
         except ValueError:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
+from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import cells_to_recheck, find_faults
 from linkgauge.presets.catalog import Catalog
 from linkgauge.tui.cli.main import run_command_line
@@ -98,6 +99,24 @@ def test_other_commands_do_not_load_dask() -> None:
     assert done.stdout.splitlines()[-1] == "[]", done.stdout
 
 
+class InterruptedAgain(ScriptedMesh):
+    """A coordinator in whose first second measurement of a cell Ctrl-C is pressed."""
+
+    async def measure_again(self, cells: Sequence[Cell]) -> AsyncIterator[MeshEvent]:
+        """Play the first cell."""
+        self.stopped = asyncio.Event()
+        async for event in super().measure_again(cells):
+            yield event
+            if isinstance(event, CellEnded):
+                os.kill(os.getpid(), signal.SIGINT)
+                await self.stopped.wait()
+
+    def stop(self) -> None:
+        """Play nothing more."""
+        super().stop()
+        self.stopped.set()
+
+
 class InterruptedMesh(ScriptedMesh):
     """A coordinator in whose third cell Ctrl-C is pressed."""
 
@@ -126,7 +145,7 @@ def script(monkeypatch: pytest.MonkeyPatch, mesh: ScriptedMesh) -> list[MeshRequ
         request: MeshRequest, catalog: Catalog, log: RunLog | None, earlier: MeshDefinition | None = None
     ) -> AsyncGenerator[MeshSession]:
         requests.append(request)
-        definition = MeshDefinition(PLAN)
+        definition = MeshDefinition(PLAN, has_rechecks_left=True)
         done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
         session = MeshSession(
             mesh,
@@ -137,7 +156,7 @@ def script(monkeypatch: pytest.MonkeyPatch, mesh: ScriptedMesh) -> list[MeshRequ
             earlier=done,
         )
         yield session
-        save_mesh(definition.with_failures(session.matrix.figures))
+        save_mesh(session.definition.with_failures(session.matrix.figures))
 
     monkeypatch.setattr(mesh_runner, "open_mesh_session", open_session)
     return requests
@@ -207,4 +226,34 @@ def test_an_interrupted_mesh_resumes_where_it_stopped(
     asked = script(monkeypatch, ScriptedMesh([]))
     assert run_command_line(["mesh", "--resume", PLAN.group[:12], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cells"] == document["cells"]
+    assert asked == []
+
+
+def test_a_mesh_resumes_in_the_middle_of_its_second_measurements(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was measured again stays, what was not is measured; then the mesh is over."""
+    events = [
+        cell_ended(*event.cell, 15e9) if isinstance(event, CellEnded) and "db-03" in event.cell else event
+        for event in complete_events()
+    ]
+    rates = dict.fromkeys(PLAN.cells, 23e9)
+    first = InterruptedAgain(events, rates)
+    script(monkeypatch, first)
+    assert run_command_line(["mesh", "db-01", "db-02", "db-03", "--json"]) == 130
+    out, errors = capsys.readouterr()
+    document = json.loads(out)
+    assert document["is_complete"]
+    assert [cell["isolated_run_id"] is not None for cell in document["cells"]].count(True) == 1
+    assert f"to measure the slow cells again, alone: linkgauge mesh --resume {PLAN.group}" in errors
+    second = ScriptedMesh([MeshBegan(PLAN, 0)], rates)
+    script(monkeypatch, second)
+    assert run_command_line(["mesh", "--resume", PLAN.group, "--json"]) == 1
+    out, errors = capsys.readouterr()
+    assert "slow cells are measured again, alone" in errors
+    assert second.asked
+    assert first.asked[0] not in second.asked
+    assert [cell["isolated_run_id"] is not None for cell in json.loads(out)["cells"]].count(True) > 1
+    asked = script(monkeypatch, ScriptedMesh([]))
+    assert run_command_line(["mesh", "--resume", PLAN.group, "--json"]) == 1
     assert asked == []

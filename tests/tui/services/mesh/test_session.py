@@ -34,7 +34,7 @@ def open_session(mesh: ScriptedMesh, again: Sequence[Cell] = (), **options: obje
 
     return MeshSession(
         mesh,
-        MeshDefinition(PLAN),
+        MeshDefinition(PLAN, has_rechecks_left=True),
         CellRecorder(PLAN, Judging(CATALOG), None),
         find_faults=find_faults,
         cells_to_recheck=lambda _: again,
@@ -65,6 +65,7 @@ async def test_every_cell_that_ends_brings_its_result_and_the_slow_ones_are_meas
     assert slow.isolated_run_id not in {None, slow.run_id}
     assert figures[Cell("db-03", "db-02")].failure == UNREACHABLE
     assert session.findings == (FINDING,)
+    assert not session.definition.has_rechecks_left
 
 
 async def test_findings_are_those_of_the_rounds_that_are_over() -> None:
@@ -114,6 +115,17 @@ async def test_a_stopped_mesh_measures_nothing_again() -> None:
     assert updates[-1].event == MeshEnded(is_complete=False)
     assert mesh.asked == []
     assert len(session.matrix.figures) == 1
+    assert session.definition.has_rechecks_left
+
+
+async def test_slow_cells_are_left_to_measure_where_a_stop_comes_between_them() -> None:
+    """Those of the rounds have their results, and the definition says what is left."""
+    cells = [SLOW, Cell("db-02", "db-01")]
+    session = open_session(ScriptedMesh(all_events(SLOW), dict.fromkeys(cells, 23.4e9)), cells)
+    async for update in session:
+        if isinstance(update.event, CellEnded) and update.event.is_isolated:
+            session.stop()
+    assert session.definition.has_rechecks_left
 
 
 async def test_a_resumed_mesh_has_the_results_of_its_earlier_sessions() -> None:

@@ -37,7 +37,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_mesh_is_found_by_the_beginning_of_its_name_as_it_was_saved() -> None:
     """With all that a resumed mesh needs."""
-    definition = MeshDefinition(PLAN, "tcp://10.0.0.1:8786", None, Variant(ip=6), 90.0)
+    definition = MeshDefinition(PLAN, "tcp://10.0.0.1:8786", None, Variant(ip=6), 90.0, has_rechecks_left=True)
     failed = definition.with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
     save_mesh(failed)
     assert find_mesh(PLAN.group) == find_mesh("mesh-2026") == failed
