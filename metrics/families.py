@@ -99,6 +99,9 @@ PROBE_SUCCESS: Final = Family(
 CHECKS: Final = Family(
     "linkgauge_checks_total", "Tests that have ended, repetitions included.", (*_PEER, "verdict"), "counter"
 )
+MISSED: Final = Family(
+    "linkgauge_checks_missed_total", "Due tests that a later one overtook before they began.", _PEER, "counter"
+)
 RETESTS: Final = Family("linkgauge_retests_total", "Tests that were repetitions.", _PEER, "counter")
 FLAPS: Final = Family("linkgauge_flaps_total", "Tests below their mark whose repetition was not.", _PEER, "counter")
 SHIFTS: Final = Family(

@@ -120,6 +120,7 @@ def _read_probe(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading
 def _read_counts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
     for verdict, count in zip(CheckVerdict, status.checks, strict=True):
         yield Reading(families.CHECKS, count, (*labels, verdict))
+    yield Reading(families.MISSED, status.missed, labels)
     yield Reading(families.RETESTS, status.retests, labels)
     yield Reading(families.FLAPS, status.flaps, labels)
 

@@ -252,6 +252,11 @@ class WatchHandle(Protocol):
     """A watch in progress: its plan, what is known of its peers, its events, and the actions of a person."""
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether another process carries it out, and this one only shows it."""
+        ...
+
+    @property
     def plan(self) -> WatchPlan:
         """The newest plan."""
         ...
@@ -262,7 +267,10 @@ class WatchHandle(Protocol):
         ...
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        """Iterate over the events, each once the journal has it; `WatchEnded` comes last. Raises LinkgaugeError."""
+        """Iterate over the events, each once the journal has it. Raises LinkgaugeError.
+
+        `WatchEnded` comes last, unless the watch is elsewhere: then the events end after `stop`.
+        """
         ...
 
     def check_now(self, name: str) -> None:

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..engine.model.plan import SECOND_NS, Plan
-from .events import CheckEnded, CheckSkipped, DataUsed, PeerData, ProbeEnded, WatchEvent, WatchNotice
+from .events import CheckEnded, CheckSkipped, DataUsed, NoticeTopic, PeerData, ProbeEnded, WatchEvent, WatchNotice
 from .peer_status import month_of
 from .watch_plan import WatchedPeer, WatchPlan
 
 LIKE_LAST_TESTS: Final = 3
 """The next test costs as much as the dearest of so many tests before it."""
-_NOTICE: Final = "data budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class MonthUse:
                 )
             case DataUsed() if event.month == month_of(event.at_s):
                 return replace(self.at(event.at_s), bytes={each.peer: each.bytes for each in event.peers})
-            case WatchNotice() if event.text.startswith(_NOTICE):
+            case WatchNotice(topic=NoticeTopic.BUDGET):
                 use = self.at(event.at_s)
                 return replace(use, told=use.told | {event.peer})
             case CheckSkipped():
@@ -91,11 +90,11 @@ class Shortage:
         whose = "the watch" if self.peer is None else self.peer
         left = max(0, self.budget_bytes - self.used_bytes)
         text = (
-            f"{_NOTICE} of {whose} for {self.month}: {_size(left)} of {_size(self.budget_bytes)} are left, "
+            f"data budget of {whose} for {self.month}: {_size(left)} of {_size(self.budget_bytes)} are left, "
             f"a test takes about {_size(self.cost_bytes)}; tests that do not fit are skipped until next month "
             "(UTC)"
         )
-        return WatchNotice(at_s, text, self.peer)
+        return WatchNotice(at_s, text, self.peer, NoticeTopic.BUDGET)
 
 
 def find_shortage(

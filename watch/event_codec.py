@@ -1,8 +1,8 @@
 """Events of a watch as JSON objects and back: the lines of `--json-stream`, the entries of the journal. Pure.
 
-An object has a `type`: `watch_start`, `check_start`, `check_end`, `check_skip`, `probe`, `level_change`,
-`change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are those of the event. Figures are an
-object by metric.
+An object has a `type`: `watch_start`, `check_start`, `check_end`, `check_skip`, `checks_missed`, `probe`,
+`level_change`, `change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are those of the event.
+Figures are an object by metric.
 
 Reading is strict, because a journal may be damaged: wrong types, unknown keys and impossible times are errors. A
 kind of a newer linkgauge is an error, too. `read_events` leaves such entries out and says why, so that one bad
@@ -23,6 +23,7 @@ from .events import (
     CheckBegan,
     CheckEnded,
     CheckSkipped,
+    ChecksMissed,
     DataUsed,
     ProbeEnded,
     WatchEnded,
@@ -43,6 +44,7 @@ _TYPES: Final[dict[str, type[WatchEvent]]] = {
     "check_start": CheckBegan,
     "check_end": CheckEnded,
     "check_skip": CheckSkipped,
+    "checks_missed": ChecksMissed,
     "probe": ProbeEnded,
     "level_change": ChangeFound,
     "change_told": ChangeTold,
@@ -51,7 +53,7 @@ _TYPES: Final[dict[str, type[WatchEvent]]] = {
     "watch_end": WatchEnded,
 }
 _NAMES: Final = {kind: name for name, kind in _TYPES.items()}
-_TIMES: Final = ("at_s", "cycle_s", "since_s")
+_TIMES: Final = ("at_s", "cycle_s", "since_s", "until_s")
 _END_OF_TIME_S: Final = 253_402_300_800.0  # the year 10000: datetime knows no later one
 _MOST_ATTEMPTS: Final = 1_000
 
@@ -113,7 +115,7 @@ def keep_until_s(event: WatchEvent, probe_every_s: float | None = None) -> float
             return event.at_s + min(KEPT_S, max(PROBES_KEPT_S, MAX_VALUES * probe_every_s))
         case ChangeFound():
             return None
-        case CheckEnded() | CheckSkipped():
+        case CheckEnded() | CheckSkipped() | ChecksMissed():
             return event.at_s + RESULTS_KEPT_S
         case _:
             return event.at_s + KEPT_S

@@ -122,6 +122,27 @@ class CheckSkipped:
 
 
 @dataclass(frozen=True, slots=True)
+class ChecksMissed:
+    """Due tests that were not carried out because a later one of the peer came first.
+
+    The watch did not run, or an earlier test took longer than the period, or others had the interface.
+
+    Args:
+        at_s: when the later test was begun.
+        peer: the peer's name.
+        since_s: when the first of them was due.
+        until_s: when the last of them was due.
+        count: how many.
+    """
+
+    at_s: float
+    peer: str
+    since_s: float
+    until_s: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeEnded:
     """A probe of latency ended. A probe is no run of the run log."""
 
@@ -198,6 +219,13 @@ class DataUsed:
     peers: tuple[PeerData, ...]
 
 
+class NoticeTopic(StrEnum):
+    """What a notice is about, where a restart has to know it."""
+
+    BUDGET = "budget"
+    """A data budget is spent: told once a month."""
+
+
 @dataclass(frozen=True, slots=True)
 class WatchNotice:
     """Something that a person should know: a reload, a notification that could not be sent. `peer` may be None."""
@@ -205,6 +233,7 @@ class WatchNotice:
     at_s: float
     text: str
     peer: str | None = None
+    topic: NoticeTopic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +248,7 @@ WatchEvent = (
     | CheckBegan
     | CheckEnded
     | CheckSkipped
+    | ChecksMissed
     | ProbeEnded
     | ChangeFound
     | ChangeTold

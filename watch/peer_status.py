@@ -14,6 +14,7 @@ from .events import (
     CheckEnded,
     CheckResult,
     CheckSkipped,
+    ChecksMissed,
     CheckVerdict,
     DataUsed,
     Metric,
@@ -47,7 +48,8 @@ class PeerStatus:
         month: the calendar month of `month_bytes`, as `2026-11`.
         month_bytes: the payload of this month's tests and probes.
         checks: the tests that have ended since the watch's first start, by verdict: good, below, failed.
-        retests: how many of these were repetitions.
+        missed: due tests that were not carried out, because a later one came first.
+        retests: how many of the tests that ended were repetitions.
         flaps: cycles whose first test was below its mark and whose repetition was not.
         changes: the changes found, the oldest first; the newest MAX_CHANGES of them.
         change_counts: how many changes were found of each metric, for the worse or not.
@@ -66,6 +68,7 @@ class PeerStatus:
     month: str | None = None
     month_bytes: int = 0
     checks: tuple[int, int, int] = (0, 0, 0)
+    missed: int = 0
     retests: int = 0
     flaps: int = 0
     changes: tuple[ChangeFound, ...] = field(default=())
@@ -96,6 +99,8 @@ def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
             status = _after_check(status, event)
         case CheckSkipped(peer=status.name):
             status = _after_skip(status, event)
+        case ChecksMissed(peer=status.name):
+            status = replace(status, missed=status.missed + event.count)
         case ProbeEnded(peer=status.name):
             probes = _of_last_day(status.probes, event)
             status = replace(_with_bytes(status, event.at_s, event.result), last_probe=event, probes=probes)

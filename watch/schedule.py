@@ -53,10 +53,16 @@ class DueTimes:
 
     def newest_s(self, now_s: float) -> float:
         """Return the newest due time that has passed."""
-        number = self._number(now_s) + 1
-        while self._at_s(number) > now_s:
-            number -= 1
-        return self._at_s(number)
+        return self._at_s(self._newest(now_s))
+
+    def between(self, first_s: float, last_s: float) -> tuple[float, float, int] | None:
+        """Return the first and the last due time between two times, without these, and how many there are."""
+        since_s = self.following_s(first_s)
+        if since_s >= last_s:
+            return None
+        after = self._newest(last_s)
+        until = after - 1 if self._at_s(after) == last_s else after
+        return since_s, self._at_s(until), until - self._newest(since_s) + 1
 
     def following_s(self, time_s: float) -> float:
         """Return the first due time after a time."""
@@ -64,6 +70,13 @@ class DueTimes:
         while self._at_s(number) <= time_s:
             number += 1
         return self._at_s(number)
+
+    def _newest(self, time_s: float) -> int:
+        """Return the number of the newest due time that has passed."""
+        number = self._number(time_s) + 1
+        while self._at_s(number) > time_s:
+            number -= 1
+        return number
 
     def _number(self, time_s: float) -> int:
         """Return about the number of the period that has a time: at most one off, and one more for the jitter."""

@@ -75,6 +75,29 @@ def test_sighup_reads_the_file_again(linkgauge: Any, far_end: str, tmp_path: Pat
     assert linkgauge.finish(process).status == 143
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+def test_a_person_follows_a_watch_that_a_service_carries_out(
+    linkgauge: Any, terminal: OpenTerminal, far_end: str, home: Path, size: tuple[int, int]
+) -> None:
+    """Its tests come, its end is said, and leaving the screen does not end it."""
+    file = write(home / "service.toml", "one", address=far_end)
+    service = linkgauge.start("watch", file, "--headless", "--json-stream")
+    read_until(service, "check_end", peer="one")
+    screen = terminal("watch", str(file), "--follow", size=size, LINKGAUGE_DATA_DIR=str(linkgauge.data_dir))
+    screen.see("followed", "Mb/s", "next test")
+    screen.type("q")
+    assert screen.finish() == 0
+    read_until(service, "check_end", peer="one")
+    follower = linkgauge.start("watch", file, "--follow", "--json-stream")
+    read_until(follower, "check_end", peer="one")
+    service.send_signal(signal.SIGTERM)
+    assert linkgauge.finish(service).status == 143
+    read_until(follower, "watch_end")
+    assert "no process carries this watch out" in read_until(follower, "watch_notice")["text"]
+    follower.send_signal(signal.SIGTERM)
+    assert linkgauge.finish(follower).status == 143
+
+
 @pytest.mark.every
 def test_a_second_watch_of_the_same_name_is_refused(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
     """The first one goes on."""

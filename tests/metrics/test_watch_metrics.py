@@ -48,6 +48,7 @@ def test_every_reading_is_in_base_units() -> None:
         ("checks_total", "good"): 40,
         ("checks_total", "below"): 2,
         ("checks_total", "failed"): 1,
+        ("checks_missed_total",): 0,
         ("retests_total",): 2,
         ("flaps_total",): 1,
         ("data_bytes_total",): 3_000_000_000,
@@ -64,7 +65,8 @@ def test_what_is_unknown_has_no_reading() -> None:
     """A new peer has counts of 0, and no figure of a test; a failed test has a verdict and no rate."""
     known = {key[0] for key in values_of(watch_of_two()) if key[1:2] == ("lon",)}
     assert known == {
-        *("check_pass_mark_ratio", "check_running", "checks_total", "retests_total", "flaps_total"),
+        *("check_pass_mark_ratio", "check_running"),
+        *("checks_total", "checks_missed_total", "retests_total", "flaps_total"),
         *("level_shifts_total", "data_bytes_total", "month_data_bytes"),
     }
     failed = PeerStatus("lon", last_check=ended(CheckResult(CheckVerdict.FAILED, detail="no route")))

@@ -4,10 +4,11 @@ Usage: make stress ARGS="watch_kills --kills 50"
 
 A real `linkgauge watch` tests two endpoints on loopback and a port that nobody listens on, every three seconds.
 Half of the kills come at any moment, the others while a test runs or ends. Then journal and run log are judged
-(`Evidence.problems`): each slot that was due while the watch was up is decided once, or the watch was down or still
-busy with an earlier one when the next one came; no run counts twice, none that ended regularly is left out; all
-entries are readable; what was printed is in the journal; the statuses of the last watch are those of a replay; no
-killed watch has left a process. Prints CLEAN or what was wrong. 50 kills take about four minutes.
+(`Evidence.problems`): each slot from the first to the last decided one is decided once, or reported once as missed;
+those that are missed had a reason: when the next one came, the watch was down, or a test had the interface. No run
+counts twice, none that ended regularly is left out; all entries are readable; what was printed is in the journal;
+the statuses of the last watch are those of a replay; no killed watch has left a process. Prints CLEAN or what was
+wrong. 50 kills take about three minutes.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -40,7 +41,7 @@ from linkgauge.tui.services.watch.stored_watch import StoredWatch
 from linkgauge.tui.services.watch.watch_file import read_watch_file
 from linkgauge.tui.services.watch.watch_session import open_watch
 from linkgauge.watch.event_codec import UnreadEntry, event_text, parse_event, read_events
-from linkgauge.watch.events import CheckBegan, CheckEnded, CheckSkipped, WatchEvent, WatchStarted
+from linkgauge.watch.events import CheckBegan, CheckEnded, CheckSkipped, ChecksMissed, WatchEvent, WatchStarted
 from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.schedule import check_times
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
@@ -117,9 +118,32 @@ class Evidence:
         began = [each.cycle_s for each in self.begun.values() if each.peer == watched.name]
         if began != sorted(began):
             yield "an older cycle was tested after a newer one"
-        for cycle_s in sorted(self._owed(watched) - set(decided)):
-            yield f"cycle {cycle_s} was due while the watch was up, and was lost"
+        yield from self._misses(watched, decided)
+
+    def _misses(self, watched: WatchedPeer, decided: list[float]) -> Iterator[str]:
+        """Yield what is wrong with the slots that no test decided."""
+        times, missed = check_times(watched), self._missed(watched)
+        for cycle_s, count in (Counter(missed) + Counter(set(decided))).items():
+            if count > 1:
+                yield f"cycle {cycle_s} is missed {count} times, or decided as well"
+        for cycle_s in sorted(set(missed)):
+            if not self._stood_in_the_way(watched.name, cycle_s, times.following_s(cycle_s)):
+                yield f"cycle {cycle_s} was missed, and nothing stood in its way"
+                yield from self._around(watched.name, cycle_s)
+        for cycle_s in sorted(self._due(watched, decided) - set(decided) - set(missed)):
+            yield f"cycle {cycle_s} was due, and was lost"
             yield from self._around(watched.name, cycle_s)
+
+    def _missed(self, watched: WatchedPeer) -> list[float]:
+        """Return the slots that were reported as missed."""
+        times, missed = check_times(watched), list[float]()
+        for event in self.events:
+            if isinstance(event, ChecksMissed) and event.peer == watched.name:
+                slots = [event.since_s]
+                while slots[-1] < event.until_s:
+                    slots.append(times.following_s(slots[-1]))
+                missed += slots if len(slots) == event.count else [*slots, *slots]  # then a problem
+        return missed
 
     def _around(self, name: str, cycle_s: float) -> Iterator[str]:
         """Yield what happened around a cycle, in seconds after it was due."""
@@ -134,30 +158,36 @@ class Evidence:
                 attempt = getattr(event, "attempt", "")
                 yield f"  {after_s:+.2f}: {type(event).__name__}{shown} {attempt}"
 
-    def _owed(self, watched: WatchedPeer) -> set[float]:
-        """Return the slots that had to be decided: due in a life or newest at its start, and not overtaken."""
-        times, owed = check_times(watched), set[float]()
-        for life in self.lives:
-            start_s = next((at_s for at_s in self.starts if life.began_s <= at_s < life.ended_s), None)
-            if start_s is None:  # killed before it had begun
-                continue
-            due_s = times.newest_s(start_s)
-            while due_s < life.ended_s:
-                following_s = times.following_s(due_s)
-                if not self._is_down_at(following_s) and not self._is_held_up(watched.name, due_s, following_s):
-                    owed.add(due_s)
-                due_s = following_s
-        return owed
+    def _due(self, watched: WatchedPeer, decided: list[float]) -> set[float]:
+        """Return the slots from the first to the last one that was decided."""
+        times, due = check_times(watched), set[float]()
+        due_s = min(decided, default=0.0)
+        while due_s < max(decided, default=0.0):
+            due.add(due_s)
+            due_s = times.following_s(due_s)
+        return due
 
-    def _is_held_up(self, name: str, due_s: float, following_s: float) -> bool:
-        """Return whether an earlier cycle, resumed after a kill, was still tested when the next slot came."""
-        tests = [*self.begun.values(), *self.ended]
-        return any(
-            each.peer == name and each.cycle_s < due_s and each.at_s > following_s - _SLACK_S for each in tests
+    def _stood_in_the_way(self, name: str, due_s: float, following_s: float) -> bool:
+        """Return whether a slot may be missed: when the next one came the watch was down, or busy.
+
+        It is busy while a test has the interface, which all peers share, and with an earlier cycle of the peer.
+        """
+        if self._is_down_at(following_s):
+            return True
+        own = [each for each in (*self.begun.values(), *self.ended) if each.peer == name and each.cycle_s < due_s]
+        return any(each.at_s > following_s - _SLACK_S for each in own) or any(
+            begun.at_s < following_s + _SLACK_S and self._end_of(begun) > following_s - _SLACK_S
+            for begun in self.begun.values()
         )
 
+    def _end_of(self, begun: CheckBegan) -> float:
+        """Return when a test ended, or was cut off."""
+        ends = [each.at_s for each in self.ended if _test(each) == _test(begun) and each.at_s > begun.at_s]
+        cut_s = next((life.ended_s for life in self.lives if life.began_s <= begun.at_s <= life.ended_s), 0.0)
+        return min([*ends, cut_s], default=0.0)
+
     def _is_down_at(self, time_s: float) -> bool:
-        """Return whether no watch had begun at a time: only the newest of the slots until the next start counts."""
+        """Return whether no watch had begun at a time."""
         for life in self.lives:
             start_s = next((at_s for at_s in self.starts if life.began_s <= at_s < life.ended_s), None)
             if start_s is not None and start_s + _SLACK_S < time_s < life.ended_s - _SLACK_S:
@@ -168,11 +198,11 @@ class Evidence:
         return next((n for n, each in enumerate(self.lives) if each.began_s <= at_s <= each.ended_s), None)
 
     def _is_cut(self, begun: CheckBegan) -> bool:
-        return not any((each.peer, each.cycle_s, each.attempt) == _test(begun) for each in self.ended)
+        return not any(_test(each) == _test(begun) for each in self.ended)
 
 
-def _test(begun: CheckBegan) -> tuple[str, float, int]:
-    return begun.peer, begun.cycle_s, begun.attempt
+def _test(event: CheckBegan | CheckEnded) -> tuple[str, float, int]:
+    return event.peer, event.cycle_s, event.attempt
 
 
 class Killer:

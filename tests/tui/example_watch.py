@@ -162,6 +162,8 @@ def all_failed(before: PeerStatus) -> PeerStatus:
 class ScriptedWatch:
     """A watch in progress whose events a test emits."""
 
+    is_elsewhere = False
+
     def __init__(self, count: int = 3, *, is_new: bool = False, long_names: bool = False) -> None:
         self.plan = plan(count, long_names=long_names)
         self.statuses: dict[str, PeerStatus] = {

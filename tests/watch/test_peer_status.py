@@ -1,11 +1,13 @@
 """What is known of a peer follows from its events alone."""
 
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 
 from linkgauge.watch.events import (
     CheckBegan,
     CheckSkipped,
+    ChecksMissed,
     CheckVerdict,
     Metric,
     SkipReason,
@@ -122,3 +124,9 @@ def test_changes_are_counted_though_only_the_newest_are_kept() -> None:
     status = after(*(changed(NOON_S + number) for number in range(MAX_CHANGES + 50)))
     assert len(status.changes) == MAX_CHANGES
     assert status.change_counts == {(Metric.GOODPUT_BIT_S, True): MAX_CHANGES + 50}
+
+
+def test_missed_tests_are_counted() -> None:
+    """Those of other peers are not."""
+    missed = ChecksMissed(NOON_S, "db-1", NOON_S - 60, NOON_S - 30, 2)
+    assert after(missed, missed, replace(missed, peer="db-2")).missed == 4

@@ -84,6 +84,23 @@ def test_a_small_step_back_does_not_repeat_a_cycle(times: DueTimes, now_s: float
     assert times.next_due_s(last_s, last_s - share * times.period_ns / SECOND_NS) > last_s
 
 
+@given(DUE_TIMES, TIMES, st.floats(0, 30), st.booleans())
+def test_the_due_times_between_two_times_are_counted(
+    times: DueTimes, first_s: float, periods: float, are_due: bool
+) -> None:
+    """Neither end is one of them, whether a test is due then or not."""
+    last_s = first_s + periods * times.period_ns / SECOND_NS
+    if are_due:
+        first_s, last_s = times.newest_s(first_s), times.newest_s(last_s)
+    between: list[float] = []
+    due_s = times.following_s(first_s)
+    while due_s < last_s:
+        between.append(due_s)
+        due_s = times.following_s(due_s)
+    expected = (between[0], between[-1], len(between)) if between else None
+    assert times.between(first_s, last_s) == expected
+
+
 def test_peers_of_one_plan_are_spread_over_the_period() -> None:
     """Otherwise all would wait for one interface at the same time."""
     shares = sorted(

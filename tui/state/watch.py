@@ -91,6 +91,7 @@ class WatchView:
     budget_bytes: int | None = None
     is_stopping: bool = False
     is_over: bool = False
+    is_elsewhere: bool = False
     problem: str | None = None
     counts: Mapping[PeerState, int] = field(default_factory=dict[PeerState, int])
 
@@ -113,6 +114,7 @@ def watch_view(
     *,
     is_stopping: bool = False,
     is_over: bool = False,
+    is_elsewhere: bool = False,
     problem: str | None = None,
 ) -> WatchView:
     """Return a watch as it is shown, at a time in seconds since 1970."""
@@ -125,6 +127,7 @@ def watch_view(
         budget_bytes=plan.budget_bytes,
         is_stopping=is_stopping,
         is_over=is_over,
+        is_elsewhere=is_elsewhere,
         problem=problem,
         counts=Counter(row.state for row in rows),
     )

@@ -1,7 +1,6 @@
 """`linkgauge watch`: the same peers tested again and again, and each change of their level reported once."""
 
 import re
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -18,6 +17,7 @@ from ..options import OUTPUT, TEST, PlanOptions
 from ..output import keep_log_off_screen
 from ..peer_options import AccessOptions, SshOptions, check_supported
 from ..typer_extension import option
+from ..web.browser_page import end_with_server, has_screen
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
@@ -94,6 +94,15 @@ def watch(
     once: Annotated[
         bool, typer.Option("--once", metavar="", help="Test each peer once, and end.", rich_help_panel=_TIMES)
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            metavar="",
+            help="Show the watch that another process carries out, such as a service; test nothing.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     headless: Annotated[
         bool, typer.Option("--headless", metavar="", help="Open no screen.", rich_help_panel=OUTPUT)
     ] = False,
@@ -111,15 +120,16 @@ def watch(
     from ..preset_option import load_catalog_with_warnings
     from ..runners.watch_runner import WatchJob, run_watch
 
+    if follow and (once or metrics != MetricsOptions()):
+        raise UsageError(
+            "--follow only shows a watch; --once and metrics are options of the one that carries it out"
+        )
     publishing = metrics.to_plan()
     catalog, file = load_catalog_with_warnings(), None
-    if target.endswith(".toml") or Path(target).is_file():
-        from ...services.watch.watch_file import read_watch_file
-
+    if (read := read_target(target, catalog)) is not None:
         if (options, plan, access, ssh) != (WatchOptions(), PlanOptions(), AccessOptions(), SshOptions()):
             raise UsageError("a file says how its peers are tested; give no such options with it")
-        file = Path(target)
-        watched = read_watch_file(file, catalog)
+        file, watched = Path(target), read
     else:
         peer, test = ssh.apply_to(access.parse_peer(target)), plan.to_plan()
         rate = plan.sending_rate()
@@ -127,7 +137,17 @@ def watch(
         if isinstance(rate, str):
             raise PlanError("rate", rate, "a watch needs a rate such as 100M, or none for the expected one")
         watched = options.to_plan(peer, replace(test), catalog)
-    is_screen = not (headless or json_stream or once) and sys.stdin.isatty() and sys.stdout.isatty()
+    is_screen = not (headless or json_stream or once) and has_screen()
     if is_screen:
         keep_log_off_screen()
-    return run_watch(WatchJob(watched, catalog, file, once, json_stream, is_screen, publishing))
+        end_with_server()
+    return run_watch(WatchJob(watched, catalog, file, once, json_stream, is_screen, publishing, is_followed=follow))
+
+
+def read_target(target: str, catalog: "Catalog") -> WatchPlan | None:
+    """Return the watch of a file; None where the target is a peer. Raises PlanError for a file with an error."""
+    if not (target.endswith(".toml") or Path(target).is_file()):
+        return None
+    from ...services.watch.watch_file import read_watch_file
+
+    return read_watch_file(Path(target), catalog)

@@ -15,7 +15,9 @@ def web(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- PEER OPTIONS]", show_default=False, help="Arguments of the app, as for linkgauge app."
+            metavar="[-- PEER OPTIONS]",
+            show_default=False,
+            help="Arguments of the app, as for linkgauge app; or watch FILE.toml --follow.",
         ),
     ] = None,
     *,
@@ -38,17 +40,27 @@ def web(
     from ..web.web_access import PublicUrl, WebAccess
     from ..web.web_server import WebConfig, serve_web
 
-    arguments = ("app", *(words or ()))
+    given = tuple(words or ())
+    arguments = given if given[:1] == ("watch",) else ("app", *given)
     _check_words(arguments)
     url = None if public_url is None else PublicUrl.parse(public_url)
     return serve_web(WebConfig(arguments, parsing.listening_port(port), sessions, WebAccess(url)))
 
 
 def _check_words(arguments: tuple[str, ...]) -> None:
-    """Raise the usage error that every page would end with, before there is one."""
+    """Raise the error that every page would end with, before there is one."""
     from ..main import app
+    from ..preset_option import load_catalog_with_warnings
+    from .watch import read_target
 
     group: Any = typer.main.get_command(app)
-    if "--json" in arguments or "-J" in arguments:
+    name, words = arguments[0], arguments[1:]
+    if "--json" in words or "-J" in words:
         raise UsageError("linkgauge web shows a screen; --json has none")
-    group.commands["app"].make_context("app", list(arguments[1:]))
+    if name == "watch" and ("--follow" not in words or {"--headless", "--json-stream"} & set(words)):
+        raise UsageError(
+            "a watch is shown here and carried out elsewhere: linkgauge web -- watch FILE.toml --follow"
+        )
+    context = group.commands[name].make_context(name, list(words))
+    if name == "watch":
+        read_target(context.params["target"], load_catalog_with_warnings())

@@ -18,6 +18,7 @@ from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...services.storage import open_run_log
+from ...services.watch.followed_watch import FollowedWatch, follow_watch
 from ...services.watch.watch_file import read_watch_file
 from ...services.watch.watch_publication import open_watch_publication
 from ...services.watch.watch_session import WatchSession, open_watch
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
 _STATUS: Final = {CheckVerdict.GOOD: PASS, CheckVerdict.BELOW: SHORT, CheckVerdict.FAILED: INCOMPLETE}
 
 
+Watch = WatchSession | FollowedWatch
+
+
 @dataclass(frozen=True, slots=True)
 class WatchJob:
     """A watch and its outputs.
 
     `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
-    says where metrics go; None for nowhere.
+    says where metrics go; None for nowhere. `is_followed` has another process's watch shown.
     """
 
     plan: WatchPlan
@@ -47,6 +51,7 @@ class WatchJob:
     as_json_stream: bool = False
     has_screen: bool = False
     publishing: "PublishingPlan | None" = None
+    is_followed: bool = False
 
 
 def run_watch(job: WatchJob) -> int:
@@ -74,11 +79,11 @@ class _Signals:
     def __init__(self, job: WatchJob) -> None:
         self.ended_by: signal.Signals | None = None
         self._job = job
-        self._session: WatchSession | None = None
+        self._session: Watch | None = None
         self._is_reload_due = False
         self._task = asyncio.current_task()
 
-    def attach(self, session: WatchSession) -> None:
+    def attach(self, session: Watch) -> None:
         """Pass signals on to a session from now on, a SIGHUP of before as well."""
         self._session = session
         if self._is_reload_due:
@@ -119,21 +124,30 @@ async def _watch(job: WatchJob, log: RunLog) -> int:
 
 async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals) -> int:
     """Return the exit status of the worst verdict."""
+    if job.is_followed:
+        async with follow_watch(job.plan, log=log) as followed:
+            signals.attach(followed)
+            return await _show(job, followed, log, signals)
     async with (
         open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
         open_watch_publication(job.publishing, session, session.report) as publication,
     ):
         signals.attach(session)
         session.subscribe(publication.observe)
-        if job.has_screen:
-            await _show_screen(job, session, log, signals)
-            return PASS
-        if publication.url is not None:
+        if publication.url is not None and not job.has_screen:
             print_stderr(f"metrics: {publication.url}")
-        return await _print_lines(job, session)
+        return await _show(job, session, log, signals)
 
 
-async def _print_lines(job: WatchJob, session: WatchSession) -> int:
+async def _show(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -> int:
+    """Show a watch until its end; return the exit status of the worst verdict."""
+    if job.has_screen:
+        await _show_screen(job, session, log, signals)
+        return PASS
+    return await _print_lines(job, session)
+
+
+async def _print_lines(job: WatchJob, session: Watch) -> int:
     worst = PASS
     show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
     async for event in session:
@@ -145,7 +159,7 @@ async def _print_lines(job: WatchJob, session: WatchSession) -> int:
     return worst
 
 
-async def _show_screen(job: WatchJob, session: WatchSession, log: RunLog, signals: _Signals) -> None:
+async def _show_screen(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -> None:
     from ..terminal_app import run_watch_screen
 
     read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog)
@@ -153,7 +167,7 @@ async def _show_screen(job: WatchJob, session: WatchSession, log: RunLog, signal
     signals.ended_by = signals.ended_by or ended_by
 
 
-def _reload(job: WatchJob, file: Path, session: WatchSession) -> None:
+def _reload(job: WatchJob, file: Path, session: Watch) -> None:
     """Read the file again; a wrong one is a notice, and the watch goes on as before."""
     try:
         plan = read_watch_file(file, job.catalog)
@@ -170,7 +184,7 @@ def _show_json(event: WatchEvent) -> None:
 class _Lines:
     """The events as lines for a person on stdout."""
 
-    def __init__(self, session: WatchSession) -> None:
+    def __init__(self, session: Watch) -> None:
         self._session = session
 
     def show(self, event: WatchEvent) -> None:

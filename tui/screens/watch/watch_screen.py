@@ -163,8 +163,10 @@ class WatchScreen(ActionScreen):
         """Follow the watch."""
         self.run_worker(self._follow(), group="watch", exit_on_error=False)
         self.set_interval(_CLOCK_EVERY_S, self._draw)
-        if self._services.read_plan is None:
-            self.query_one(KeyFooter).set_unavailable(frozenset({"reload_watch"}))
+        unavailable = {"reload_watch"} if self._services.read_plan is None else set[str]()
+        if self._session.is_elsewhere:
+            unavailable.add("check_now")
+        self.query_one(KeyFooter).set_unavailable(frozenset(unavailable))
         self._draw()
 
     # Background work: it posts messages and changes no state.
@@ -244,6 +246,7 @@ class WatchScreen(ActionScreen):
             self._clock(),
             is_stopping=self._is_closing,
             is_over=self.over.is_set(),
+            is_elsewhere=self._session.is_elsewhere,
             problem=self._problem,
         )
         self._arrange(self.size.height)
@@ -271,6 +274,11 @@ class WatchScreen(ActionScreen):
         """Make a test of the peer at the cursor due now."""
         name = self.query_one(PeerTable).name_at_cursor
         if name is None or self.over.is_set() or self._is_closing:
+            return
+        if self._session.is_elsewhere:
+            self.notify(
+                "Another process carries this watch out; it alone begins tests.", title="test now", markup=False
+            )
             return
         status = self._session.statuses.get(name)
         if status is not None and status.running_since_s is not None:

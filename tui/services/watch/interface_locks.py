@@ -77,6 +77,20 @@ class InterfaceLocks:
             return None
         return descriptor
 
+    def is_claimed(self, name: str) -> bool:
+        """Return whether another holds the lock of a name. It is looked at for a moment, and not taken."""
+        try:
+            descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:  # nobody ever had it
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
     async def _lock(self, interface: str, kind: int) -> int:
         descriptor = self._open(f"{interface}-{_namespace()}")
         try:
@@ -91,8 +105,11 @@ class InterfaceLocks:
             os.close(descriptor)
             raise
 
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{_UNSAFE.sub('_', name)}.lock"
+
     def _open(self, name: str) -> int:
-        path = self._folder / f"{_UNSAFE.sub('_', name)}.lock"
+        path = self._path(name)
         try:
             create_private_directory(self._folder)
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -22,6 +22,7 @@ from ....watch.events import (
     CheckEnded,
     CheckResult,
     CheckSkipped,
+    ChecksMissed,
     CheckVerdict,
     DataUsed,
     Metric,
@@ -41,7 +42,7 @@ class WatchState:
 
     Args:
         statuses: each peer that the journal knows or the plan has.
-        cycles: the newest cycle of each peer that was decided or left out.
+        cycles: the newest cycle of each peer that was decided, left out or missed.
         attempts: the undecided cycle of each peer, and how many of its tests have ended: none while the first runs.
         begun: each test that has begun and not ended, by its peer.
         use: what this month's tests and probes have cost.
@@ -130,9 +131,9 @@ class WatchState:
                 self.attempts[event.peer] = event.cycle_s, event.attempt + 1
                 if event.decides:
                     self._close(event.peer, event.cycle_s)
-            case CheckSkipped():
-                self.begun.pop(event.peer, None)
-                self._close(event.peer, event.cycle_s)
+            case CheckSkipped(peer=name, cycle_s=last_s) | ChecksMissed(peer=name, until_s=last_s):
+                self.begun.pop(name, None)
+                self._close(name, last_s)
             case ChangeFound() | ChangeTold():
                 self._note_change(event)
             case WatchStarted():  # after a reload, tests go on
@@ -198,6 +199,12 @@ class StoredWatch:
             state.recall(item)
         state.add_peers(plan)
         return state
+
+    def read_after(self, number: int) -> tuple[list[WatchEvent], int]:
+        """Return the events after that of a number, and the number of the last one; damaged ones are left out."""
+        entries = list(self._journal.entries(number))
+        events = [event for event in read_events(entries) if not isinstance(event, UnreadEntry)]
+        return events, entries[-1].number if entries else number
 
     def append(self, events: Sequence[WatchEvent], plan: WatchPlan) -> None:
         """Append events of a watch by this plan, all of them or none; they are on the disk then."""

@@ -27,6 +27,7 @@ from ....watch.events import (
     CheckBegan,
     CheckEnded,
     CheckSkipped,
+    ChecksMissed,
     ProbeEnded,
     SkipReason,
     WatchEnded,
@@ -51,6 +52,7 @@ _LOOK_EVERY_S: Final = 3_600.0
 # A restart goes on with a cycle that began within two periods, or an hour.
 _UNFINISHED_PERIODS: Final = 2.0
 _UNFINISHED_S: Final = 3_600.0
+_CLAIM_AGAIN_S: Final = 0.1
 _LAST_EVENTS_S: Final = 5.0
 _STILL_NEWS_S: Final = 86_400.0  # a change that nobody was told of before a restart
 
@@ -75,8 +77,12 @@ async def open_watch(
     check_notify(plan.notify)
     locks = InterfaceLocks(open_data_dir() / FOLDER)
     claim = locks.claim(plan.group)
+    if claim is None:  # who follows the watch looks at its lock for a moment
+        await asyncio.sleep(_CLAIM_AGAIN_S)
+        claim = locks.claim(plan.group)
     if claim is None:
-        raise PlanError("watch", plan.name, "it runs already; end that one first, or give this one another name")
+        remedy = "end that one first, give this one another name, or add --follow to see it"
+        raise PlanError("watch", plan.name, f"it runs already; {remedy}")
     stored = StoredWatch(log, plan.group)
     try:
         state = await call_in_thread(lambda: stored.read(plan), name="journal")
@@ -94,6 +100,8 @@ async def open_watch(
 
 class WatchSession:
     """A watch in progress. Iterate over it once: it yields every event from now on, `WatchEnded` last."""
+
+    is_elsewhere: bool = False
 
     def __init__(
         self,
@@ -113,6 +121,7 @@ class WatchSession:
         self._stopping = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
         self._wanted: set[str] = set()
+        self._timed_since: dict[str, float] = {}  # when a reload gave a peer other times
         self._checks: dict[str, PeerCheck | None] = {}
         self._peers: dict[str, asyncio.Task[None]] = {}
         self._probes: dict[str, asyncio.Task[None]] = {}
@@ -275,11 +284,22 @@ class WatchSession:
                 await self._sleep(name, wait_s(due_s, now_s))
                 continue
             self._wanted.discard(name)
+            if not is_wanted:
+                await self._note_missed(watched, due_s)
             if self._once and watched.timing.probe_every_ns is not None and can_be_probed(watched.peer):
                 await self._probe(watched)
             await self._carry_out_cycle(watched, due_s)
             if self._once:
                 return
+
+    async def _note_missed(self, watched: WatchedPeer, due_s: float) -> None:
+        """Say which tests a due one has overtaken since the last cycle, or since a reload changed the times."""
+        last_s = self._state.cycles.get(watched.name)
+        if last_s is None:
+            return
+        missed = check_times(watched).between(max(last_s, self._timed_since.get(watched.name, 0.0)), due_s)
+        if missed is not None:
+            await self._emit(ChecksMissed(self._clock(), watched.name, *missed))
 
     async def _finish_cycle(self, name: str) -> None:
         """Go on with the cycle of a peer in which the program was killed; one of long ago says nothing any more."""
@@ -395,6 +415,10 @@ class WatchSession:
             await self._emit(WatchNotice(self._clock(), f"not reloaded: {error}"))
             return
         self._state.add_peers(plan)
+        for peer in plan.peers:
+            before = self.plan.find(peer.name)
+            if before is None or before.timing != peer.timing:
+                self._timed_since[peer.name] = self._clock()
         self.plan = plan
         self._start_peers()  # first: without any peer the watch would end
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in plan.peers)))

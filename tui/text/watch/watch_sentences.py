@@ -11,6 +11,7 @@ from ....watch.events import (
     CheckBegan,
     CheckEnded,
     CheckSkipped,
+    ChecksMissed,
     CheckVerdict,
     DataUsed,
     Level,
@@ -76,7 +77,7 @@ def event_tone(event: WatchEvent) -> EventTone:
             return _TONES[event.result.verdict]
         case ProbeEnded():
             return "bad" if event.result.verdict is CheckVerdict.FAILED else "plain"
-        case CheckSkipped() | WatchNotice():
+        case CheckSkipped() | ChecksMissed() | WatchNotice():
             return "warning"
         case ChangeFound():
             return "change"
@@ -153,6 +154,8 @@ def _words(event: WatchEvent, *, is_transactions: bool) -> str:
             words = _check_words(event, is_transactions=is_transactions)
         case CheckSkipped():
             words = _SKIPS[event.reason]
+        case ChecksMissed():
+            words = _missed_words(event)
         case ProbeEnded():
             words = f"probe: {result_words(event.result)}"
         case ChangeFound():
@@ -173,6 +176,13 @@ def _other_words(event: ChangeTold | DataUsed | WatchNotice | WatchEnded) -> str
             return numbers.sanitize(event.text)
         case WatchEnded():
             return "the watch has ended"
+
+
+def _missed_words(event: ChecksMissed) -> str:
+    since, until = (at_words(each, event.at_s) for each in (event.since_s, event.until_s))
+    when = f"at {since}" if event.count == 1 else f"from {since} to {until}"
+    missed = f"{numbers.quantity(event.count, 'test')} missed, due {when}"
+    return f"{missed}: the watch did not run then, or an earlier test took too long"
 
 
 def _check_words(event: CheckEnded, *, is_transactions: bool) -> str:

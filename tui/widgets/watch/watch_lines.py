@@ -43,6 +43,8 @@ def head_line(view: WatchView, width: int) -> Content:
     data = f"{budget_words(view.month_bytes, view.budget_bytes)} this month"
     time = f"{datetime.fromtimestamp(view.now_s, UTC):%H:%M} UTC"
     product, kind = Content.styled("linkgauge  ", KEY), Content.styled("watch ", "bold")
+    if view.is_elsewhere:
+        peers = f"followed, {peers}"
     name = Content.styled(f"{view.name}  ", "bold")
     return first_fit(
         width,
@@ -123,6 +125,8 @@ def _tests(row: PeerRow) -> str:
     ]
     if row.status.retests:
         parts.append(f"{numbers.quantity(row.status.retests, 'repetition')}")
+    if row.status.missed:
+        parts.append(f"{numbers.count(row.status.missed)} missed")
     if row.status.flaps:
         parts.append(f"{numbers.quantity(row.status.flaps, 'flap')}")
     return ", ".join(parts)

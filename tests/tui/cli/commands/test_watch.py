@@ -32,6 +32,8 @@ def test_a_peer_that_is_down_is_status_3(cli: Cli, tmp_path: Path) -> None:
         (("no-such-file.toml",), "no-such-file.toml"),
         (("loopback", "--every", "never"), "every"),
         (("loopback", "--seconds", "none"), "duration"),
+        (("loopback", "--follow", "--once"), "--follow only shows a watch"),
+        (("loopback", "--follow", "--metrics", "127.0.0.1:0"), "--follow only shows a watch"),
     ],
 )
 def test_a_wrong_command_line_is_status_2(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

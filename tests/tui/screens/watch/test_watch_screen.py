@@ -65,6 +65,18 @@ async def watch_app(
         yield app, pilot
 
 
+async def test_a_watch_of_another_process_is_shown_and_not_tested() -> None:
+    """The key says so; quitting leaves the watch as it is."""
+    watch = ScriptedWatch(3)
+    watch.is_elsewhere = True
+    async with watch_app(watch) as (app, pilot):
+        await until(pilot, lambda: "watch office  followed, 3 peers" in text_of(pilot))
+        await pilot.press("t")
+        await until(pilot, lambda: bool(notices(app)))
+        assert "Another process carries this watch out" in notices(app)[0]
+        assert watch.checked == []
+
+
 async def test_rows_fill_in_while_the_watch_goes_on() -> None:
     """From no test at all to a verdict; what runs is marked, and the list of events has the result."""
     watch = ScriptedWatch(3, is_new=True)

@@ -87,3 +87,16 @@ def test_a_vlan_counts_as_the_interface_below_it(tmp_path: Path) -> None:
         "eth2",
         "tun0",
     ]
+
+
+def test_a_claim_is_seen_and_not_taken(tmp_path: Path) -> None:
+    """Who looks leaves no file behind."""
+    locks = InterfaceLocks(tmp_path / "locks")
+    assert not locks.is_claimed("office")
+    assert not (tmp_path / "locks").exists()
+    claim = locks.claim("office")
+    assert claim is not None
+    assert locks.is_claimed("office")
+    os.close(claim)
+    assert not locks.is_claimed("office")
+    assert locks.claim("office") is not None

@@ -27,6 +27,7 @@ from linkgauge.watch.events import (
     CheckEnded,
     CheckResult,
     CheckSkipped,
+    ChecksMissed,
     CheckVerdict,
     Level,
     Metric,
@@ -37,6 +38,7 @@ from linkgauge.watch.events import (
     WatchNotice,
     WatchStarted,
 )
+from linkgauge.watch.schedule import check_times
 from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 
 DEADLINE_S = 40.0
@@ -255,6 +257,56 @@ async def test_a_restart_goes_on_with_the_cycle_that_was_cut_off(
             [*_, began] = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert isinstance(began, CheckBegan)
     assert ((began.cycle_s, began.attempt) == (cycle_s, attempt)) is is_resumed
+
+
+async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_missed(
+    tmp_path: Path, peer: Peer
+) -> None:
+    """Once, also where the watch is killed again before it has tested; a first start has missed none."""
+    timing = replace(SELDOM, check_every_ns=60 * SECOND_NS)
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=timing)
+    plan, times = watch_of(watched), check_times(watched)
+    newest_s = times.newest_s(time.time())
+    last_s = times.newest_s(newest_s - 200)  # of the three between them each is missed
+    with RunLog.open(tmp_path) as log:
+        good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
+        StoredWatch(log, plan.group).append([CheckEnded(last_s, "a", last_s, 0, good, decides=True)], plan)
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            events = await read_until(session, lambda event: isinstance(event, ChecksMissed | CheckBegan))
+        missed = events[-1]
+        assert isinstance(missed, ChecksMissed)
+        assert (missed.peer, missed.count) == ("a", 3)
+        assert (missed.since_s, missed.until_s) == (times.following_s(last_s), times.newest_s(newest_s - 1))
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            events = await read_until(session, lambda event: isinstance(event, CheckEnded))
+        assert [event for event in events if isinstance(event, ChecksMissed)] == []
+        assert session.statuses["a"].missed == 3
+
+
+async def test_tests_that_come_due_while_a_cycle_goes_on_are_counted_as_missed(tmp_path: Path, peer: Peer) -> None:
+    """A test of a peer that is down is repeated after three periods: what was due then is left out, not lost."""
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=replace(OFTEN, retests=1, retest_after_ns=3 * SECOND_NS))
+    down = replace(watched, peer=absent_peer())
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(down), log=log, catalog=CATALOG) as session:
+            events = await read_until(session, lambda event: isinstance(event, ChecksMissed))
+            missed = events[-1]
+    assert isinstance(missed, ChecksMissed)
+    [_, decided] = ends(events)
+    times = check_times(watched)
+    assert missed.since_s == times.following_s(decided.cycle_s)
+    assert 2 <= missed.count <= 5
+
+
+async def test_other_times_after_a_reload_have_missed_nothing_of_before(tmp_path: Path, peer: Peer) -> None:
+    """They were not those of the peer then."""
+    first = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(first), log=log, catalog=CATALOG) as session:
+            await read_until(session, lambda event: isinstance(event, CheckEnded))
+            session.reload(watch_of(replace(first, timing=OFTEN)))
+            events = await read_until(session, lambda event: isinstance(event, CheckEnded))
+    assert [event for event in events if isinstance(event, ChecksMissed)] == []
 
 
 async def test_a_reload_changes_what_is_watched(tmp_path: Path, peer: Peer) -> None:

@@ -17,6 +17,7 @@ from linkgauge.watch.events import (
     CheckEnded,
     CheckResult,
     CheckSkipped,
+    ChecksMissed,
     CheckVerdict,
     Level,
     Metric,
@@ -73,6 +74,14 @@ def ended(result: CheckResult, attempt: int = 0, *, decides: bool = True) -> Che
             CheckSkipped(NOW_S, NAME, NOW_S, SkipReason.BUDGET),
             "warning",
             "db-02: test skipped: it would exceed this month's data budget",
+        ),
+        (
+            ChecksMissed(NOW_S, NAME, NOW_S - 7_200, NOW_S - 3_600, 2),
+            "warning",
+            (
+                "db-02: 2 tests missed, due from 12:05 to 13:05: "
+                "the watch did not run then, or an earlier test took too long"
+            ),
         ),
         (
             ProbeEnded(NOW_S, NAME, CheckResult(CheckVerdict.GOOD, 1, ((Metric.LATENCY_S, 0.000412),))),
