@@ -34,6 +34,7 @@ LinkgaugeError
 ├── ClusterError             the hosts of a mesh cannot be used
 ├── ExtraMissing             a package that is installed only on demand is missing
 ├── RunLogError              the run log cannot be used
+│   ├── RunLogLocked         another process has it locked for long
 │   └── UnknownRun           no run has this id, or several have this beginning of one
 ├── OutputError              a result could not be written
 └── PreferencesNotSaved      the settings could not be written
@@ -291,6 +292,10 @@ class ExtraMissing(LinkgaugeError):
 
 class RunLogError(LinkgaugeError):
     """The run log cannot be read or written."""
+
+
+class RunLogLocked(RunLogError):
+    """Another process has the run log locked for longer than a commit takes: the same may succeed later."""
 
 
 class UnknownRun(RunLogError):

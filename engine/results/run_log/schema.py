@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
-from ...model.errors import RunLogError, explain_os_error, make_printable
+from ...model.errors import RunLogError, RunLogLocked, explain_os_error, make_printable
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 2
@@ -123,13 +123,14 @@ def explain_error(path: Path, error: Exception) -> str:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Generator[None]:
-    """Translate errors of SQLite and the system to RunLogError."""
+    """Translate errors of SQLite and the system to RunLogError, those of a lock to RunLogLocked."""
     try:
         yield
     except UnicodeDecodeError as error:  # a damaged file may have any bytes in SQLite's own messages
         raise RunLogError(f"the run log cannot be used: {path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}") from error
     except (sqlite3.Error, OSError) as error:
-        raise RunLogError(f"the run log cannot be used: {explain_error(path, error)}") from error
+        kind = RunLogLocked if is_lock_error(error) else RunLogError
+        raise kind(f"the run log cannot be used: {explain_error(path, error)}") from error
 
 
 def is_lock_error(error: Exception) -> bool:

@@ -1,8 +1,7 @@
 """A watch in progress: the tests and probes of its peers when they are due, and the events that come of them.
 
-Each peer has a task for its tests and one for its probes; the locks of interfaces keep them apart. An event is
-committed to the journal first, then the state takes it in, and only then does a reader get it: what a person has
-seen is not lost.
+Each peer has a task for its tests and one for its probes; the locks of interfaces keep them apart. Each event is in
+the journal before the reader gets it (committed_events.py).
 """
 
 import asyncio
@@ -40,6 +39,7 @@ from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
 from ....watch.watch_plan import WatchedPeer, WatchPlan
 from ..run_recorder import new_id
 from ..storage import open_data_dir
+from .committed_events import CommittedEvents
 from .interface_locks import FOLDER, InterfaceLocks, interface_towards
 from .latency_probe import can_be_probed, probe_peer
 from .notifications import Notifier, check_notify
@@ -115,9 +115,7 @@ class WatchSession:
         self.plan = plan
         self._state, self._stored, self._locks = state, stored, locks
         self._context, self._clock = context, clock
-        self._events: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue()
-        self._observers: list[Callable[[WatchEvent], None]] = []
-        self._writing = asyncio.Lock()
+        self._events = CommittedEvents(stored, state, clock)
         self._stopping = asyncio.Event()
         self._wakes: dict[str, asyncio.Event] = {}
         self._wanted: set[str] = set()
@@ -130,7 +128,7 @@ class WatchSession:
         self._pruning: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._notifier: Notifier | None = None
-        self._once = self._is_over = False
+        self._once = False
 
     @property
     def statuses(self) -> Mapping[str, PeerStatus]:
@@ -142,18 +140,11 @@ class WatchSession:
 
     async def __anext__(self) -> WatchEvent:
         """Return the next event. Raises what ended the watch, such as a journal that cannot be written."""
-        if self._is_over:
-            raise StopAsyncIteration
-        event = await self._events.get()
-        if isinstance(event, Exception):
-            self._is_over = True
-            raise event
-        self._is_over = isinstance(event, WatchEnded)
-        return event
+        return await self._events.read()
 
     def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
         """Pass each event from now on to a function as well, before the reader of the events gets it."""
-        self._observers.append(observe)
+        self._events.subscribe(observe)
 
     def check_now(self, name: str) -> None:
         """Make a test of this peer due now; of a peer that is not watched nothing happens."""
@@ -172,6 +163,7 @@ class WatchSession:
     def stop(self) -> None:
         """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
         self._stopping.set()
+        self._events.stop_waiting()
         for check in self._checks.values():
             if check is not None:
                 check.stop()
@@ -205,7 +197,7 @@ class WatchSession:
             self._raise_failure()
             await self._emit(WatchEnded(self._clock()))
         except Exception as error:  # noqa: BLE001 - else the reader waits for ever for an event
-            self._events.put_nowait(error)
+            self._events.fail(error)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -438,17 +430,7 @@ class WatchSession:
 
     async def _emit(self, *events: WatchEvent) -> None:
         """Commit events together, take them in, and give them to the reader."""
-        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
-        await asyncio.shield(asyncio.ensure_future(self._commit(events)))
-
-    async def _commit(self, events: tuple[WatchEvent, ...]) -> None:
-        async with self._writing:
-            await call_in_thread(lambda: self._stored.append(events, self.plan), name="journal")
-            for event in events:
-                self._state.apply(event)
-                for observe in self._observers:
-                    observe(event)
-                self._events.put_nowait(event)
+        await self._events.emit(events, self.plan)
 
     def _notice(self, peer: str | None, text: str) -> None:
         self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))

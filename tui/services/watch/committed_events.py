@@ -1,0 +1,88 @@
+"""The events of a watch on their way: into the journal, then into its state, then to observers and the reader.
+
+What a person has seen is not lost: whoever is told of an event can find it in the journal.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from ....engine.host.event_loop import call_in_thread
+from ....engine.model.errors import RunLogLocked
+from ....watch.events import WatchEnded, WatchEvent, WatchNotice
+from ....watch.watch_plan import WatchPlan
+from .stored_watch import StoredWatch, WatchState
+
+_LOCKED_S: Final = 3_600.0
+"""For so long a watch waits for another process that has the run log locked."""
+
+
+class CommittedEvents:
+    """Commits the events of a watch, and passes them on. `read` returns one after the other, `WatchEnded` last.
+
+    Args:
+        stored: the journal.
+        state: takes each event in.
+        clock: the time, in seconds since 1970.
+    """
+
+    def __init__(self, stored: StoredWatch, state: WatchState, clock: Callable[[], float] = time.time) -> None:
+        self._stored, self._state, self._clock = stored, state, clock
+        self._queue: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue()
+        self._observers: list[Callable[[WatchEvent], None]] = []
+        self._writing = asyncio.Lock()
+        self._is_ending = self._is_over = False
+
+    def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
+        """Pass each event from now on to a function as well, before the reader gets it."""
+        self._observers.append(observe)
+
+    async def read(self) -> WatchEvent:
+        """Return the next event; raise what ended the watch. StopAsyncIteration follows the last one."""
+        if self._is_over:
+            raise StopAsyncIteration
+        event = await self._queue.get()
+        if isinstance(event, Exception):
+            self._is_over = True
+            raise event
+        self._is_over = isinstance(event, WatchEnded)
+        return event
+
+    def fail(self, error: Exception) -> None:
+        """Have the reader get an error as the last thing."""
+        self._queue.put_nowait(error)
+
+    def stop_waiting(self) -> None:
+        """Wait no longer for a locked run log: the watch is to end."""
+        self._is_ending = True
+
+    async def emit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
+        """Commit events of a watch by a plan together, take them in, and pass them on. Raises RunLogError."""
+        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
+        await asyncio.shield(asyncio.ensure_future(self._commit(events, plan)))
+
+    async def _commit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
+        async with self._writing:
+            await self._append(events, plan)
+            for event in events:
+                self._state.apply(event)
+                for observe in self._observers:
+                    observe(event)
+                self._queue.put_nowait(event)
+
+    async def _append(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
+        """Write events down; where another process has the run log locked, wait for it."""
+        began_s, has_told = time.monotonic(), False
+        while True:
+            try:
+                await call_in_thread(partial(self._stored.append, events, plan), name="journal")
+            except RunLogLocked as error:
+                if self._is_ending or time.monotonic() - began_s > _LOCKED_S:
+                    raise
+                if not has_told:  # to the reader alone: the journal is what cannot be written
+                    self._queue.put_nowait(WatchNotice(self._clock(), f"{error}; the watch waits for it"))
+                has_told = True
+            else:
+                return
