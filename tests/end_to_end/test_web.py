@@ -16,6 +16,20 @@ from ..command_line import RATE_LIMIT
 from .chromium import PROGRAM, open_page
 
 _WAIT_S: Final = 40.0
+WATCH: Final = """
+[watch]
+name = "office"
+[watch.defaults]
+every = "3s"
+probe_every = "1s"
+preset = "none"
+seconds = 1
+warmup = 0
+rate = "25M"
+[[peer]]
+name = "db-01"
+address = "{address}"
+"""
 
 
 def start_server(linkgauge: Any, *arguments: str) -> tuple[Any, str]:
@@ -71,6 +85,39 @@ async def test_a_test_is_driven_in_a_browser_and_its_app_ends_with_the_page(link
     assert ended.status == 0, ended
     runs = linkgauge("runs", "list", "--json").document
     assert len(runs) == 1, runs
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
+async def test_a_watch_of_a_service_is_followed_in_a_browser(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
+    """Its tests come; a page that is closed does not end it."""
+    file = tmp_path / "office.toml"
+    file.write_text(WATCH.format(address=far_end), encoding="utf-8")
+    service = linkgauge.start("watch", file, "--headless")
+    server, url = start_server(linkgauge, "--", "watch", str(file), "--follow")
+    try:
+        async with open_page(tmp_path) as page:
+            await page.resize(1280, 800)
+            await page.open(url)
+            await page.wait_for("followed", "25.")
+            await page.press("t")
+            await page.wait_for("alone begins")
+            await page.press("Enter")
+            await page.wait_for("compare")
+            await page.press("Escape")
+            if picture := os.environ.get("LINKGAUGE_WEB_WATCH_PICTURE"):
+                await asyncio.sleep(6)
+                await page.take_picture(Path(picture))
+            assert page.problems == []
+            await page.open("about:blank")
+            await wait_for_no_children(server.pid)
+        assert service.poll() is None
+    finally:
+        for process in (server, service):
+            process.send_signal(signal.SIGINT)
+        ended = linkgauge.finish(server)
+        watched = linkgauge.finish(service)
+    assert (ended.status, watched.status) == (0, 130)
 
 
 @pytest.mark.every
