@@ -89,9 +89,13 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How a cell's run ended: its events, or its failure, and whether that is the own one of the host it names."""
+    """How a cell's run ended: its events, or its failure, and whether that is the own one of the host it names.
+
+    `texts` are the events as the host sent them.
+    """
 
     events: tuple[Event, ...]
+    texts: tuple[str, ...] = ()
     failure: CellFailure | None = None
     is_own: bool = False
 
@@ -329,7 +333,7 @@ class Mesh:
             self._emit(CellEnded(cell, place.pairing.near, failure=stopped, is_isolated=self._is_alone))
             raise
         failure = outcome.failure
-        self._emit(CellEnded(cell, place.pairing.near, outcome.events, failure, self._is_alone))
+        self._emit(CellEnded(cell, place.pairing.near, outcome.events, failure, self._is_alone, outcome.texts))
         if failure is None:
             self._roster.note_success(cell)
         elif outcome.is_own:
@@ -346,19 +350,20 @@ class Mesh:
         settings = replace(base.settings, direction=place.direction)
         rate = self._rates.get(frozenset((near, far)))
         if isinstance(rate, LinkgaugeError):
-            return _Outcome((), CellFailure(FailureCode.FAILED, str(rate)))
+            return _Outcome((), failure=CellFailure(FailureCode.FAILED, str(rate)))
         if rate is not None:
             settings = replace(settings, rate_bit_s=rate)
         plan = replace(base, settings=settings)
+        lines: list[str] = []
         try:
             lines = await self._roster.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
             result = read_cell(lines, plan, place.pairing)
         except HostFault as fault:
             result = describe_fault(fault, near)
         if not isinstance(result, CellFailure):
-            return _Outcome(result)
+            return _Outcome(result, tuple(lines))
         if result.host == near:
-            return _Outcome((), result, is_own=True)
+            return _Outcome((), failure=result, is_own=True)
         fault = await self._roster.find_fault((near, far))
         # What a host says of another is shown, and not counted.
-        return _Outcome((), fault or result, is_own=fault is not None)
+        return _Outcome((), failure=fault or result, is_own=fault is not None)

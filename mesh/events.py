@@ -72,7 +72,8 @@ class CellBegan:
 class CellEnded:
     """The run of a cell ended: its events, as any run has them, or the reason why there is none.
 
-    `near` is the name of the host that began it: the receiver of a cell whose direction is `in`.
+    `near` is the name of the host that began it: the receiver of a cell whose direction is `in`. `texts` are the
+    events as JSON, as the host sent them, or empty: they need not be encoded again.
     """
 
     cell: Cell
@@ -80,6 +81,7 @@ class CellEnded:
     events: tuple[Event, ...] = ()
     failure: CellFailure | None = None
     is_isolated: bool = False
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

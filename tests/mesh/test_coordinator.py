@@ -100,6 +100,7 @@ async def test_every_pair_is_measured_in_both_directions(dask: DaskProcesses) ->
     for each in ended:
         assert each.failure is None, each.failure
         started, end = each.events[0], each.events[-1]
+        assert len(each.texts) == len(each.events)
         assert isinstance(started, Started)
         assert isinstance(end, Ended)
         assert (started.plan.settings.direction is Direction.OUT) is (each.near == each.cell.sender)

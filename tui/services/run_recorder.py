@@ -6,6 +6,7 @@ one that two other hosts have carried out, are recorded by the same rules.
 
 import logging
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -120,12 +121,17 @@ class RunRecorder:
         _log.debug("run %s ended: %s, verdict %s", self.run_id, summary.end.reason, verdict.word)
         return self.outcome
 
-    def record_whole(self, events: tuple[Event, ...], further: dict[str, Any] | None = None) -> Outcome:
-        """Record a run whose events are all there, and finish it; one without its end counts as abandoned."""
+    def record_whole(
+        self, events: tuple[Event, ...], further: dict[str, Any] | None = None, texts: Sequence[str | None] = ()
+    ) -> Outcome:
+        """Record a run whose events are all there, and finish it; one without its end counts as abandoned.
+
+        `texts` are as `RunLog.add_all` takes them.
+        """
         if not events or not isinstance(events[-1], Ended):
             events = (*events, Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
         if self._log is not None:
-            self._log.add_all(self.run_id, events)
+            self._log.add_all(self.run_id, events, texts)
         for event in events:
             self.meter.feed(event)
             self.diagnosis.feed(event)

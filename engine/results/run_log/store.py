@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
@@ -146,14 +147,21 @@ class RunLog:
         self._writer.put(EventEntry(run_id, number, lambda: _event_text(event), _session_count(event)))
         self._note(run_id, event)
 
-    def add_all(self, run_id: str, events: Sequence[Event]) -> None:
-        """Store the events of a run that has begun, and is over: faster than one by one."""
+    def add_all(self, run_id: str, events: Sequence[Event], texts: Sequence[str | None] = ()) -> None:
+        """Store the events of a run that has begun, and is over: faster than one by one.
+
+        Args:
+            run_id: The run.
+            events: All its events.
+            texts: The first of them as JSON, for who has them so already; None for one that is to be encoded.
+                A text that is not one line of printable ASCII counts as none.
+        """
         first = self._next.get(run_id)
         if first is None:
             return
         self._next[run_id] = first + len(events)
         sessions = sum(map(_session_count, events))
-        self._writer.put(EventsEntry(run_id, first, lambda: list(map(_event_text, events)), sessions))
+        self._writer.put(EventsEntry(run_id, first, lambda: _event_texts(events, texts), sessions))
         for event in events:
             self._note(run_id, event)
 
@@ -422,6 +430,15 @@ def _event_text(event: Event) -> str:
     elif isinstance(event, Ended):
         event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
     return encode_event(event)
+
+
+def _event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[str]:
+    """Return events as JSON: as it is given, or encoded, which takes 0.4 ms for a run of 3 s."""
+    given = [*texts[: len(events)], *repeat(None, len(events) - len(texts))]
+    return [
+        text if text is not None and text.isascii() and text.isprintable() else _event_text(event)
+        for event, text in zip(events, given, strict=True)
+    ]
 
 
 def _ids(connection: sqlite3.Connection, how: str, parameters: SqlParameters) -> list[str]:

@@ -75,7 +75,8 @@ class CellRecorder:
             label=f"{ended.cell.sender} to {ended.cell.receiver}",
             group=self._plan.group,
         )
-        outcome = recorder.record_whole(events, {CELL_KEY: self._cell_document(ended)})
+        texts = [None, *ended.texts[1:]] if ended.texts else []  # the first event has its expectation now
+        outcome = recorder.record_whole(events, {CELL_KEY: self._cell_document(ended)}, texts)
         return figure_of_run(ended.cell, outcome.run_id, outcome.document, ended.failure)
 
     def is_again(self, ended: CellEnded) -> bool:

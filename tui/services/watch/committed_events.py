@@ -28,7 +28,7 @@ class CommittedEvents:
         clock: the time, in seconds since 1970.
     """
 
-    def __init__(self, stored: StoredWatch, state: WatchState, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, stored: StoredWatch, state: WatchState, clock: Callable[[], float]) -> None:
         self._stored, self._state, self._clock = stored, state, clock
         self._queue: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue()
         self._observers: list[Callable[[WatchEvent], None]] = []

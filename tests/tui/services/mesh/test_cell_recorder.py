@@ -1,10 +1,16 @@
 """The result of a cell: its run in the log, with the expected rate that the hosts do not know."""
 
+import json
+import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Started
+from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log.event_blocks import unpack_events
 from linkgauge.mesh.events import CellEnded, CellFailure, FailureCode
 from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
@@ -38,6 +44,22 @@ def test_a_cell_is_a_run_of_the_mesh_s_group_with_its_expected_rate_and_verdict(
     assert row.document is not None
     check("run.schema.json", row.document)
     assert row.document["cell"] == {"sender": "db-01", "receiver": "db-02", "near": "db-01", "is_again": False}
+
+
+@pytest.mark.parametrize("spoil", [lambda text: text, lambda text: f"{text}\n", lambda text: f" {text}\u00a0"])
+def test_the_events_of_a_host_are_stored_as_it_sent_them(tmp_path: Path, spoil: Callable[[str], str]) -> None:
+    """They are not encoded again, unless a host sent them in a form that the log does not have."""
+    ended = cell_ended(*CELL, GOOD_BIT_S)
+    texts = tuple(spoil(json.dumps(encode_tagged(event))) for event in ended.events)
+    with RunLog.open(tmp_path) as log:
+        figure = CellRecorder(PLAN, Judging(CATALOG), log).record(replace(ended, texts=texts))
+        events = list(log.events(figure.run_id or ""))
+        assert events[1:] == list(ended.events[1:])
+        assert isinstance(events[0], Started)
+        assert events[0].expectation.out is not None
+        with sqlite3.connect(log.path) as database:
+            ((block,),) = database.execute("SELECT data FROM blocks").fetchall()
+    assert (unpack_events(block)[1:] == list(texts[1:])) is (texts[1] == texts[1].strip())
 
 
 def test_a_cell_at_its_expected_rate_needs_no_reason() -> None:
