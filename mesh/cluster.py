@@ -299,6 +299,10 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
                 scheduler, asynchronous=True, set_as_default=False, timeout=CONNECT_DEADLINE_S, name="linkgauge"
             )
             await client
+    except asyncio.CancelledError:
+        if client is not None:
+            await await_shielded(_close(client))
+        raise
     except (OSError, ValueError, ImportError, TimeoutError) as error:
         if client is not None:
             await _close(client)

@@ -61,10 +61,15 @@ def cell_ended(sender: str, receiver: str, bit_s: float = GOOD_BIT_S, *, is_isol
 
 
 class ScriptedMesh:
-    """A coordinator that plays events. `again` are the rates of the cells that are measured once more."""
+    """A coordinator that plays events. `again` are the rates of the cells that are measured once more.
 
-    def __init__(self, events: Sequence[MeshEvent], again: dict[Cell, float] | None = None) -> None:
-        self.events, self.again = events, again or {}
+    The host of the cell `dead` is lost then.
+    """
+
+    def __init__(
+        self, events: Sequence[MeshEvent], again: dict[Cell, float] | None = None, dead: Cell | None = None
+    ) -> None:
+        self.events, self.again, self.dead = events, again or {}, dead
         self.asked: list[Cell] = []
         self.is_stopped = False
 
@@ -82,7 +87,10 @@ class ScriptedMesh:
             if self.is_stopped:
                 return
             yield CellBegan(cell, is_isolated=True)
-            yield cell_ended(*cell, self.again[cell], is_isolated=True)
+            if cell == self.dead:
+                yield CellEnded(cell, cell.sender, failure=LOST, is_isolated=True)
+            else:
+                yield cell_ended(*cell, self.again[cell], is_isolated=True)
 
     def stop(self) -> None:
         """Play nothing more."""

@@ -276,7 +276,7 @@ def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
         force: Whether an existing file may be replaced.
 
     Raises:
-        PlanError: The file exists, or its name is a dash.
+        PlanError: The file exists, its directory does not, or its name is a dash.
     """
     if path is None:
         return
@@ -285,6 +285,8 @@ def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
     check_file_name(field, path)
     if path.is_file() and not force:
         raise PlanError(field, path, "it exists already; give another file, or --force to replace it")
+    if not path.parent.is_dir():
+        raise PlanError(field, path, "its directory does not exist; make it, or give another")
 
 
 def write_csv_file(path: Path, rows: Iterable[Sequence[str]]) -> None:

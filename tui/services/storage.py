@@ -110,7 +110,7 @@ class DefinitionStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, json.dumps(document, indent=1) + "\n")
         except OSError as error:
-            raise RunLogError(f"the {self.kind} cannot be saved in {path}: {error.strerror or error}") from error
+            raise RunLogError(f"the {self.kind} cannot be saved in {path}: {explain_os_error(error)}") from error
         _log.debug("%s %s is in %s", self.kind, name, path)
 
     def names(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import SECOND_NS, Plan, Settings
 from ....engine.model.workload import Workload, workload_named
@@ -98,7 +99,7 @@ class HostOptions:
     def has_hosts(self) -> bool:
         """Whether any host is named or described, beside the scheduler's."""
         return bool(self.slow or self.port) or any(
-            each is not None for each in (self.hosts_file, self.local, self.racks)
+            each is not None for each in (self.hosts_file, self.local, self.racks, self.remote_python)
         )
 
     @property
@@ -119,8 +120,10 @@ class HostOptions:
             return EmulatedHosts.from_json(self.emulated)
         if self.local is None:
             return None
+        if not MIN_LAB_HOSTS <= self.local <= MAX_LAB_HOSTS:
+            raise PlanError("--local", self.local, f"give {MIN_LAB_HOSTS} to {MAX_LAB_HOSTS}")
         link = _LAB_PRESET if preset == _NO_PRESET else preset
-        return EmulatedHosts(link, self.local, self.racks or 1, tuple(self.slow or ()))
+        return EmulatedHosts(link, self.local, 1 if self.racks is None else self.racks, tuple(self.slow or ()))
 
     def read(self, words: list[str]) -> tuple[Host, ...]:
         """Return the hosts that are named; none where all workers of a scheduler are meant.
@@ -322,7 +325,7 @@ def mesh(
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
     """Return whether a person sits at the terminal, and no program or file gets the result."""
     is_for_programs = output.as_json or output.as_json_stream or output.csv or output.report
-    return not is_for_programs and sys.stdin.isatty() and sys.stdout.isatty()
+    return not is_for_programs and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tuple[MeshDefinition, MeshRequest]":

@@ -57,10 +57,11 @@ def _check_words(arguments: tuple[str, ...]) -> None:
     name, words = arguments[0], arguments[1:]
     if "--json" in words or "-J" in words:
         raise UsageError("linkgauge web shows a screen; --json has none")
-    if name == "watch" and ("--follow" not in words or {"--headless", "--json-stream"} & set(words)):
+    context = group.commands[name].make_context(name, list(words))
+    if name != "watch":
+        return
+    given = {each for each in context.params if context.get_parameter_source(each).name == "COMMANDLINE"}
+    if given != {"target", "follow"} or read_target(context.params["target"], load_catalog_with_warnings()) is None:
         raise UsageError(
             "a watch is shown here and carried out elsewhere: linkgauge web -- watch FILE.toml --follow"
         )
-    context = group.commands[name].make_context(name, list(words))
-    if name == "watch":
-        read_target(context.params["target"], load_catalog_with_warnings())

@@ -30,7 +30,7 @@ from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
 from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
-from ...services.storage import open_run_log
+from ...services.storage import open_data_dir, open_run_log
 from ...text import numbers
 from ...text.mesh.mesh_document import (
     MeshVerdict,
@@ -99,7 +99,7 @@ def run_mesh(job: MeshJob) -> int:
     """Measure the missing cells of a mesh and print the whole result; return the exit status."""
     if not job.has_screen:
         write_in_background()
-    log = open_run_log(print_stderr)
+    log = _open_log(job.earlier)
     progress = _Progress(job)
     try:
         result = _stored_result(job, log)
@@ -120,11 +120,11 @@ def run_mesh(job: MeshJob) -> int:
     if result is None:
         print_stderr("interrupted before anything was measured")
         return _exit_status("none", progress.signal_number)
-    _write_result(job, result)
-    thin_old_runs()
     if log is not None and not result.definition.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
+    _write_result(job, result)
+    thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
     return _exit_status(verdict, progress.signal_number)
 
@@ -137,13 +137,17 @@ def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
 
 def is_over(definition: MeshDefinition) -> bool:
     """Return whether nothing of a stored mesh is left to measure."""
-    log = open_run_log(print_stderr)
-    if log is None:
-        return False
+    log = _open_log(definition)
     try:
         return definition.is_over(load_matrix(log, definition))
     finally:
-        log.close(print_stderr)
+        if log is not None:
+            log.close(print_stderr)
+
+
+def _open_log(earlier: MeshDefinition | None) -> RunLog | None:
+    """Return the run log; None with a message where it cannot be used, RunLogError where a mesh goes on from it."""
+    return open_run_log(print_stderr) if earlier is None else RunLog.open(open_data_dir())
 
 
 def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
@@ -178,7 +182,10 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
                 raise
         finally:
             progress.signal_number = stopper.first
-    return None if session is None else MeshResult(session.definition, session.matrix, session.findings)
+    if session is None:
+        return None
+    progress.show_notices(session)
+    return MeshResult(session.definition, session.matrix, session.findings)
 
 
 class _Stoppable:
@@ -211,7 +218,13 @@ class _Progress:
             for line in stream_lines(event, update.figure):
                 emit_json_line(line)
         self._done += isinstance(event, CellEnded) and self._done < self._cells  # further ones are measured again
-        for line in [*self._lines(update), *session.notices[self._notices :]]:
+        for line in self._lines(update):
+            print_stderr(numbers.sanitize(line))
+        self.show_notices(session)
+
+    def show_notices(self, session: MeshSession) -> None:
+        """Print the messages about the mesh that were not printed yet."""
+        for line in session.notices[self._notices :]:
             print_stderr(numbers.sanitize(line))
         self._notices = len(session.notices)
 

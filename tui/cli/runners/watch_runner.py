@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.json_stream import error_line
-from ....engine.results.run_log import RunLog
+from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
 from ....watch.watch_plan import WatchPlan
-from ...services.storage import open_run_log
+from ...services.storage import data_dir, open_data_dir
 from ...services.watch.followed_watch import FollowedWatch, follow_watch
 from ...services.watch.watch_file import read_watch_file
 from ...services.watch.watch_publication import open_watch_publication
@@ -57,15 +58,24 @@ class WatchJob:
 def run_watch(job: WatchJob) -> int:
     """Carry out a watch until a signal ends it, or each peer was tested once; return the exit status."""
     write_in_background()
-    log = open_run_log(print_stderr)
-    if log is None:
-        raise RunLogError("a watch keeps its state in the run log, and cannot be without one")
     try:
-        return run(_watch(job, log))
+        with _open_log(job) as log:
+            return run(_watch(job, log))
     except LinkgaugeError as error:
         if job.as_json_stream:
             emit_json_line(error_line(str(error)))
         raise
+
+
+@contextmanager
+def _open_log(job: WatchJob) -> Generator[RunLog]:
+    """Open the run log, which has the state of the watch; none is made for a watch that is only followed."""
+    folder = data_dir() if job.is_followed else open_data_dir()
+    if job.is_followed and not (folder / RUN_LOG_FILE_NAME).exists():
+        raise RunLogError(f"no watch has run here: {folder} has no run log; LINKGAUGE_DATA_DIR names the directory")
+    log = RunLog.open(folder, create=not job.is_followed)
+    try:
+        yield log
     finally:
         log.close(print_stderr)
 

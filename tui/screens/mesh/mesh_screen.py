@@ -164,6 +164,7 @@ class MeshScreen(ActionScreen):
         self._services = services
         self._session = session
         self._mesh = MeshState(clock, pass_percent if stored is None else stored.pass_percent)
+        self._is_saved = stored is not None or services.history is not None
         if stored is not None:
             self._mesh.load(stored.matrix, stored.findings)
         self._comparison: MeshComparison | None = None
@@ -313,7 +314,7 @@ class MeshScreen(ActionScreen):
     def _show_progress(self) -> None:
         progress = self._mesh.progress()
         self.query_one("#head", Static).update(head_line(progress), layout=False)
-        self.query_one("#now", Static).update(status_line(progress), layout=False)
+        self.query_one("#now", Static).update(status_line(progress, is_saved=self._is_saved), layout=False)
         unavailable = {"close_mesh"} if len(app_of(self).screen_stack) == 1 else set[str]()
         self.query_one(KeyFooter).set_unavailable(
             frozenset(unavailable if progress.is_running else unavailable | {"stop_mesh"})

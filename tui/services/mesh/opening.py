@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....engine.model.errors import PlanError, UnknownLineRate
+from ....engine.model.errors import PlanError, RunLogError, UnknownLineRate
 from ....engine.model.host_info import NicInfo
 from ....engine.results.run_log import RunLog
 from ....mesh.events import HostLost
@@ -63,7 +63,10 @@ async def open_mesh_session(
             yield session
         finally:
             if log is not None:
-                save_mesh(session.definition.with_failures(session.matrix.figures))
+                try:
+                    save_mesh(session.definition.with_failures(session.matrix.figures))
+                except RunLogError as error:  # the results are there all the same, and are to be shown
+                    session.report(str(error))
 
 
 def _rate_finder(request: MeshRequest, catalog: Catalog) -> "FindRate | None":

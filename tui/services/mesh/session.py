@@ -117,6 +117,10 @@ class MeshSession:
     def __aiter__(self) -> AsyncIterator[MeshUpdate]:
         return self._updates
 
+    def report(self, text: str) -> None:
+        """Add a message about the mesh."""
+        self._recorder.notices.append(text)
+
     def stop(self) -> None:
         """Begin no further cell, and end the mesh in order. `MeshEnded` still comes."""
         self._is_stopping = True
@@ -135,11 +139,15 @@ class MeshSession:
                 async for event in self._mesh.measure_again(cells) if cells else _nothing():
                     if not isinstance(event, MeshEnded):
                         yield self._take(event)
-                self.definition = replace(self.definition, has_rechecks_left=self._is_stopping)
+                self.definition = replace(self.definition, has_rechecks_left=self._lacks_any(cells))
             except ClusterError as error:  # every cell has its result already
                 ended = replace(ended, detail=f"slow cells were not measured again: {error}")
         self._findings = None
         yield MeshUpdate(ended)
+
+    def _lacks_any(self, cells: Sequence[Cell]) -> bool:
+        """Return whether a cell that was to be measured again has no result of that."""
+        return any(self._figures[cell].isolated_run_id is None for cell in cells)
 
     def _take(self, event: MeshEvent) -> MeshUpdate:
         """Take an event in; return it with the result that it brought."""

@@ -6,10 +6,11 @@ reasons why cells without a run have none.
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _STORE: Final = DefinitionStore("mesh", "meshes", GROUP_PREFIX)
 _MOST_EARLIER: Final = 200
+_MOST_COMPARED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,11 @@ def find_mesh(text: str) -> MeshDefinition:
     return _STORE.find(text, partial(decode, MeshDefinition))
 
 
-def find_previous(definition: MeshDefinition) -> MeshDefinition | None:
-    """Return the newest earlier mesh of the same hosts, tests and mode; None without any.
+def find_previous(definition: MeshDefinition) -> Iterator[MeshDefinition]:
+    """Yield the earlier meshes of the same hosts, tests and mode, the newest first.
 
-    Emulated hosts are the same if their links are.
-
-    Definitions that cannot be read are passed over. Of many the newest are looked at.
+    Emulated hosts are the same if their links are. Definitions that cannot be read are passed over. Of many the
+    newest are looked at.
     """
     plan = definition.plan
     hosts = {host.name for host in plan.hosts}
@@ -210,22 +211,24 @@ def find_previous(definition: MeshDefinition) -> MeshDefinition | None:
         other = candidate.plan
         is_like = (other.base, other.mode, candidate.emulated) == (plan.base, plan.mode, definition.emulated)
         if is_like and {host.name for host in other.hosts} == hosts:
-            return candidate
-    return None
+            yield candidate
 
 
 def compare_with_previous(log: RunLog, definition: MeshDefinition, matrix: MeshMatrix) -> "MeshComparison | None":
     """Return a mesh against the last one of the same hosts; None where there is none, or no cell that both have.
 
-    Raises RunLogError.
+    One that is not complete counts only where none of the last few is. Raises RunLogError.
     """
-    previous = find_previous(definition)
-    if previous is None:
-        return None
     from ....mesh.reading import compare_meshes  # here: the list of runs needs this module as well
 
-    comparison = compare_meshes(load_matrix(log, previous), matrix)
-    return comparison if comparison.cells else None
+    newest: MeshComparison | None = None
+    for previous in islice(find_previous(definition), _MOST_COMPARED):
+        before = load_matrix(log, previous)
+        comparison = compare_meshes(before, matrix)
+        if comparison.cells and before.is_complete:
+            return comparison
+        newest = newest or (comparison if comparison.cells else None)
+    return newest
 
 
 def mesh_names() -> list[str]:

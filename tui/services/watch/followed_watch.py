@@ -16,11 +16,10 @@ from typing import Final
 from ....engine.host.event_loop import call_in_thread
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
-from ....watch.events import ProbeEnded, WatchEvent, WatchNotice
+from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import check_times, probe_times
 from ....watch.watch_plan import WatchedPeer, WatchPlan
-from ..storage import open_data_dir
 from .interface_locks import FOLDER, InterfaceLocks
 from .latency_probe import can_be_probed
 from .stored_watch import StoredWatch, WatchState
@@ -41,7 +40,7 @@ async def follow_watch(
     """
     stored = StoredWatch(log, plan.group)
     try:
-        watch = FollowedWatch(plan, stored, InterfaceLocks(open_data_dir() / FOLDER), clock)
+        watch = FollowedWatch(plan, stored, InterfaceLocks(log.path.parent / FOLDER), clock)
         await watch.begin()
         yield watch
     finally:
@@ -73,7 +72,8 @@ class FollowedWatch:
         events = await self._read()
         shown = [event for event in events if not isinstance(event, ProbeEnded)]
         self._waiting.extend(shown[-_LAST_EVENTS:])
-        self._note_whether_it_runs()
+        self._waiting.extend(self._note_whether_it_runs())
+        self._note_other_peers(events)
 
     @property
     def statuses(self) -> Mapping[str, PeerStatus]:
@@ -89,8 +89,11 @@ class FollowedWatch:
             await self._pause()
             if self._stopped.is_set():
                 raise StopAsyncIteration
-            self._waiting.extend(await self._read())
-            self._note_whether_it_runs()
+            notices = self._note_whether_it_runs()
+            events = await self._read()
+            # A beginning is told before what it brings, an end after it.
+            self._waiting.extend([*notices, *events] if self._is_running else [*events, *notices])
+            self._note_other_peers(events)
         return self._waiting.popleft()
 
     def check_now(self, name: str) -> None:
@@ -98,6 +101,8 @@ class FollowedWatch:
 
     def reload(self, plan: WatchPlan) -> None:
         """Show the watch by another plan from now on. Its own process reads the file at SIGHUP."""
+        if plan.name != self.plan.name:
+            self.report(f"this shows the watch {self.plan.name}; the file has that of {plan.name} now")
         self.plan = replace(plan, name=self.plan.name)
         self._state.add_peers(self.plan)
 
@@ -122,17 +127,23 @@ class FollowedWatch:
             self._state.apply(event)
         return events
 
-    def _note_whether_it_runs(self) -> None:
-        """Say so where the watch begins or ends to be carried out."""
-        is_running = self._locks.is_claimed(self.plan.group)
-        if is_running is not self._is_running:
-            self._is_running = is_running
-            self._waiting.append(WatchNotice(self._clock(), _RUNNING if is_running else _NOT_RUNNING))
+    def _note_whether_it_runs(self) -> list[WatchEvent]:
+        """Return a notice where the watch has begun to be carried out, or has ended."""
+        before, self._is_running = self._is_running, self._locks.is_claimed(self.plan.group)
+        if self._is_running is before:
+            return []
+        return [WatchNotice(self._clock(), _RUNNING if self._is_running else _NOT_RUNNING)]
+
+    def _note_other_peers(self, events: list[WatchEvent]) -> None:
+        """Say so where the watch has begun with other peers than those of the plan."""
+        started = any(isinstance(event, WatchStarted) for event in events)
+        if started and set(self._state.peers) != {peer.name for peer in self.plan.peers}:
+            self.report("the watch has other peers than this file; it, or this, has read an older one")
 
     def _with_due_times(self, peer: WatchedPeer) -> PeerStatus:
         """Return what is known of a peer, with the times that its watch computes for itself."""
         status = self._state.statuses[peer.name]
-        if not self._is_running:
+        if not self._is_running or peer.name not in self._state.peers:
             return replace(status, running_since_s=None, next_check_s=None, next_probe_s=None)
         return replace(status, next_check_s=self._next_check_s(peer, status), next_probe_s=self._next_probe_s(peer))
 

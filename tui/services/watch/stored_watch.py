@@ -49,6 +49,7 @@ class WatchState:
         recent: the last tests of each peer, whether they decided or not.
         untold: the changes that nobody was told of yet, the newest of each metric of a peer.
         unread: why entries were left out.
+        peers: those of the newest start, or reload.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
     """
 
@@ -60,6 +61,7 @@ class WatchState:
     recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
     untold: dict[tuple[str, Metric], ChangeFound] = field(default_factory=dict[tuple[str, Metric], ChangeFound])
     unread: list[str] = field(default_factory=list[str])
+    peers: tuple[str, ...] = ()
     unpruned_since_s: float | None = None
     _levels: dict[tuple[str, Metric], LevelWatch] = field(default_factory=dict[tuple[str, Metric], LevelWatch])
 
@@ -137,6 +139,7 @@ class WatchState:
             case ChangeFound() | ChangeTold():
                 self._note_change(event)
             case WatchStarted():  # after a reload, tests go on
+                self.peers = event.peers
                 for name, begun in self.begun.items():
                     self.statuses[name] = replace(self.statuses[name], running_since_s=begun.at_s)
             case _:

@@ -23,7 +23,7 @@ _FAILURES: Final = {
     FailureCode.UNREACHABLE: "not reached",
     FailureCode.FAILED: "the test broke off",
     FailureCode.BUSY: "busy with another test",
-    FailureCode.STOPPED: "stopped before its turn",
+    FailureCode.STOPPED: "stopped while it ran",
 }
 
 _FINDINGS: Final = {

@@ -43,7 +43,7 @@ def head_line(progress: MeshProgress) -> Content:
     )
 
 
-def status_line(progress: MeshProgress) -> Content:
+def status_line(progress: MeshProgress, *, is_saved: bool = True) -> Content:
     """Return the line with what runs now; at the end with what came out, or why the mesh broke off."""
     if progress.problem is not None:
         return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(progress.problem))
@@ -51,8 +51,11 @@ def status_line(progress: MeshProgress) -> Content:
         return Content.assemble(("● ", "$text-success"), (_activity(progress), "bold"), (_running(progress), MUTED))
     counts = _counts(progress)
     if not progress.is_complete:
-        text = f"Stopped, results are saved; go on: --resume {progress.group}"
-        return Content.assemble(("◌ ", MUTED), f"{text}{f'   {counts}' if counts else ''}")
+        rest = f"results are saved; go on: --resume {progress.group}" if is_saved else "results are not saved"
+        return Content.assemble(("◌ ", MUTED), f"Stopped, {rest}{f'   {counts}' if counts else ''}")
+    if progress.is_stopping and progress.slow and is_saved and progress.mode is not MeshMode.ISOLATED:
+        text = f"Mesh complete: {counts}; to measure these again, alone: --resume {progress.group}"
+        return Content.assemble(("▲ ", "bold $text-warning"), text)
     if counts:
         return Content.assemble(("▲ ", "bold $text-warning"), f"Mesh complete: {counts}")
     return Content.assemble(("✓ ", "bold $text-success"), "Mesh complete: no cell is slow")

@@ -53,7 +53,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--scheduler", "10.0.0.1:8786"], "tcp://ADDRESS:PORT"),
         (["db-01", "db-02", "--local", "3"], "its own hosts"),
         (["db-01", "db-02", "--racks", "2"], "give --local N as well"),
-        (["--local", "1"], "2 to 64 hosts"),
+        (["--local", "1"], "give 2 to 64"),
         (["--scheduler", "tcp://10.0.0.1:8786", "--remote-python", "x"], "ssh reaches"),
         (["db-01", "db-02", "--mode", "some"], "rounds, isolated or all"),
         (["db-01", "db-02", "--workload", "crr"], "stream, udp or rr"),
@@ -257,3 +257,34 @@ def test_a_mesh_resumes_in_the_middle_of_its_second_measurements(
     asked = script(monkeypatch, ScriptedMesh([]))
     assert run_command_line(["mesh", "--resume", PLAN.group, "--json"]) == 1
     assert asked == []
+
+
+def test_a_mesh_is_not_resumed_without_its_run_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everything would be measured again."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    save_mesh(MeshDefinition(PLAN))
+    (tmp_path / "runs.sqlite3").write_bytes(b"no run log" * 100)
+    asked = script(monkeypatch, ScriptedMesh([]))
+    assert run_command_line(["mesh", "--resume", PLAN.group]) == 3
+    assert "it is not a run log" in capsys.readouterr().err
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--local", "1"), "--local 1 is invalid; give 2 to 64"),
+        (("--local", "0"), "--local 0 is invalid"),
+        (("--local", "4", "--racks", "0"), "racks 0 is invalid"),
+        (("a", "b", "--csv", "no-such-folder/x.csv"), "its directory does not exist"),
+        (("--resume", "mesh-x", "--remote-python", "/bin/python3"), "give no others with it"),
+    ],
+)
+def test_what_a_mesh_cannot_do_is_said_before_it_begins(
+    arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the option that is meant."""
+    assert run_command_line(["mesh", *arguments]) == 2
+    assert words in capsys.readouterr().err

@@ -41,3 +41,11 @@ def test_a_wrong_command_line_is_status_2(cli: Cli, tmp_path: Path, arguments: t
     result = cli("watch", *arguments, LINKGAUGE_DATA_DIR=str(tmp_path))
     assert result.returncode == 2
     assert words in result.stderr
+
+
+def test_a_watch_that_is_followed_makes_no_run_log(cli: Cli, tmp_path: Path) -> None:
+    """A wrong directory is an error, and stays as it is."""
+    result = cli("watch", "loopback", "--follow", LINKGAUGE_DATA_DIR=str(tmp_path / "none"))
+    assert result.returncode == 3
+    assert "has no run log" in result.stderr
+    assert not (tmp_path / "none").exists()

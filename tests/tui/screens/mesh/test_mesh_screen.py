@@ -156,16 +156,17 @@ async def test_leaving_stops_the_mesh_in_order(key: str) -> None:
         await until(pilot, lambda: not app.is_running)
 
 
-async def test_a_stopped_mesh_stays_on_the_screen() -> None:
-    """It says how to go on; escape has nowhere to go back to."""
-    mesh = ScriptedMesh(4)
-    async with mesh_app(mesh) as (app, pilot):
+@pytest.mark.parametrize("is_saved", [True, False])
+async def test_a_stopped_mesh_stays_on_the_screen(tmp_path: Path, *, is_saved: bool) -> None:
+    """It says how to go on, or that nothing is saved; escape has nowhere to go back to."""
+    mesh, words = ScriptedMesh(4), f"go on: --resume {GROUP}" if is_saved else "results are not saved"
+    async with mesh_app(mesh, log=RunLog.open(tmp_path) if is_saved else None) as (app, pilot):
         mesh.begin()
         mesh.run_cells(3)
         await pilot.press("space", "space")
         await until(pilot, lambda: "stopping" in text_of(pilot))
         mesh.end()
-        await until(pilot, lambda: f"go on: --resume {GROUP}" in text_of(pilot))
+        await until(pilot, lambda: words in text_of(pilot))
         assert mesh.stops == 1
         await pilot.press("escape", "space")
         assert app.is_running

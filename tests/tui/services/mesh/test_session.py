@@ -128,6 +128,15 @@ async def test_slow_cells_are_left_to_measure_where_a_stop_comes_between_them() 
     assert session.definition.has_rechecks_left
 
 
+async def test_slow_cells_without_a_second_result_are_left_to_measure() -> None:
+    """Their host died meanwhile: a later session may find it again."""
+    mesh = ScriptedMesh(all_events(SLOW), {SLOW: 23.4e9}, dead=SLOW)
+    session = open_session(mesh, [SLOW])
+    updates = await updates_of(session)
+    assert updates[-1].event == MeshEnded(is_complete=True)
+    assert session.definition.has_rechecks_left
+
+
 async def test_a_resumed_mesh_has_the_results_of_its_earlier_sessions() -> None:
     """From the first event on."""
     earlier = full_figures()[:2]

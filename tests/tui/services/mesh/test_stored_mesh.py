@@ -60,7 +60,7 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
 def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data_dir: Path) -> None:
     """Later ones, other hosts, workloads, rates and modes, and damaged files are passed over."""
     now = MeshDefinition(replace(PLAN, group="mesh-20270101-000000-aaaa"))
-    assert find_previous(now) is None
+    assert list(find_previous(now)) == []
     others = {
         "mesh-20260101-000000-aaaa": PLAN,
         "mesh-20260102-000000-aaaa": replace(PLAN, hosts=PLAN.hosts[::-1]),  # their order does not matter
@@ -73,14 +73,13 @@ def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data
     for group, plan in others.items():
         save_mesh(MeshDefinition(replace(plan, group=group)))
     (data_dir / "meshes" / "mesh-20260105-000000-aaaa.json").write_text("{", encoding="utf-8")
-    found = find_previous(now)
-    assert found is not None
-    assert found.plan.group == "mesh-20260102-000000-aaaa"
+    found = [each.plan.group for each in find_previous(now)]
+    assert found == ["mesh-20260102-000000-aaaa", "mesh-20260101-000000-aaaa"]
     emulated = EmulatedHosts("10mb-fd", hosts=3)
-    assert find_previous(replace(now, emulated=emulated)) is None
+    assert not list(find_previous(replace(now, emulated=emulated)))
     save_mesh(replace(now, plan=replace(PLAN, group="mesh-20260108-000000-aaaa"), emulated=emulated))
-    assert find_previous(replace(now, emulated=emulated)) is not None
-    assert find_previous(replace(now, emulated=replace(emulated, slow=("host-1",)))) is None
+    assert list(find_previous(replace(now, emulated=emulated)))
+    assert not list(find_previous(replace(now, emulated=replace(emulated, slow=("host-1",)))))
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"plan": {"group": 1}})])

@@ -75,9 +75,9 @@ async def test_due_times_are_those_of_a_watch_that_runs(log: RunLog, stored: Sto
     claim = InterfaceLocks(Path(os.environ["LINKGAUGE_DATA_DIR"]) / FOLDER).claim(PLAN.group)
     assert claim is not None
     last = replace(ended(), cycle_s=times.newest_s(NOON_S))
-    stored.append([last], PLAN)
+    stored.append([WatchStarted(NOON_S, ("db-1",)), last], PLAN)
     async with following(log) as watch:
-        assert "another process carries this watch out" in str((await take(watch, 2))[1])
+        assert "another process carries this watch out" in str((await take(watch, 3))[2])
         assert watch.statuses["db-1"].next_check_s == times.following_s(NOON_S)
         assert NOW_S < (watch.statuses["db-1"].next_probe_s or 0) < NOW_S + 120
         below = replace(ended(CheckVerdict.BELOW, decides=False, at_s=NOW_S), cycle_s=times.following_s(NOON_S))
@@ -114,9 +114,25 @@ async def test_following_writes_nothing_and_takes_no_lock(log: RunLog, stored: S
 
 
 async def test_another_plan_of_the_file_changes_what_is_shown(log: RunLog, stored: StoredWatch) -> None:
-    """And not which watch that is."""
+    """And not which watch that is, which is said."""
     stored.append([ended()], PLAN)
     async with following(log) as watch:
+        await take(watch, 2)
         watch.reload(WatchPlan("other", (replace(PLAN.peers[0], name="db-9"),)))
         assert watch.plan.name == "office"
         assert list(watch.statuses) == ["db-9"]
+        assert "this shows the watch office; the file has that of other now" in str(await anext(watch))
+
+
+async def test_peers_that_the_watch_does_not_have_are_not_due(log: RunLog, stored: StoredWatch) -> None:
+    """The file was changed, and the watch has not read it yet."""
+    claim = InterfaceLocks(Path(os.environ["LINKGAUGE_DATA_DIR"]) / FOLDER).claim(PLAN.group)
+    assert claim is not None
+    stored.append([WatchStarted(NOON_S, ("db-2",))], PLAN)
+    async with following(log) as watch:
+        assert "the watch has other peers than this file" in str((await take(watch, 3))[2])
+        assert watch.statuses["db-1"].next_check_s is None
+        stored.append([WatchStarted(NOON_S + 1, ("db-1",))], PLAN)
+        assert await take(watch, 1) == [WatchStarted(NOON_S + 1, ("db-1",))]
+        assert watch.statuses["db-1"].next_check_s is not None
+    os.close(claim)

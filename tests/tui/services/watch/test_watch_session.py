@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import UsageError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
@@ -270,7 +270,8 @@ async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_misse
     last_s = times.newest_s(newest_s - 200)  # of the three between them each is missed
     with RunLog.open(tmp_path) as log:
         good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
-        StoredWatch(log, plan.group).append([CheckEnded(last_s, "a", last_s, 0, good, decides=True)], plan)
+        ended = CheckEnded(last_s, "a", last_s, 0, good, decides=True)
+        StoredWatch(log, plan.group).append([WatchStarted(last_s, ("a",)), ended], plan)
         async with open_watch(plan, log=log, catalog=CATALOG) as session:
             events = await read_until(session, lambda event: isinstance(event, ChecksMissed | CheckBegan))
         missed = events[-1]
@@ -296,6 +297,41 @@ async def test_tests_that_come_due_while_a_cycle_goes_on_are_counted_as_missed(t
     times = check_times(watched)
     assert missed.since_s == times.following_s(decided.cycle_s)
     assert 2 <= missed.count <= 5
+
+
+@pytest.mark.parametrize("how", ["wanted", "reloaded"])
+async def test_missed_tests_are_counted_whatever_begins_the_next_one(tmp_path: Path, how: str) -> None:
+    """A person's request, which stands for the newest of them, or a reload that leaves the times as they are."""
+    timing = replace(OFTEN, retests=1, retest_after_ns=4 * SECOND_NS)
+    watched = WatchedPeer("a", absent_peer(), BRIEF, None, timing=timing)
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(watched), log=log, catalog=CATALOG) as session:
+            await read_until(session, lambda event: isinstance(event, CheckEnded))
+            if how == "wanted":
+                session.check_now("a")
+            else:
+                session.reload(
+                    watch_of(replace(watched, timing=replace(timing, retests=2, retest_after_ns=SECOND_NS)))
+                )
+            events = await read_until(session, lambda event: isinstance(event, ChecksMissed))
+    missed = events[-1]
+    assert isinstance(missed, ChecksMissed)
+    first = next(each.cycle_s for each in ends(events))
+    assert missed.since_s == check_times(watched).following_s(first)
+    assert 2 <= missed.count <= 6
+
+
+async def test_a_peer_that_was_out_of_the_watch_has_missed_nothing_meanwhile(tmp_path: Path, peer: Peer) -> None:
+    """It was not to be tested."""
+    watched = WatchedPeer("a", peer, BRIEF, None, timing=replace(SELDOM, check_every_ns=60 * SECOND_NS))
+    last_s = check_times(watched).newest_s(time.time() - 300)
+    good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
+    before = [CheckEnded(last_s, "a", last_s, 0, good, decides=True), WatchStarted(last_s + 10, ("b",))]
+    with RunLog.open(tmp_path) as log:
+        StoredWatch(log, "watch-test").append(before, watch_of(watched))
+        async with open_watch(watch_of(watched), log=log, catalog=CATALOG) as session:
+            events = await read_until(session, lambda event: isinstance(event, CheckBegan))
+    assert [event for event in events if isinstance(event, ChecksMissed)] == []
 
 
 async def test_other_times_after_a_reload_have_missed_nothing_of_before(tmp_path: Path, peer: Peer) -> None:
@@ -403,7 +439,7 @@ async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
     with RunLog.open(tmp_path) as log:
         async with open_watch(plan, log=log, catalog=CATALOG):
-            with pytest.raises(PlanError, match="runs already"):
+            with pytest.raises(UsageError, match="runs already"):
                 async with open_watch(plan, log=log, catalog=CATALOG):
                     pass
 

@@ -68,6 +68,8 @@ def test_the_status_says_what_runs_and_then_how_it_ended() -> None:
     slow = replace(OVER, slow=1, failed=6, lost=("db-04",))
     assert plain(status_line(slow)) == "▲ Mesh complete: 1 cell slow, 6 without a result, lost: db-04"
     assert f"--resume {GROUP}" in plain(status_line(replace(OVER, done=3)))
+    assert "results are not saved" in plain(status_line(replace(OVER, done=3), is_saved=False))
+    assert f"again, alone: --resume {GROUP}" in plain(status_line(replace(OVER, slow=1, is_stopping=True)))
     assert plain(status_line(replace(OVER, problem="the scheduler\nhas gone"))) == "✗ the scheduler has gone"
 
 
