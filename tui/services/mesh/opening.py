@@ -4,19 +4,22 @@ Dask is imported here, when a mesh begins, and by no other command.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....engine.model.errors import PlanError, RunLogError, UnknownLineRate
+from ....engine.model.errors import PlanError, RunLogError, UnknownLineRate, UsageError
 from ....engine.model.host_info import NicInfo
 from ....engine.results.run_log import RunLog
+from ....engine.results.run_log.claims import FOLDER, claimed
 from ....mesh.events import HostLost
+from ....mesh.figures import CellFigure
 from ....mesh.plan import Cell
 from ....presets.auto_select import AUTO, select_preset
 from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
 from ....presets.sending_rate import expected_rate_bit_s
+from ..storage import open_data_dir
 from .cell_recorder import CellRecorder, Judging
 from .session import MeshSession, RunningMesh
 from .stored_mesh import MeshDefinition, MeshRequest, load_matrix, measured_figures, save_mesh
@@ -41,11 +44,28 @@ async def open_mesh_session(
         ClusterError: fewer than two hosts can be used, or the scheduler does not answer.
         RunLogError: the definition cannot be written.
         PlanError: the hosts cannot be a mesh.
+        UsageError: another process measures this mesh.
     """
-    from ....mesh.reading import cells_to_recheck, find_faults
-
     done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
     find_rate = _rate_finder(request, catalog)
+    with claimed(open_data_dir() / FOLDER, request.group) if log is not None else nullcontext(True) as is_ours:
+        if not is_ours:
+            raise UsageError(f"{request.group} is being measured by another process; wait until it has ended")
+        async with _open_session(request, catalog, log, done, find_rate) as session:
+            yield session
+
+
+@asynccontextmanager
+async def _open_session(
+    request: MeshRequest,
+    catalog: Catalog,
+    log: RunLog | None,
+    done: Sequence[CellFigure],
+    find_rate: "FindRate | None",
+) -> AsyncGenerator[MeshSession]:
+    """Open the mesh of a request with the figures of before, and yield its session."""
+    from ....mesh.reading import cells_to_recheck, find_faults
+
     async with _open_mesh(request, [figure.cell for figure in done], find_rate) as (mesh, definition, lost):
         if log is not None:
             save_mesh(definition)

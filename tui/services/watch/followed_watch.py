@@ -11,16 +11,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from ....engine.host.event_loop import call_in_thread
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
+from ....engine.results.run_log.claims import FOLDER, is_claimed
 from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import check_times, probe_times
 from ....watch.watch_plan import WatchedPeer, WatchPlan
-from .interface_locks import FOLDER, InterfaceLocks
 from .latency_probe import can_be_probed
 from .stored_watch import StoredWatch, WatchState
 
@@ -40,7 +41,7 @@ async def follow_watch(
     """
     stored = StoredWatch(log, plan.group)
     try:
-        watch = FollowedWatch(plan, stored, InterfaceLocks(log.path.parent / FOLDER), clock)
+        watch = FollowedWatch(plan, stored, log.path.parent / FOLDER, clock)
         await watch.begin()
         yield watch
     finally:
@@ -55,9 +56,7 @@ class FollowedWatch:
 
     is_elsewhere: bool = True
 
-    def __init__(
-        self, plan: WatchPlan, stored: StoredWatch, locks: InterfaceLocks, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, plan: WatchPlan, stored: StoredWatch, locks: Path, clock: Callable[[], float]) -> None:
         self.plan = plan
         self._stored, self._locks, self._clock = stored, locks, clock
         self._state = WatchState()
@@ -129,7 +128,7 @@ class FollowedWatch:
 
     def _note_whether_it_runs(self) -> list[WatchEvent]:
         """Return a notice where the watch has begun to be carried out, or has ended."""
-        before, self._is_running = self._is_running, self._locks.is_claimed(self.plan.group)
+        before, self._is_running = self._is_running, is_claimed(self._locks, self.plan.group)
         if self._is_running is before:
             return []
         return [WatchNotice(self._clock(), _RUNNING if self._is_running else _NOT_RUNNING)]

@@ -7,7 +7,6 @@ runs beside a test. The locks are those of files (flock(2)): the kernel releases
 import asyncio
 import fcntl
 import os
-import re
 import socket
 from collections import defaultdict
 from collections.abc import AsyncGenerator
@@ -16,20 +15,18 @@ from pathlib import Path
 from typing import Final
 
 from ....engine.host.nic import read_connection_nic
-from ....engine.host.saved_files import create_private_directory
-from ....engine.model.errors import LinkgaugeError, RunLogError, explain_os_error
+from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SocketOptions
 from ....engine.near.connect import resolve_peer
+from ....engine.results.run_log.claims import open_lock_file
 
-FOLDER: Final = "locks"
 UNKNOWN_INTERFACE: Final = "unknown"
 _LOOPBACK: Final = "lo"
 _RETRY_S: Final = 0.1  # another process cannot tell that it has released a lock
 _INTERFACES: Final = Path("/sys/class/net")
 _MOST_LAYERS: Final = 8
 _NAMESPACE: Final = Path("/proc/self/ns/net")
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]", re.ASCII)
 
 
 class InterfaceLocks:
@@ -64,35 +61,8 @@ class InterfaceLocks:
         finally:
             os.close(descriptor)
 
-    def claim(self, name: str) -> int | None:
-        """Return a descriptor that holds the lock of a name until it is closed; None where another holds it.
-
-        Raises RunLogError.
-        """
-        descriptor = self._open(name)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return descriptor
-
-    def is_claimed(self, name: str) -> bool:
-        """Return whether another holds the lock of a name. It is looked at for a moment, and not taken."""
-        try:
-            descriptor = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:  # nobody ever had it
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
-
     async def _lock(self, interface: str, kind: int) -> int:
-        descriptor = self._open(f"{interface}-{_namespace()}")
+        descriptor = open_lock_file(self._folder, f"{interface}-{_namespace()}")
         try:
             while True:
                 try:
@@ -104,17 +74,6 @@ class InterfaceLocks:
         except BaseException:
             os.close(descriptor)
             raise
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{_UNSAFE.sub('_', name)}.lock"
-
-    def _open(self, name: str) -> int:
-        path = self._path(name)
-        try:
-            create_private_directory(self._folder)
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise RunLogError(f"cannot open {path}: {explain_os_error(error)}") from error
 
 
 async def interface_towards(peer: Peer, options: SocketOptions) -> str:

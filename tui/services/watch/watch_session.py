@@ -17,6 +17,7 @@ from ....engine.host.event_loop import call_in_thread
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
+from ....engine.results.run_log.claims import FOLDER, claim
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage
@@ -40,7 +41,7 @@ from ....watch.watch_plan import WatchedPeer, WatchPlan
 from ..run_recorder import new_id
 from ..storage import open_data_dir
 from .committed_events import CommittedEvents
-from .interface_locks import FOLDER, InterfaceLocks, interface_towards
+from .interface_locks import InterfaceLocks, interface_towards
 from .latency_probe import can_be_probed, probe_peer
 from .notifications import Notifier, check_notify
 from .peer_check import CheckContext, PeerCheck
@@ -76,19 +77,21 @@ async def open_watch(
         RunLogError: the journal cannot be read or written.
     """
     check_notify(plan.notify)
-    locks = InterfaceLocks(open_data_dir() / FOLDER)
-    claim = locks.claim(plan.group)
-    if claim is None:  # who follows the watch looks at its lock for a moment
+    folder = open_data_dir() / FOLDER
+    held = claim(folder, plan.group)
+    if held is None:  # who follows the watch looks at its lock for a moment
         await asyncio.sleep(_CLAIM_AGAIN_S)
-        claim = locks.claim(plan.group)
-    if claim is None:
+        held = claim(folder, plan.group)
+    if held is None:
         remedy = "end that one first, give this one another name, or add --follow to see it"
         raise UsageError(f"the watch {plan.name} runs already; {remedy}")
     stored = StoredWatch(log, plan.group)
     try:
         state = await call_in_thread(lambda: stored.read(plan), name="journal")
         async with ForkServerLease():
-            session = WatchSession(plan, state, stored, locks, CheckContext(log, catalog, plan.group), clock)
+            session = WatchSession(
+                plan, state, stored, InterfaceLocks(folder), CheckContext(log, catalog, plan.group), clock
+            )
             session.begin(once=once)
             try:
                 yield session
@@ -96,7 +99,7 @@ async def open_watch(
                 await session.close()
     finally:
         stored.close()
-        os.close(claim)
+        os.close(held)
 
 
 class WatchSession:

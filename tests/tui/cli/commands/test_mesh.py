@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log.claims import FOLDER, claimed
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
 from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import cells_to_recheck, find_faults
@@ -270,6 +271,17 @@ def test_a_mesh_is_not_resumed_without_its_run_log(
     assert run_command_line(["mesh", "--resume", PLAN.group]) == 3
     assert "it is not a run log" in capsys.readouterr().err
     assert asked == []
+
+
+def test_a_mesh_that_another_process_measures_is_not_resumed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Everything would be measured twice."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    save_mesh(MeshDefinition(PLAN))
+    with claimed(tmp_path / FOLDER, PLAN.group):
+        assert run_command_line(["mesh", "--resume", PLAN.group, "--headless"]) == 2
+    assert f"{PLAN.group} is being measured by another process" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

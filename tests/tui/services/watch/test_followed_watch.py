@@ -11,8 +11,8 @@ import pytest
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log.claims import FOLDER, claim
 from linkgauge.tui.services.watch.followed_watch import FollowedWatch, follow_watch
-from linkgauge.tui.services.watch.interface_locks import FOLDER, InterfaceLocks
 from linkgauge.tui.services.watch.stored_watch import StoredWatch
 from linkgauge.watch.events import CheckBegan, CheckVerdict, WatchEnded, WatchEvent, WatchNotice, WatchStarted
 from linkgauge.watch.schedule import check_times
@@ -72,8 +72,8 @@ async def test_what_was_before_and_what_comes_is_seen_as_the_watch_has_it(log: R
 async def test_due_times_are_those_of_a_watch_that_runs(log: RunLog, stored: StoredWatch) -> None:
     """A lock says whether it runs. Without that nothing is due, and no test goes on."""
     times = check_times(PLAN.peers[0])
-    claim = InterfaceLocks(Path(os.environ["LINKGAUGE_DATA_DIR"]) / FOLDER).claim(PLAN.group)
-    assert claim is not None
+    held = claim(log.path.parent / FOLDER, PLAN.group)
+    assert held is not None
     last = replace(ended(), cycle_s=times.newest_s(NOON_S))
     stored.append([WatchStarted(NOON_S, ("db-1",)), last], PLAN)
     async with following(log) as watch:
@@ -90,7 +90,7 @@ async def test_due_times_are_those_of_a_watch_that_runs(log: RunLog, stored: Sto
         assert watch.statuses["db-1"].next_check_s == NOW_S + 10
         stored.append([replace(began, attempt=1)], PLAN)
         await take(watch, 1)
-        os.close(claim)
+        os.close(held)
         assert "no process carries" in str(await anext(watch))
         status = watch.statuses["db-1"]
         assert (status.running_since_s, status.next_check_s, status.next_probe_s) == (None, None, None)
@@ -107,9 +107,9 @@ async def test_following_writes_nothing_and_takes_no_lock(log: RunLog, stored: S
             "not reloaded: no such file"
         ]
         assert not (tmp_path / FOLDER).exists()
-        claim = InterfaceLocks(tmp_path / FOLDER).claim(PLAN.group)
-        assert claim is not None
-        os.close(claim)
+        held = claim(tmp_path / FOLDER, PLAN.group)
+        assert held is not None
+        os.close(held)
     assert stored.read_after(0)[0] == [ended()]
 
 
@@ -126,8 +126,8 @@ async def test_another_plan_of_the_file_changes_what_is_shown(log: RunLog, store
 
 async def test_peers_that_the_watch_does_not_have_are_not_due(log: RunLog, stored: StoredWatch) -> None:
     """The file was changed, and the watch has not read it yet."""
-    claim = InterfaceLocks(Path(os.environ["LINKGAUGE_DATA_DIR"]) / FOLDER).claim(PLAN.group)
-    assert claim is not None
+    held = claim(log.path.parent / FOLDER, PLAN.group)
+    assert held is not None
     stored.append([WatchStarted(NOON_S, ("db-2",))], PLAN)
     async with following(log) as watch:
         assert "the watch has other peers than this file" in str((await take(watch, 3))[2])
@@ -135,4 +135,4 @@ async def test_peers_that_the_watch_does_not_have_are_not_due(log: RunLog, store
         stored.append([WatchStarted(NOON_S + 1, ("db-1",))], PLAN)
         assert await take(watch, 1) == [WatchStarted(NOON_S + 1, ("db-1",))]
         assert watch.statuses["db-1"].next_check_s is not None
-    os.close(claim)
+    os.close(held)

@@ -1,8 +1,6 @@
 """Interfaces and their locks: alone for a test, shared by probes, and those of other processes count."""
 
 import asyncio
-import fcntl
-import os
 from pathlib import Path
 
 import pytest
@@ -54,19 +52,6 @@ async def test_a_wait_that_is_cancelled_leaves_no_lock_behind(tmp_path: Path) ->
         pass
 
 
-def test_a_name_is_claimed_once_until_it_is_given_back(tmp_path: Path) -> None:
-    """The kernel gives it back for a process that is killed."""
-    first, second = InterfaceLocks(tmp_path), InterfaceLocks(tmp_path)
-    descriptor = first.claim("watch-office")
-    assert descriptor is not None
-    assert second.claim("watch-office") is None
-    assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
-    os.close(descriptor)
-    again = second.claim("watch-office")
-    assert again is not None
-    os.close(again)
-
-
 async def test_the_interface_of_a_peer_is_the_one_that_its_connection_would_take() -> None:
     """Loopback, a device that the plan names, and one that nobody knows."""
     unbound = SocketOptions()
@@ -87,16 +72,3 @@ def test_a_vlan_counts_as_the_interface_below_it(tmp_path: Path) -> None:
         "eth2",
         "tun0",
     ]
-
-
-def test_a_claim_is_seen_and_not_taken(tmp_path: Path) -> None:
-    """Who looks leaves no file behind."""
-    locks = InterfaceLocks(tmp_path / "locks")
-    assert not locks.is_claimed("office")
-    assert not (tmp_path / "locks").exists()
-    claim = locks.claim("office")
-    assert claim is not None
-    assert locks.is_claimed("office")
-    os.close(claim)
-    assert not locks.is_claimed("office")
-    assert locks.claim("office") is not None

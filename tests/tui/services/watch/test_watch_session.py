@@ -17,8 +17,9 @@ from linkgauge.engine.model.errors import UsageError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log.claims import FOLDER
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.services.watch.interface_locks import FOLDER, InterfaceLocks
+from linkgauge.tui.services.watch.interface_locks import InterfaceLocks
 from linkgauge.tui.services.watch.stored_watch import StoredWatch
 from linkgauge.tui.services.watch.watch_session import WatchSession, open_watch
 from linkgauge.watch.events import (
