@@ -34,7 +34,7 @@ _FINDINGS: Final = {
     MeshFindingCode.GROUP: "{groups} {less}: group",
     MeshFindingCode.PATH: "{path} {less}, in this direction: path",
     MeshFindingCode.FABRIC: "{where}{cells} {less} while others are measured, but not alone: network",
-    MeshFindingCode.ALL: "all cells {less} than expected: network, or the preset is of another link",
+    MeshFindingCode.ALL: "the usual rate is {less} than expected: network, or the preset is of another link",
     MeshFindingCode.HOST_DOWN: "{host} has no results{failure}",
 }
 
@@ -106,8 +106,8 @@ def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
 def _changed(finding: MeshFinding) -> str:
     """Return what a finding of a comparison is about: its rates to expect are those of the other mesh."""
     if finding.code is MeshFindingCode.ALL:
-        less = "" if finding.less_percent is None else f" {numbers.percent(finding.less_percent, 0)} less"
-        return f"all cells{less}"
+        less = "" if finding.less_percent is None else f", {numbers.percent(finding.less_percent, 0)} less"
+        return f"the usual rate{less}"
     return _what_is_slow(finding)
 
 

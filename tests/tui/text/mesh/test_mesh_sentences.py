@@ -47,7 +47,7 @@ CELL = Cell("db-01", "db-02")
         ),
         (
             MeshFinding(CODE.ALL, less_percent=60.0),
-            "all cells 60 % less than expected: network, or the preset is of another link",
+            "the usual rate is 60 % less than expected: network, or the preset is of another link",
         ),
         (MeshFinding(CODE.HOST_DOWN, "db-03", failure=LOST), "db-03 has no results: lost: its worker has gone"),
     ],
