@@ -154,6 +154,7 @@ def test_the_app_offers_an_endpoint_that_announces_itself(
     screen.type("c")
     screen.see("10.9.0.2:6000", "announces itself as rack 7")
     screen.type(f"{UP}{ENTER}")
+    screen.lose("announces itself")  # the list, where Ctrl-C copies text
     screen.see("READY", "10.9.0.2:6000")
     screen.type(CTRL_C)
     assert screen.finish() == 0

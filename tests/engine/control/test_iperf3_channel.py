@@ -170,20 +170,29 @@ async def test_an_end_that_never_closes_is_left_after_the_linger(
         await channel.send_state(State.IPERF_DONE)
 
 
+async def start_server(program: str) -> tuple[asyncio.subprocess.Process, int]:
+    """Start a server on a free port; on another one where somebody has taken it meanwhile."""
+    for _ in range(5):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(
+            program, "-s", "-1", "-p", str(port), "--forceflush", stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            if b"listening" in line:
+                return process, port
+        await process.wait()
+    raise AssertionError("no port stayed free until iperf3 had it")
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[tuple[str, int]]:
     """Give the address of the iperf3 server that is installed."""
     program = shutil.which("iperf3")
     if program is None:
         pytest.skip("iperf3 is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        program, "-s", "-1", "-p", str(port), "--forceflush", stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    while b"listening" not in await process.stdout.readline():
-        pass
+    process, port = await start_server(program)
     yield "127.0.0.1", port
     with contextlib.suppress(ProcessLookupError):
         process.kill()
