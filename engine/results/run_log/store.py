@@ -153,8 +153,8 @@ class RunLog:
         Args:
             run_id: The run.
             events: All its events.
-            texts: The first of them as JSON, for who has them so already; None for one that is to be encoded.
-                A text that is not one line of printable ASCII counts as none.
+            texts: The first events as JSON, where the caller has that; None for an event that is to be encoded.
+                A text that is not one line of printable ASCII is not used.
         """
         first = self._next.get(run_id)
         if first is None:

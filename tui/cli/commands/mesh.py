@@ -1,7 +1,6 @@
 """`linkgauge mesh`: every pair of many hosts measured, and the slow hosts and paths named."""
 
 import re
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..options import OUTPUT, SeriesOutputOptions
 from ..output import keep_log_off_screen
 from ..typer_extension import option
 from ..usage_errors import join_choices
+from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
@@ -325,7 +325,7 @@ def mesh(
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
     """Return whether a person sits at the terminal, and no program or file gets the result."""
     is_for_programs = output.as_json or output.as_json_stream or output.csv or output.report
-    return not is_for_programs and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return not is_for_programs and has_screen()
 
 
 def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tuple[MeshDefinition, MeshRequest]":

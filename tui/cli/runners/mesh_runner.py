@@ -30,7 +30,7 @@ from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
 from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
-from ...services.storage import open_data_dir, open_run_log
+from ...services.storage import open_data_dir, open_run_list, open_run_log
 from ...text import numbers
 from ...text.mesh.mesh_document import (
     MeshVerdict,
@@ -99,7 +99,8 @@ def run_mesh(job: MeshJob) -> int:
     """Measure the missing cells of a mesh and print the whole result; return the exit status."""
     if not job.has_screen:
         write_in_background()
-    log = _open_log(job.earlier)
+    # A mesh goes on from its results: without them everything would be measured again.
+    log = open_run_log(print_stderr) if job.earlier is None else RunLog.open(open_data_dir())
     progress = _Progress(job)
     try:
         result = _stored_result(job, log)
@@ -137,17 +138,8 @@ def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
 
 def is_over(definition: MeshDefinition) -> bool:
     """Return whether nothing of a stored mesh is left to measure."""
-    log = _open_log(definition)
-    try:
+    with open_run_list() as log:
         return definition.is_over(load_matrix(log, definition))
-    finally:
-        if log is not None:
-            log.close(print_stderr)
-
-
-def _open_log(earlier: MeshDefinition | None) -> RunLog | None:
-    """Return the run log; None with a message where it cannot be used, RunLogError where a mesh goes on from it."""
-    return open_run_log(print_stderr) if earlier is None else RunLog.open(open_data_dir())
 
 
 def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:

@@ -18,7 +18,7 @@ from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
 from ....watch.watch_plan import WatchPlan
-from ...services.storage import data_dir, open_data_dir
+from ...services.storage import data_dir, open_data_dir, open_run_list
 from ...services.watch.followed_watch import FollowedWatch, follow_watch
 from ...services.watch.watch_file import read_watch_file
 from ...services.watch.watch_publication import open_watch_publication
@@ -42,7 +42,7 @@ class WatchJob:
     """A watch and its outputs.
 
     `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
-    says where metrics go; None for nowhere. `is_followed` has another process's watch shown.
+    says where metrics go; None for nowhere. With `is_followed` it shows the watch of another process.
     """
 
     plan: WatchPlan
@@ -70,10 +70,16 @@ def run_watch(job: WatchJob) -> int:
 @contextmanager
 def _open_log(job: WatchJob) -> Generator[RunLog]:
     """Open the run log, which has the state of the watch; none is made for a watch that is only followed."""
-    folder = data_dir() if job.is_followed else open_data_dir()
-    if job.is_followed and not (folder / RUN_LOG_FILE_NAME).exists():
-        raise RunLogError(f"no watch has run here: {folder} has no run log; LINKGAUGE_DATA_DIR names the directory")
-    log = RunLog.open(folder, create=not job.is_followed)
+    if job.is_followed:
+        folder = data_dir()
+        if not (folder / RUN_LOG_FILE_NAME).exists():
+            raise RunLogError(
+                f"no watch has run here: {folder} has no run log; LINKGAUGE_DATA_DIR names the directory"
+            )
+        with open_run_list() as log:
+            yield log
+        return
+    log = RunLog.open(open_data_dir())
     try:
         yield log
     finally:

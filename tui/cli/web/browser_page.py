@@ -15,8 +15,8 @@ def is_browser_page() -> bool:
 
 
 def has_screen() -> bool:
-    """Return whether an app can be drawn and gets keys: without keys nobody could leave it."""
-    return is_browser_page() or (sys.stdin.isatty() and sys.stdout.isatty())
+    """Return whether an app can be drawn, on stderr, and gets keys: without keys nobody could leave it."""
+    return is_browser_page() or all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def end_with_server() -> None:

@@ -26,14 +26,17 @@ class CommittedEvents:
         stored: the journal.
         state: takes each event in.
         clock: the time, in seconds since 1970.
+        stopping: set where the watch is to end, and waits no longer for a locked run log.
     """
 
-    def __init__(self, stored: StoredWatch, state: WatchState, clock: Callable[[], float]) -> None:
-        self._stored, self._state, self._clock = stored, state, clock
+    def __init__(
+        self, stored: StoredWatch, state: WatchState, clock: Callable[[], float], stopping: asyncio.Event
+    ) -> None:
+        self._stored, self._state, self._clock, self._stopping = stored, state, clock, stopping
         self._queue: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue()
         self._observers: list[Callable[[WatchEvent], None]] = []
         self._writing = asyncio.Lock()
-        self._is_ending = self._is_over = False
+        self._is_over = False
 
     def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
         """Pass each event from now on to a function as well, before the reader gets it."""
@@ -53,10 +56,6 @@ class CommittedEvents:
     def fail(self, error: Exception) -> None:
         """Have the reader get an error as the last thing."""
         self._queue.put_nowait(error)
-
-    def stop_waiting(self) -> None:
-        """Wait no longer for a locked run log: the watch is to end."""
-        self._is_ending = True
 
     async def emit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
         """Commit events of a watch by a plan together, take them in, and pass them on. Raises RunLogError."""
@@ -79,7 +78,7 @@ class CommittedEvents:
             try:
                 await call_in_thread(partial(self._stored.append, events, plan), name="journal")
             except RunLogLocked as error:
-                if self._is_ending or time.monotonic() - began_s > _LOCKED_S:
+                if self._stopping.is_set() or time.monotonic() - began_s > _LOCKED_S:
                     raise
                 if not has_told:  # to the reader alone: the journal is what cannot be written
                     self._queue.put_nowait(WatchNotice(self._clock(), f"{error}; the watch waits for it"))

@@ -135,14 +135,14 @@ class FollowedWatch:
 
     def _note_other_peers(self, events: list[WatchEvent]) -> None:
         """Say so where the watch has begun with other peers than those of the plan."""
-        started = any(isinstance(event, WatchStarted) for event in events)
-        if started and set(self._state.peers) != {peer.name for peer in self.plan.peers}:
-            self.report("the watch has other peers than this file; it, or this, has read an older one")
+        peers = next((event.peers for event in reversed(events) if isinstance(event, WatchStarted)), None)
+        if peers is not None and set(peers) != {peer.name for peer in self.plan.peers}:
+            self.report("the watch has other peers than this file: reload the watch, or what is shown here")
 
     def _with_due_times(self, peer: WatchedPeer) -> PeerStatus:
         """Return what is known of a peer, with the times that its watch computes for itself."""
         status = self._state.statuses[peer.name]
-        if not self._is_running or peer.name not in self._state.peers:
+        if not self._is_running or not self._state.has_peer(peer.name):
             return replace(status, running_since_s=None, next_check_s=None, next_probe_s=None)
         return replace(status, next_check_s=self._next_check_s(peer, status), next_probe_s=self._next_probe_s(peer))
 

@@ -49,7 +49,7 @@ class WatchState:
         recent: the last tests of each peer, whether they decided or not.
         untold: the changes that nobody was told of yet, the newest of each metric of a peer.
         unread: why entries were left out.
-        peers: those of the newest start, or reload.
+        peers: those of the newest start, or reload; None where the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
     """
 
@@ -61,7 +61,7 @@ class WatchState:
     recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
     untold: dict[tuple[str, Metric], ChangeFound] = field(default_factory=dict[tuple[str, Metric], ChangeFound])
     unread: list[str] = field(default_factory=list[str])
-    peers: tuple[str, ...] = ()
+    peers: tuple[str, ...] | None = None
     unpruned_since_s: float | None = None
     _levels: dict[tuple[str, Metric], LevelWatch] = field(default_factory=dict[tuple[str, Metric], LevelWatch])
 
@@ -112,6 +112,10 @@ class WatchState:
 
     def _level(self, peer: str, metric: Metric) -> LevelWatch:
         return self._levels.setdefault((peer, metric), LevelWatch(peer, metric))
+
+    def has_peer(self, name: str) -> bool:
+        """Return whether a peer was in the watch when that last began, as far as the journal tells."""
+        return self.peers is None or name in self.peers
 
     def apply(self, event: WatchEvent) -> None:
         """Take an event in."""

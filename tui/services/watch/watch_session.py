@@ -84,7 +84,7 @@ async def open_watch(
         held = claim(folder, plan.group)
     if held is None:
         remedy = "end that one first, give this one another name, or add --follow to see it"
-        raise UsageError(f"the watch {plan.name} runs already; {remedy}")
+        raise UsageError(f"the watch {plan.name} cannot begin: it runs already; {remedy}")
     stored = StoredWatch(log, plan.group)
     try:
         state = await call_in_thread(lambda: stored.read(plan), name="journal")
@@ -119,8 +119,8 @@ class WatchSession:
         self.plan = plan
         self._state, self._stored, self._locks = state, stored, locks
         self._context, self._clock = context, clock
-        self._events = CommittedEvents(stored, state, clock)
         self._stopping = asyncio.Event()
+        self._events = CommittedEvents(stored, state, clock, self._stopping)
         self._wakes: dict[str, asyncio.Event] = {}
         self._wanted: set[str] = set()
         self._timed_since: dict[str, float] = {}  # when a reload gave a peer other times
@@ -167,7 +167,6 @@ class WatchSession:
     def stop(self) -> None:
         """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
         self._stopping.set()
-        self._events.stop_waiting()
         for check in self._checks.values():
             if check is not None:
                 check.stop()
@@ -215,7 +214,7 @@ class WatchSession:
         for end in ends:
             await self._emit_result(end)
         for peer in self.plan.peers:
-            if peer.name not in self._state.peers:  # out of the watch for a while
+            if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
         for change in self._state.untold.values():

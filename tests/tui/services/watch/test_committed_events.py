@@ -38,7 +38,7 @@ def locked(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(stored: StoredWatch) -> None:
     """The last one ends the reading."""
     state, seen = WatchState(), list[tuple[WatchEvent, int, int]]()
-    events = CommittedEvents(stored, state, lambda: NOON_S)
+    events = CommittedEvents(stored, state, lambda: NOON_S, asyncio.Event())
     events.subscribe(
         lambda event: seen.append((event, len(stored.read_after(0)[0]), sum(state.statuses["db-1"].checks)))
     )
@@ -52,7 +52,7 @@ async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(st
 
 async def test_an_error_is_the_last_thing_that_the_reader_gets(stored: StoredWatch) -> None:
     """After the events that were there before it."""
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S)
+    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
     await events.emit((ended(),), PLAN)
     events.fail(ArithmeticError("no such kind was expected"))
     assert await events.read() == ended()
@@ -66,7 +66,7 @@ async def test_an_error_is_the_last_thing_that_the_reader_gets(stored: StoredWat
 async def test_a_run_log_that_is_locked_delays_events_and_loses_none(stored: StoredWatch, tmp_path: Path) -> None:
     """SQLite itself waits for ten seconds; then the reader is told, once."""
     await asyncio.to_thread(stored.append, [probed()], PLAN)
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S)
+    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
     async with asyncio.timeout(60):
         with locked(tmp_path) as database:
             emitting = asyncio.create_task(events.emit((ended(),), PLAN))
@@ -84,8 +84,9 @@ async def test_a_run_log_that_is_locked_delays_events_and_loses_none(stored: Sto
 async def test_a_watch_that_ends_does_not_wait_for_a_locked_run_log(stored: StoredWatch, tmp_path: Path) -> None:
     """No longer than SQLite does."""
     await asyncio.to_thread(stored.append, [probed()], PLAN)
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S)
-    events.stop_waiting()
+    stopping = asyncio.Event()
+    stopping.set()
+    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, stopping)
     async with asyncio.timeout(60):
         with locked(tmp_path), pytest.raises(RunLogLocked):
             await events.emit((ended(),), PLAN)

@@ -136,3 +136,15 @@ async def test_peers_that_the_watch_does_not_have_are_not_due(log: RunLog, store
         assert await take(watch, 1) == [WatchStarted(NOON_S + 1, ("db-1",))]
         assert watch.statuses["db-1"].next_check_s is not None
     os.close(held)
+
+
+async def test_peers_are_due_where_the_journal_has_forgotten_the_start_of_the_watch(
+    log: RunLog, stored: StoredWatch
+) -> None:
+    """A start is kept for a month, and a service may run for longer."""
+    held = claim(log.path.parent / FOLDER, PLAN.group)
+    assert held is not None
+    stored.append([ended()], PLAN)
+    async with following(log) as watch:
+        assert watch.statuses["db-1"].next_check_s is not None
+    os.close(held)
