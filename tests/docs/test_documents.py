@@ -47,6 +47,14 @@ SKIPPED = {
     "podman ": "tests/packaging builds the image where a container engine is there",
 }
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WATCH = """
+[watch]
+name = "office"
+[[peer]]
+name = "db-01"
+address = "{peer}"
+seconds = 0.5
+"""
 LINK = re.compile(r"\[[^]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execvp(sys.argv[1],sys.argv[1:])"
 
@@ -157,8 +165,8 @@ class Machine:
                 elif text.strip():
                     os.write(terminal, b"q")
 
-    def serve(self, command: str) -> None:
-        """Start an endpoint, and stop it once it listens."""
+    def serve(self, command: str, announcement: str) -> None:
+        """Start a server, and stop it once its first line announces where it is."""
         with subprocess.Popen(
             ["/bin/sh", "-c", f"exec {command}"], cwd=self.folder, env=self.environment,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -167,8 +175,25 @@ class Machine:
             line = process.stdout.readline()
             process.terminate()
             _, err = process.communicate(timeout=DEADLINE_S)
-        assert "listening on" in line, err
+        assert announcement in line, err
         assert process.returncode == 0, err
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[None]:
+        """Carry out the watch of office.toml, as a service would."""
+        (self.folder / "office.toml").write_text(WATCH.format(peer=self.peer))
+        with subprocess.Popen(
+            shlex.split("linkgauge watch office.toml --headless"),
+            executable=shutil.which("linkgauge", path=self.environment["PATH"]),
+            cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            try:
+                assert any("watching" in line for line in process.stdout)
+                yield
+            finally:
+                process.terminate()
+                process.communicate(timeout=DEADLINE_S)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +236,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 @pytest.mark.parametrize("command", cases())
 def test_a_command_of_the_documents_works(machine: Machine, command: str, request: pytest.FixtureRequest) -> None:
-    """It ends with 0, or with 1 where a check judges the link; the app and endpoints open, and can be quit."""
+    """It ends with 0, or with 1 where a check judges the link; screens and servers open, and can be quit."""
     for words, reason in SKIPPED.items():
         if words in command:
             pytest.skip(reason)
@@ -227,12 +252,14 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
         carry_out_with_endpoint(machine, command)
         return
     command = machine.spell(command) if not needs_terminal(command) else command
-    if needs_terminal(command):
+    if "--follow" in command:
+        follow(machine, command)
+    elif needs_terminal(command):
         with free_port(command) as complete:
             machine.open(machine.spell(complete))
     elif "linkgauge endpoint" in command and "--show-limits" not in command:
         with free_port(command) as complete:
-            machine.serve(complete)
+            machine.serve(complete, "listening on")
     else:
         done = machine.carry_out(with_duration(command))
         if "linkgauge lab" in command and done.returncode == 3 and str(LabUnavailable.__name__):
@@ -240,6 +267,15 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
         may_be_short = any(word in command for word in (" check", "--check", "linkgauge mesh"))
         assert done.returncode in ({0, 1} if may_be_short else {0}), done
         assert "Traceback" not in done.stderr
+
+
+def follow(machine: Machine, command: str) -> None:
+    """Show a watch that another process carries out, in a terminal or on a page."""
+    with machine.watch():
+        if " web " in command:
+            machine.serve(command, "open http://")
+        else:
+            machine.open(command)
 
 
 def carry_out_with_iperf3(machine: Machine, command: str) -> None:
