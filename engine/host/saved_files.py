@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import PlanError
+from ..model.errors import PlanError, explain_os_error
 from ..model.shell_commands import shell_command
 
 PRIVATE_FILE_MODE: Final = 0o600
@@ -22,10 +22,22 @@ _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 _MOST_LINKS: Final = 40  # as path_resolution(7)
 
 
-def check_file_name(field: str, path: Path) -> None:
-    """Raise PlanError for `-`, which is stdout to other programs, and would become a file of this name."""
+def check_output_path(field: str, path: Path) -> None:
+    """Raise PlanError where no file can be written, for example because its directory does not exist.
+
+    `-` is refused as well: it is stdout to other programs, and would become a file of this name.
+    """
     if str(path) == "-":
         raise PlanError(field, path, "it would become a file of this name; give a file, or /dev/stdout")
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        if not path.parent.is_dir():
+            raise PlanError(field, path, "its directory does not exist; make it, or give another") from None
+    except ValueError:
+        raise PlanError(field, ascii(str(path)), "not a path; give a file that can be written") from None
+    except OSError as error:
+        raise PlanError(field, path, f"{explain_os_error(error)}; give a file that can be written") from error
 
 
 def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:

@@ -20,7 +20,7 @@ from statistics import median
 from typing import Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
-from ..host.saved_files import check_file_name
+from ..host.saved_files import check_output_path
 from ..model.errors import PlanError, RunLogError, explain_os_error
 from ..model.events import Event, ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
@@ -96,7 +96,7 @@ class CsvWriter:
     @classmethod
     def create(cls, path: Path) -> Self:
         """Create or empty a file and write the header; raise PlanError if that fails."""
-        check_file_name(_FIELD, path)
+        check_output_path(_FIELD, path)
         stream: TextIO | None = None
         try:
             stream = path.open("w", encoding="utf-8", newline="")
@@ -115,7 +115,7 @@ class CsvWriter:
         A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
         the path cannot be written or the file holds anything but rows of runs.
         """
-        check_file_name(_FIELD, path)
+        check_output_path(_FIELD, path)
         try:
             if _has_reader(path):
                 return cls(cast("TextIO", _BackgroundFile(path)), str(path))

@@ -128,10 +128,12 @@ def _choose(explanations: Sequence[Explanation], rates: RelativeRates, spread: f
     limited = [each for each in explanations if slow[each.usual] <= _MOST_BELOW_EXPECTED]
     limited = limited or [min(explanations, key=lambda each: slow[each.usual])]
     if rates.is_absolute:
+        # One that needs more paths than there are cells at the expected rate takes a few fast cells for usual.
+        most = min(_MOST_UNEXPLAINED, sum(value > _AS_EXPECTED for value in rates.logs) / len(rates.logs))
         as_expected = [
             each
             for each in limited
-            if abs(each.usual) <= -_AS_EXPECTED and _unexplained(each, spread, is_any=True) <= _MOST_UNEXPLAINED
+            if abs(each.usual) <= -_AS_EXPECTED and _unexplained(each, spread, is_any=True) <= most
         ]
         return min(as_expected or limited, key=lambda each: each.cost)
     possible = [each for each in limited if slow[each.usual] <= _MOST_SLOW_HOSTS]
@@ -158,10 +160,11 @@ def _slow_hosts(explanation: Explanation, rates: RelativeRates) -> set[str | Non
 
 
 def _everything(best: Explanation, rates: RelativeRates, spread: float) -> Iterator[SlowPart]:
-    """Yield ALL where even the usual rate is below the expected one."""
+    """Yield ALL, with the cells below the expected rate, where even the usual rate is below it."""
     error = _MEDIAN_ERROR * spread / sqrt(len(rates.logs))
     if rates.is_absolute and best.usual < _AS_EXPECTED - _ERRORS_OF_USUAL * error:
-        yield SlowPart(MeshFindingCode.ALL, None, None, best.usual, tuple(range(len(rates.logs))))
+        slow = tuple(place for place, value in enumerate(rates.logs) if value < _AS_EXPECTED)
+        yield SlowPart(MeshFindingCode.ALL, None, None, best.usual, slow)
 
 
 def _paths(best: Explanation, rates: RelativeRates, least: float) -> list[SlowPart]:

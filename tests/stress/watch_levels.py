@@ -171,6 +171,7 @@ def main() -> None:
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("links of network namespaces need root")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the watch and its links are ended as well
     before = read_core_times()
     problems = _measure(options)
     if (stolen := stolen_share(before)) > MOST_STOLEN:

@@ -280,13 +280,11 @@ def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
     """
     if path is None:
         return
-    from ...engine.host.saved_files import check_file_name
+    from ...engine.host.saved_files import check_output_path
 
-    check_file_name(field, path)
+    check_output_path(field, path)
     if path.is_file() and not force:
         raise PlanError(field, path, "it exists already; give another file, or --force to replace it")
-    if not path.parent.is_dir():
-        raise PlanError(field, path, "its directory does not exist; make it, or give another")
 
 
 def write_csv_file(path: Path, rows: Iterable[Sequence[str]]) -> None:

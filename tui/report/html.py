@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ... import __version__
+from ...engine.host.saved_files import check_output_path
 from ...engine.model.errors import PlanError
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -32,6 +33,5 @@ def check_report_path(path: Path) -> Path:
     """Return the path; raise PlanError where no report can be written to it. Called before anything runs."""
     if path.suffix.lower() not in {".html", ".htm"}:
         raise PlanError("report", path, "name a file that ends in .html")
-    if not path.parent.is_dir():
-        raise PlanError("report", path, "its directory is not there")
+    check_output_path("report", path)
     return path

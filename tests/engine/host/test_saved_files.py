@@ -1,17 +1,20 @@
 """Files replaced in one step, and those that are their owner's alone."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from linkgauge.engine.host.saved_files import (
+    check_output_path,
     create_private_directory,
     create_private_file,
     restrict_to_owner,
     write_atomically,
 )
+from linkgauge.engine.model.errors import PlanError
 
 NOBODY = 65_534
 
@@ -23,6 +26,45 @@ def test_a_file_is_created_and_then_replaced(tmp_path: Path) -> None:
         write_atomically(path, text)
         assert path.read_text(encoding="utf-8") == text
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("-", "file of this name"),
+        ("missing/a.csv", "its directory does not exist"),
+        ("kept/a.csv", "its directory does not exist"),
+        ("a\0b", "not a path"),
+        ("a" * 300, "too long"),
+        (f"{'a' * 300}/b", "too long"),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path, name: str, problem: str) -> None:
+    """Before anything is measured for it."""
+    (tmp_path / "kept").touch()
+    path = Path(name) if name == "-" else tmp_path / name
+    with pytest.raises(PlanError, match=problem):
+        check_output_path("file", path)
+
+
+def test_a_file_may_be_new_kept_or_where_a_link_leads(tmp_path: Path) -> None:
+    """What it holds is another question."""
+    (tmp_path / "kept").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    for name in ("kept", "link", "new"):
+        check_output_path("file", tmp_path / name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_a_directory_that_may_not_be_entered_is_an_error() -> None:
+    """With the kernel's reason, not with a traceback."""
+    with tempfile.TemporaryDirectory() as folder:  # only root may enter it
+        os.seteuid(NOBODY)
+        try:
+            with pytest.raises(PlanError, match="permission denied"):
+                check_output_path("file", Path(folder) / "a.csv")
+        finally:
+            os.seteuid(0)
 
 
 def test_a_symbolic_link_stays_a_link(tmp_path: Path) -> None:

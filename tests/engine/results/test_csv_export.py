@@ -158,7 +158,7 @@ def test_an_unwritable_path_is_reported_before_the_test(tmp_path: Path, place: s
     """The error names the path and the remedy."""
     (tmp_path / "a-file").write_text("")
     path = tmp_path / place
-    with pytest.raises(PlanError, match="give a file that can be written") as raised:
+    with pytest.raises(PlanError, match=r"give (a file that can be written|another)") as raised:
         CsvWriter.create(path)
     assert str(path) in str(raised.value)
 

@@ -188,6 +188,25 @@ def test_if_every_cell_is_below_the_expected_rate_that_is_the_finding() -> None:
     assert names(found) == [(CODE.ALL, None, None), (CODE.HOST, "db-01", None)]
 
 
+@pytest.mark.parametrize(
+    ("hosts", "healthy"),
+    [
+        (8, [("db-02", "db-05")]),
+        (8, [("db-02", "db-05"), ("db-07", "db-03")]),
+        (12, [("db-02", "db-05"), ("db-05", "db-02")]),
+        (20, [("db-02", "db-05"), ("db-05", "db-02"), ("db-11", "db-02")]),
+    ],
+)
+def test_a_few_cells_at_the_expected_rate_are_not_the_usual_ones(hosts: int, healthy: list[Cell]) -> None:
+    """All others are below it; the finding lists these only."""
+    matrix = MeshExample(hosts, (Fault(CODE.ALL, share=0.6),), noise=0.02).make()
+    figures = dict(matrix.figures) | {
+        cell: replace(matrix.figures[cell], bit_s=matrix.figures[cell].expected_bit_s) for cell in healthy
+    }
+    (finding,) = find_faults(replace(matrix, figures=figures))
+    assert (finding.code, set(figures) - set(finding.cells)) == (CODE.ALL, set(healthy))
+
+
 @pytest.mark.parametrize("expected", [True, False])
 def test_two_thirds_of_slow_hosts_are_named_only_if_more_is_expected(*, expected: bool) -> None:
     """Without expected rates they may as well be the usual ones, and the others fast."""

@@ -34,6 +34,7 @@ def test_the_first_column_and_the_last_text_columns_are_text() -> None:
 def test_a_report_goes_where_a_page_can_be_written(tmp_path: Path) -> None:
     """An unsuitable path is refused before anything runs."""
     assert check_report_path(tmp_path / "a.html") == tmp_path / "a.html"
-    for path in (tmp_path / "a.pdf", tmp_path / "nowhere" / "a.html"):
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "a.pdf", tmp_path / "nowhere" / "a.html", tmp_path / "file" / "a.html"):
         with pytest.raises(PlanError, match="report"):
             check_report_path(path)

@@ -12,6 +12,7 @@ from ..completion import complete_preset
 from ..options import JsonOption
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
 from ..typer_extension import option
+from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....engine.lab.link_spec import LabLink
@@ -104,7 +105,7 @@ def _check_options(*, check: bool, shell: bool, as_json: bool, preset: str) -> N
         raise UsageError("--check and --shell exclude each other; give one of them")
     if as_json and not check:
         raise UsageError("--json needs --check, or lab clean")
-    if not (check or shell or (sys.stdin.isatty() and sys.stdout.isatty())):
+    if not (check or shell or has_screen()):
         raise UsageError(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
 
 
