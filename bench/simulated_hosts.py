@@ -65,7 +65,7 @@ class SimulatedTasks:
     def install(self) -> None:
         """Put these functions in the place of the real ones, in this process."""
         for name in (
-            *("open_host", "renew_host", "close_host", "run_cell", "stop_cells"),
+            *("open_host", "renew_host", "close_host", "run_cell"),
             *("hold_interface", "await_hold", "release_interfaces"),
         ):
             setattr(host_tasks, name, _as_of_module(getattr(self, name), name))
@@ -80,9 +80,6 @@ class SimulatedTasks:
 
     async def close_host(self, *_: object) -> None:
         """Close nothing."""
-
-    async def stop_cells(self, *_: object) -> None:
-        """Stop nothing."""
 
     async def run_cell(self, request: host_tasks.CellRequest) -> list[str]:
         """Return the events of the recorded test after a moment."""

@@ -1,9 +1,8 @@
 """The tasks of a Dask worker for a mesh on its host: its endpoint, its cells, the hold on its interface.
 
-Each function is a coroutine that the worker's own event loop runs: none blocks it, and none takes a thread. Short
-ones are for `Client.run`; `run_cell` and `hold_interface` are tasks, submitted with a `key` that is their own
-`task_key`. Dask does not interrupt a task that runs when it is cancelled: these two look for it themselves, and
-`stop_cells` and `close_host` end them at once.
+Each function is a coroutine that the worker's own event loop runs: none blocks it, and none takes a thread. All are
+for `Client.run`, except `hold_interface`: it is a task, so that Dask counts the interface as taken. Dask does not
+interrupt a task that runs when it is cancelled: it looks for that itself.
 
 All processes are children that end with their standard input, and so with the worker. Where the coordinator is
 gone, the lease of the endpoint runs out, and everything of its mesh on this host ends with it.
@@ -48,7 +47,6 @@ class CellRequest:
         peer_port: the port of the far host's endpoint, as its `open_host` returned it.
         plan: the run, with its direction as the near host sees it.
         seconds: after so many the run is given up, whatever it does.
-        task_key: the key under which Dask runs it; None where it is no task.
     """
 
     mesh_id: str
@@ -57,7 +55,6 @@ class CellRequest:
     peer_port: int
     plan: Plan
     seconds: float
-    task_key: str | None = None
 
 
 class _Outcome(Enum):
@@ -89,8 +86,13 @@ class _Activity:
         if not self._stopped.done():
             self._stopped.set_result(outcome)
 
-    async def outlast(self, work: "asyncio.Task[Any] | None", seconds: float, task_key: str | None) -> _Outcome:
-        """Wait for work, for so many seconds at most; return why the wait is over. None waits for `stop` alone."""
+    async def outlast(
+        self, work: "asyncio.Task[Any] | None", seconds: float, task_key: str | None = None
+    ) -> _Outcome:
+        """Wait for work, for so many seconds at most; return why the wait is over. None waits for `stop` alone.
+
+        `task_key` is the key of the task of Dask that waits; None where none does.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         awaited = {self._stopped} if work is None else {self._stopped, work}
@@ -144,16 +146,10 @@ class _OpenHost:
                 del self.holds[hold_id]
                 self.hold_begun.pop(hold_id, None)
 
-    def stop_cells(self, outcome: _Outcome) -> None:
-        """End all cells."""
-        for activity in self.cells:
-            activity.stop(outcome)
-
     async def close(self, outcome: _Outcome) -> None:
         """End everything, and wait until no process of it is left."""
-        self.stop_cells(outcome)
-        for hold in self.holds.values():
-            hold.stop(outcome)
+        for activity in (*self.cells, *self.holds.values()):
+            activity.stop(outcome)
         await self.endpoint.end()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_DEADLINE_S):
@@ -262,7 +258,7 @@ async def _read_run(child: TetheredChild, activity: _Activity, request: CellRequ
     """Return the lines of a run whose process has been started, which is over then."""
     reading = asyncio.create_task(child.read_all(MAX_CELL_BYTES))
     try:
-        outcome = await activity.outlast(reading, request.seconds, request.task_key)
+        outcome = await activity.outlast(reading, request.seconds)
     finally:
         if not reading.done():
             reading.cancel()
@@ -278,13 +274,6 @@ async def _read_run(child: TetheredChild, activity: _Activity, request: CellRequ
         text = f"the process of the test ended with status {status} before it was over"
         return [error_line(text, FailureCode.FAILED, End.NEAR)]
     return output.splitlines()
-
-
-async def stop_cells(mesh_id: str, address: str) -> None:
-    """End the runs that this host's cells of a mesh have; each then returns an error line of code `stopped`."""
-    host = _hosts.get((mesh_id, address))
-    if host is not None:
-        host.stop_cells(_Outcome.STOPPED)
 
 
 async def hold_interface(mesh_id: str, address: str, hold_id: str, seconds: float) -> bool:

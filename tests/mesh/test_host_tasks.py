@@ -29,7 +29,6 @@ from linkgauge.mesh.host_tasks import (
     release_interfaces,
     renew_host,
     run_cell,
-    stop_cells,
 )
 
 from .host_processes import DEADLINE_S, children_named, command_of, descendants, is_alive, until
@@ -89,7 +88,7 @@ def check_completed(lines: list[str]) -> None:
 
 def test_a_request_and_a_key_travel_as_dask_sends_them() -> None:
     """A key is not printed on its way: Dask logs the arguments of what fails."""
-    request = CellRequest("mesh-1", "127.0.0.2", "127.0.0.3", 5820, Plan(), 18.0, "cell-1")
+    request = CellRequest("mesh-1", "127.0.0.2", "127.0.0.3", 5820, Plan(), 18.0)
     assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301 - it is ours
     key = SharedKey.generate()
     again = pickle.loads(pickle.dumps(key))  # noqa: S301
@@ -123,20 +122,15 @@ async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None
     text, code, end = failure_of(await run_cell(CellRequest(MESH, NEAR, FAR, 5820, PLAN, 30.0)))
     assert "its worker was restarted" in text
     assert (code, end) == ("failed", "near")
-    await stop_cells(MESH, NEAR)
     await release_interfaces(MESH, {NEAR: "hold"})
     assert not await hold_interface(MESH, NEAR, "hold", 1.0)
     assert not await await_hold(MESH, NEAR, "hold", 1.0)
 
 
-async def test_a_cell_ends_when_it_is_stopped_is_overdue_or_its_process_is_killed(key: SharedKey) -> None:
+async def test_a_cell_ends_when_it_is_overdue_its_process_is_killed_or_its_host_is_closed(key: SharedKey) -> None:
     """Each has its own code, and the next cell is not touched by it."""
     async with open_hosts(key, NEAR) as (port,):
         request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
-
-        running = await begin(request)
-        await stop_cells(MESH, NEAR)
-        assert failure_of(await running) == ("the test was stopped", "stopped", None)
 
         overdue = failure_of(await run_cell(replace(request, seconds=0.5)))
         assert overdue == ("the test was not over after 0.5 s", "no-answer", None)
@@ -153,7 +147,7 @@ async def test_a_cell_ends_when_it_is_stopped_is_overdue_or_its_process_is_kille
         running = await begin(request)
         await close_host(MESH, NEAR)
         assert running.done()
-        assert failure_of(running.result())[1] == "stopped"
+        assert failure_of(running.result()) == ("the test was stopped", "stopped", None)
         assert not ours()
     await close_host(MESH, NEAR)
     assert not await renew_host(MESH, NEAR)
@@ -216,9 +210,8 @@ async def test_dask_runs_cells_while_the_far_interface_is_held(key: SharedKey) -
         assert await client.run(await_hold, MESH, FAR, "hold-1", 10.0, workers=[far.address]) == {far.address: True}
         second = client.submit(hold_interface, MESH, FAR, "hold-2", 60.0, key="hold-2", **at_far)
         assert not await await_hold(MESH, FAR, "hold-2", 0.1)
-        request = CellRequest(MESH, NEAR, FAR, opened[far.address], PLAN, 30.0, "cell-1")
-        cell = client.submit(run_cell, request, key="cell-1", workers=[near.address], resources=NIC, pure=False)
-        check_completed(await cell)
+        request = CellRequest(MESH, NEAR, FAR, opened[far.address], PLAN, 30.0)
+        check_completed((await client.run(run_cell, request, workers=[near.address]))[near.address])
         await client.run(release_interfaces, MESH, {FAR: "hold-1"}, workers=[far.address])
         assert await first
         assert await await_hold(MESH, FAR, "hold-2", 10.0)
@@ -230,29 +223,13 @@ async def test_dask_runs_cells_while_the_far_interface_is_held(key: SharedKey) -
     await until(lambda: not ours())
 
 
-async def test_a_task_that_is_cancelled_while_it_runs_frees_the_interface(
-    endpoint: Endpoint, key: SharedKey
-) -> None:
+async def test_a_hold_that_is_cancelled_frees_the_interface(key: SharedKey) -> None:
     """Dask itself would let it run to its end."""
     async with open_cluster(NEAR) as (client, (worker,)), open_hosts(key, NEAR):
-        request = CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0, "cell-1")
-        cell = client.submit(run_cell, request, key="cell-1", resources=NIC, pure=False)
-        await until(lambda: children_named(os.getpid(), "pair_run"))
-        await cell.cancel()
-        await until(lambda: not worker.state.tasks)
-        assert not children_named(os.getpid(), "pair_run")
         hold = client.submit(hold_interface, MESH, NEAR, "hold-1", 60.0, key="hold-1", resources=NIC, pure=False)
         assert await await_hold(MESH, NEAR, "hold-1", 10.0)
         await hold.cancel()
         await until(lambda: not worker.state.tasks)
-
-        # A worker that closes cancels its coroutines itself.
-        request = replace(request, task_key="cell-2")
-        cell = client.submit(run_cell, request, key="cell-2", resources=NIC, pure=False)
-        await until(lambda: children_named(os.getpid(), "pair_run"))
-        await worker.close()
-        assert not children_named(os.getpid(), "pair_run")
-        await cell.cancel()
 
 
 async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> None:
@@ -267,8 +244,8 @@ async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> 
         try:
             await client.wait_for_workers(1, timeout=DEADLINE_S)
             ((_, port),) = (await client.run(open_host, MESH, key, NEAR, __version__)).items()
-            request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0, "cell-1")
-            cell = client.submit(run_cell, request, key="cell-1", resources=NIC, pure=False, retries=0)
+            request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
+            cell = asyncio.ensure_future(client.run(run_cell, request, on_error="return"))
             await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "pair_run")))
             left = descendants(process.pid)
             assert {"host_endpoint", "pair_run"} <= {
@@ -278,4 +255,4 @@ async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> 
             process.kill()
             await process.wait()
         await until(lambda: not any(map(is_alive, left)))
-        await cell.cancel()
+        await asyncio.wait([cell])
