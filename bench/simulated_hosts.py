@@ -24,6 +24,7 @@ from linkgauge import __version__
 from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.mesh import host_tasks
+from linkgauge.mesh.plan import cell_interval_ns
 
 _CELL_S = 0.02
 _POLL_S = 0.5
@@ -32,10 +33,11 @@ _GBIT_S = 10**9
 
 def cell_plan(seconds: float, direction: Direction = Direction.OUT) -> Plan:
     """Return the plan of the recorded test: that of every cell."""
+    duration_ns = round(seconds * SECOND_NS)
     return Plan(
         settings=Settings(direction),
-        duration_ns=round(seconds * SECOND_NS),
-        interval_ns=SECOND_NS // 2,
+        duration_ns=duration_ns,
+        interval_ns=cell_interval_ns(duration_ns),
         rate_bit_s=_GBIT_S,
     )
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from ..engine.model.errors import PlanError, make_printable
 from ..engine.model.plan import SECOND_NS, Direction, Plan
 from ..engine.model.serialization import OMITTED_AT_DEFAULT
+from ..engine.results.confidence import SERIES_INTERVAL_NS
 
 MIN_HOSTS: Final = 2
 MAX_HOSTS: Final = 4_096
@@ -18,6 +19,10 @@ CELL_OVERHEAD_NS: Final = SECOND_NS
 """About how much longer than its duration a test takes: its process, connecting, the key, the result."""
 GROUP_PREFIX: Final = "mesh-"
 """The beginning of every mesh's name, which is the group of its runs in the run log."""
+# Of so long a test five samples are left after the warm-up: enough for an interval. The coordinator decodes and
+# stores those of both ends of thousands of tests.
+_LONG_NS: Final = 3 * SECOND_NS
+_LONG_INTERVAL_NS: Final = SECOND_NS // 2
 
 
 class MeshMode(StrEnum):
@@ -68,6 +73,11 @@ def cells_of_host(name: str, hosts: Iterable[Host]) -> tuple[Cell, ...]:
     """Return the cells that a host has with others: to each, and from each."""
     others = [host.name for host in hosts if host.name != name]
     return tuple(cell for other in others for cell in (Cell(name, other), Cell(other, name)))
+
+
+def cell_interval_ns(duration_ns: int) -> int:
+    """Return the sampling interval of tests of this duration, in nanoseconds."""
+    return _LONG_INTERVAL_NS if duration_ns >= _LONG_NS else SERIES_INTERVAL_NS
 
 
 def check_port(port: int) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
-from linkgauge.mesh.plan import MAX_NAME_LENGTH, Cell, Host, MeshPlan, Pairing
+from linkgauge.mesh.plan import MAX_NAME_LENGTH, Cell, Host, MeshPlan, Pairing, cell_interval_ns
 
 BASE = Plan(duration_ns=3 * SECOND_NS)
 
@@ -51,3 +51,10 @@ def test_a_name_that_cannot_be_printed_as_it_is_is_refused(name: str) -> None:
         Host(name)
     with pytest.raises(PlanError, match="group"):
         Host("a", group=name)
+
+
+@pytest.mark.parametrize(("seconds", "samples"), [(0.5, 5), (1, 10), (2.9, 29), (3, 6), (60, 120)])
+def test_a_test_has_samples_enough_for_an_interval(seconds: float, samples: int) -> None:
+    """A long one has no more than it takes: those of thousands of tests are stored."""
+    duration_ns = round(seconds * SECOND_NS)
+    assert duration_ns // cell_interval_ns(duration_ns) == samples

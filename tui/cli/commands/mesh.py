@@ -10,10 +10,9 @@ import typer
 
 from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
-from ....engine.model.plan import SECOND_NS, Plan, Settings
+from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload, workload_named
-from ....engine.results.confidence import SERIES_INTERVAL_NS
-from ....mesh.plan import Host, MeshMode
+from ....mesh.plan import Host, MeshMode, cell_interval_ns, check_port
 from ...text import parsing
 from ..options import OUTPUT, SeriesOutputOptions
 from ..output import keep_log_off_screen
@@ -31,10 +30,6 @@ _ORDER: Final = "Order"
 _WORKLOADS: Final = ("stream", "udp", "rr")
 _SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
 _DEFAULT_SECONDS: Final = "3"
-# Of so long a test five samples are left after the warm-up: enough for an interval. The coordinator decodes and
-# stores those of both ends of thousands of tests.
-_LONG_NS: Final = 3 * SECOND_NS
-_LONG_INTERVAL_NS: Final = SECOND_NS // 2
 _LAB_PRESET: Final = "100mb-fd"
 _NO_PRESET: Final = "none"
 _MAX_FILE_BYTES: Final = 1_000_000
@@ -131,7 +126,6 @@ class HostOptions:
         Raises UsageError where there are no hosts or two sources of them, and PlanError for a wrong name.
         """
         from ....mesh.hosts import parse_hosts, parse_hosts_file
-        from ....mesh.plan import check_port
 
         if words and self.hosts_file is not None:
             raise UsageError("give hosts as arguments or with --hosts, not both")
@@ -246,13 +240,14 @@ class MeshOptions:
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
         """Return the plan of each test; datagrams without a rate have the expected one of their preset."""
         sessions = parsing.sessions(self.sessions)
-        interval_ns = _LONG_INTERVAL_NS if duration_ns >= _LONG_NS else SERIES_INTERVAL_NS
         rate = None if self.rate is None else parsing.rate_bit_s(self.rate)
         settings, total = Settings(sessions=sessions), rate
         if self.workload.is_datagram:
             rate = rate or _datagram_rate(catalog, preset, sessions)
             settings, total = Settings(sessions=sessions, rate_bit_s=rate), None
-        return Plan(settings, self.workload, duration_ns, interval_ns=interval_ns, rate_bit_s=total)
+        return Plan(
+            settings, self.workload, duration_ns, interval_ns=cell_interval_ns(duration_ns), rate_bit_s=total
+        )
 
     @property
     def arguments(self) -> list[str]:
