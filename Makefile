@@ -35,8 +35,8 @@ endif
 test-every: EVERY := --every
 test-every: test
 
-# What .ci/run carries out: each test, and an eighth of the further ones of test-every. The commit decides which.
-test-ci: EVERY := --every --share 8
+# What .ci/run carries out: each test, and a quarter of the further ones of test-every. The commit decides which.
+test-ci: EVERY := --every --share 4
 test-ci: test
 
 # Attackers, broken inputs, a day of samples and an hour of faults. ARGS names one script of tests/stress, with its options:

@@ -32,6 +32,7 @@ def ask(port: int, ports: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
 
 
+@pytest.mark.every
 def test_the_rate_of_clients_is_their_sum_and_their_servers_end_with_them() -> None:
     """Each client has a server of its own: one would be busy."""
     port = free_ports(2)

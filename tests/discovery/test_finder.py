@@ -81,6 +81,7 @@ def discover(linkgauge: Any, entry: list[str], seconds: str = "3") -> list[dict[
     return linkgauge("discover", "--seconds", seconds, "--json", within=entry).document["endpoints"]
 
 
+@pytest.mark.every
 def test_an_endpoint_is_found_by_another_host_and_withdrawn_at_its_end(
     linkgauge: Any,  # noqa: F811
     hosts: Namespaces,
@@ -141,6 +142,7 @@ def test_an_endpoint_that_no_other_host_reaches_is_not_announced(linkgauge: Any)
     assert linkgauge.in_process("endpoint", "--announce", "a\nb", "--port", "0").status == 2
 
 
+@pytest.mark.every
 def test_the_app_offers_an_endpoint_that_announces_itself(
     linkgauge: Any,  # noqa: F811
     terminal: OpenTerminal,  # noqa: F811

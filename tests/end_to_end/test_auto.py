@@ -98,6 +98,7 @@ def command(start_in: Start, linkgauge: Any) -> Callable[..., Any]:
     return carry_out
 
 
+@pytest.mark.every
 def test_check_auto_warns_of_different_mtus_and_names_both(command: Callable[..., Any]) -> None:
     """It is held against what the smaller one allows at the rate that was given."""
     answer = command("check", "auto", "PEER", "--line-rate", "100M", "--json", *SHORT)
@@ -147,6 +148,7 @@ def test_check_auto_needs_a_line_rate_where_no_end_reports_it(command: Callable[
         assert words in answer.err
 
 
+@pytest.mark.every
 def test_check_auto_on_loopback_has_nothing_to_expect(linkgauge: Any, far_end: str) -> None:
     """Whether it is named so or is just where the peer's address leads."""
     for peer in ("loopback", far_end):

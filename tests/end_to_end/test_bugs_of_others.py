@@ -347,6 +347,7 @@ async def _push_into_a_full_window() -> None:
     assert arrived <= counted + 65_536
 
 
+@pytest.mark.every
 def test_a_word_does_not_wait_behind_the_tests_own_flood(linkgauge: Any) -> None:
     """Eight sessions each way queue far more than 10 Mb/s carry: the run ends in order all the same."""
     try:

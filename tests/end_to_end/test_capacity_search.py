@@ -77,6 +77,7 @@ def link_with_rate(mbit_s: int, direction: str) -> VethLink:
     return link
 
 
+@pytest.mark.every
 @pytest.mark.timeout(2 * SEARCH_DEADLINE_S)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs network namespaces")
 @pytest.mark.parametrize(("mbit_s", "loss", "direction"), GRID)

@@ -53,6 +53,7 @@ def slow_loopback() -> list[str]:
     return command if is_there else []
 
 
+@pytest.mark.every
 def test_a_check_prints_a_verdict_with_its_evidence_and_exits_0(linkgauge: Any, far_end: str) -> None:
     """Loopback is far faster than 10 Mb Ethernet can be: that is another link, and said loudly."""
     answer = linkgauge("check", "10mb-fd", far_end, *SHORT)
@@ -95,6 +96,7 @@ def test_a_run_without_a_preset_has_nothing_to_expect_and_exits_0(linkgauge: Any
     assert document["measured"]["in"]["percent_of_expected"] is None
 
 
+@pytest.mark.every
 def test_without_a_terminal_the_app_is_a_loopback_test_of_5_s(linkgauge: Any) -> None:
     """So that `make run` in a pipe or in CI shows something true, and does not fail."""
     answer = linkgauge.in_process(within=slow_loopback())
@@ -211,6 +213,7 @@ def test_a_second_run_continues_the_csv_and_the_log_exports_the_same_rows(
     assert linkgauge("runs", "export", "all").out == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.every
 def test_the_datagrams_of_a_udp_run_are_the_same_in_json_csv_and_the_run_log(
     linkgauge: Any, far_end: str, path: Path, tmp_path: Path
 ) -> None:
@@ -261,6 +264,7 @@ def test_an_unwritable_csv_file_is_reported_before_connecting(linkgauge: Any, tm
     assert answer.out == ""
 
 
+@pytest.mark.every
 def test_the_csv_can_be_followed_live_and_ctrl_c_ends_the_run_in_order(
     linkgauge: Any, far_end: str, path: Path
 ) -> None:
@@ -362,6 +366,7 @@ def test_a_far_end_says_goodbye_when_it_is_stopped(
     assert endpoint.wait(timeout=30) == 0
 
 
+@pytest.mark.every
 def test_on_a_terminal_a_live_line_shows_progress_and_is_gone_at_the_end(linkgauge: Any, far_end: str) -> None:
     """On stderr; stdout stays pure data."""
     ours, theirs = os.openpty()

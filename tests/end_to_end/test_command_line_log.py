@@ -37,6 +37,7 @@ def can_mount() -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.every
 def test_a_run_is_shown_again_as_it_was_shown(linkgauge: Any, far_end: str) -> None:
     """From its events alone: the same summary, the same document, by a part of its id, too."""
     shown = linkgauge("check", "10mb-fd", far_end, *SHORT, "--sessions", "2")
@@ -51,6 +52,7 @@ def test_a_run_is_shown_again_as_it_was_shown(linkgauge: Any, far_end: str) -> N
     assert linkgauge("runs", "export", "all", "--json").document == [document]
 
 
+@pytest.mark.every
 def test_runs_are_listed_the_newest_first_and_can_be_deleted(linkgauge: Any, far_end: str) -> None:
     """`linkgauge runs` is `linkgauge runs list`."""
     ids = [linkgauge("run", far_end, *SHORT, "--json").document["run_id"] for _ in range(2)]
@@ -151,6 +153,7 @@ def test_a_data_directory_that_cannot_be_used_costs_the_keeping_and_not_the_run(
     assert "saved as run" not in answer.err
 
 
+@pytest.mark.every
 @pytest.mark.skipif(os.name != "posix" or not can_mount(), reason="cannot mount a file system here")
 @pytest.mark.parametrize("options", ["ro", "size=80k"])
 def test_a_full_or_read_only_disk_costs_the_keeping_and_not_the_run(
@@ -193,6 +196,7 @@ def test_looking_at_runs_makes_nothing(linkgauge: Any) -> None:
     assert not linkgauge.data_dir.exists()
 
 
+@pytest.mark.every
 def test_an_export_into_a_pipe_that_closes_is_quiet(linkgauge: Any, far_end: str) -> None:
     """`linkgauge runs export all | head -1`."""
     linkgauge("run", far_end, *SHORT, "--sessions", "64")

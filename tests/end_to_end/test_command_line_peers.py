@@ -52,6 +52,7 @@ def test_an_unresolvable_name_is_reported_as_such(linkgauge: Any) -> None:
     assert_not_run(linkgauge("run", "no-such-host.invalid"), "no-such-host.invalid")
 
 
+@pytest.mark.every
 def test_a_connection_that_is_never_answered_times_out(linkgauge: Any, full_server: str) -> None:
     """After 5 s, with a word on firewalls."""
     assert_not_run(linkgauge("run", full_server), full_server, "5 s", "firewall")
@@ -100,6 +101,7 @@ def test_a_server_that_hangs_up_is_reported_as_such(linkgauge: Any, silent_serve
     assert_not_run(linkgauge.finish(process), silent_server.address)
 
 
+@pytest.mark.every
 def test_a_peer_that_is_none_leaves_nothing_in_the_log_and_the_file_as_it_was(
     linkgauge: Any, far_end: str, tmp_path: Any
 ) -> None:

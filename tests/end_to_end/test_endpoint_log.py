@@ -14,6 +14,7 @@ from .conftest import DEADLINE_S
 SHORT = ("--seconds", "0.5", "--warmup", "0", "--interval", "100ms", *RATE_LIMIT)
 
 
+@pytest.mark.every
 def test_each_line_has_time_peer_and_what_happened_with_its_figures(linkgauge: Any, tmp_path: Path) -> None:
     """Connected, finished with rate and bytes, rejected for a wrong key, and an interrupted run."""
     key = tmp_path / "key"

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.engine.lab.builder import Lab
 
 DEADLINE_S = 50.0
@@ -43,6 +44,7 @@ def wait_for_bytes(path: Path, count: int, process: subprocess.Popen[str]) -> No
         time.sleep(0.05)
 
 
+@pytest.mark.every
 def test_a_short_cable_pull_is_survived_and_a_permanent_one_ends_the_run_with_a_reason(
     linkgauge: Any, lab: Lab, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_client_gets_the_servers_output_and_the_log_shows_what_it_is(linkgauge
     assert log[-1]["received_bytes"] > 0
 
 
+@pytest.mark.every
 def test_the_servers_output_is_text_for_a_person(linkgauge: Any) -> None:
     """An endpoint that prints for people writes for them, too."""
     endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--iperf3", "0")
@@ -88,6 +89,7 @@ def test_the_servers_output_is_text_for_a_person(linkgauge: Any) -> None:
     assert max(map(len, output.splitlines())) <= 80
 
 
+@pytest.mark.every
 def test_users_log_in_with_their_passwords_and_are_read_again(linkgauge: Any, tmp_path: Path) -> None:
     """A wrong password gets no test. SIGHUP replaces the users."""
     for name, text in (

@@ -135,6 +135,7 @@ def test_a_client_that_ends_in_any_state_leaves_nothing_behind(
     wait_until(lambda: footprint(service.process.pid) <= before, f"{footprint(service.process.pid)} after {before}")
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("transport", "item", "fault"),
     _cases(
@@ -219,10 +220,9 @@ def test_a_client_behind_a_pulled_cable_frees_its_place(
     service.stop()
 
 
-@pytest.mark.parametrize("transport", ["tcp", pytest.param("udp", marks=pytest.mark.every)])
-@pytest.mark.parametrize(
-    "direction", ["out", *(pytest.param(way, marks=pytest.mark.every) for way in ("in", "duplex"))]
-)
+@pytest.mark.every
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.parametrize("direction", ["out", "in", "duplex"])
 def test_a_server_behind_a_pulled_cable_ends_the_run_with_a_reason(
     linkgauge: CommandLine, iperf3: Iperf3, path: RoutedPath, tmp_path: Path, transport: str, direction: str
 ) -> None:

@@ -140,6 +140,7 @@ def test_a_user_logs_in_with_password_and_public_key(linkgauge: Any, tmp_path: P
     assert "secret" not in accepted.out + accepted.err
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("direction", ["out", "in"])
 def test_a_pulled_cable_ends_the_run_by_itself(link: VethLink, tmp_path: Path, direction: str) -> None:
     """No packet says that the server is gone: the silence of its kernel does, in seconds."""

@@ -21,6 +21,7 @@ def lines_of(text: str) -> list[dict[str, Any]]:
     return lines
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "command",
     [

@@ -197,6 +197,7 @@ def test_open_access_is_announced(linkgauge: Any) -> None:
     assert "exclude each other" in answer.err
 
 
+@pytest.mark.every
 def test_with_a_certificate_the_endpoint_prints_the_options_for_the_near_end(
     linkgauge: Any, tmp_path: Path
 ) -> None:

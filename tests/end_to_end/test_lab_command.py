@@ -121,6 +121,7 @@ def last_rate(linkgauge: Any) -> float:
 
 
 @needs_labs
+@pytest.mark.every
 @pytest.mark.alone
 def test_the_app_in_a_lab_measures_what_the_wire_carries_while_it_draws(
     linkgauge: Any, screen: Callable[..., Screen]
@@ -142,6 +143,7 @@ def test_the_app_in_a_lab_measures_what_the_wire_carries_while_it_draws(
     assert rate == pytest.approx(EXACT_MBIT_S, rel=0.003)
 
 
+@pytest.mark.every
 @needs_labs
 def test_a_terminal_that_goes_away_takes_the_lab_and_its_app_with_it(screen: Callable[..., Screen]) -> None:
     """The kernel tells only the first process of the terminal's session: the lab, which tells the app."""

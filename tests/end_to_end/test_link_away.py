@@ -90,6 +90,7 @@ def first_always(*cases: tuple[object, ...]) -> list[Any]:
     return [cases[0], *(pytest.param(*case, marks=pytest.mark.every) for case in cases[1:])]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("family", "direction", "sessions", "kind"),
     first_always(

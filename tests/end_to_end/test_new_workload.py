@@ -49,6 +49,7 @@ def _linkgauge(environment: dict[str, str], *arguments: str) -> subprocess.Compl
     )  # fmt: skip
 
 
+@pytest.mark.every
 def test_a_registered_workload_is_planned_run_and_written(environment: dict[str, str], tmp_path: Path) -> None:
     """By the command line, both ends' workers, CSV, JSON and the run log."""
     rows = tmp_path / "rows.csv"

@@ -116,7 +116,7 @@ def read_backlog_bytes(entry: list[str]) -> int:
     return max(qdisc["backlog"] for qdisc in json.loads(result.stdout))
 
 
-@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+@pytest.mark.parametrize("direction", [Direction.OUT, pytest.param(Direction.IN, marks=pytest.mark.every)])
 def test_the_rise_is_the_content_of_the_queue_in_its_direction_and_the_other_one_is_flat(
     ends: Namespaces, direction: Direction
 ) -> None:

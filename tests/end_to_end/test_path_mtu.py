@@ -53,6 +53,7 @@ def measure(linkgauge: CommandLine, path: RoutedPath, host: str) -> tuple[int, l
     return answer.status, [tuple(answer.document[way][key] for key in keys) for way in ("out", "in")]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("host", FAMILIES)
 def test_a_router_that_refuses_is_named_with_its_mtu(
     linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
@@ -99,6 +100,7 @@ def test_a_link_whose_ends_differ_drops_longer_packets_one_way(
     assert in_ == (9_004, "black_hole", 9_198, None)
 
 
+@pytest.mark.every
 def test_a_check_in_which_nothing_arrives_names_the_path_mtu(
     linkgauge: CommandLine, build: Callable[..., RoutedPath]
 ) -> None:

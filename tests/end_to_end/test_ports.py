@@ -39,6 +39,7 @@ def run(ports: str, folders: dict[str, str], *arguments: str) -> "subprocess.Com
     )
 
 
+@pytest.mark.every
 def test_sixteen_ports_carry_transactions_without_end(folders: dict[str, str]) -> None:
     """What the endpoint and its listener leave is used again and again: none waits in TIME_WAIT."""
     # A connection from the port of one that ended within this millisecond may have to ask twice, a second apart.
@@ -49,6 +50,7 @@ def test_sixteen_ports_carry_transactions_without_end(folders: dict[str, str]) -
     assert document["ended"]["reason"] == "completed"
 
 
+@pytest.mark.every
 def test_too_few_ports_are_reported_with_the_command_that_widens_the_range(folders: dict[str, str]) -> None:
     """Ten pairs want more than sixteen, and the run says so before it begins."""
     done = run(_FEW, folders, "--sessions", "10", "--seconds", "1")

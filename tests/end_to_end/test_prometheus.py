@@ -17,6 +17,7 @@ DEADLINE_S = 40.0
 ON_LOOPBACK = ("endpoint", "--bind", "127.0.0.1", "--port", "0")
 
 
+@pytest.mark.every
 def test_prometheus_scrapes_an_endpoint(linkgauge: Any, tmp_path: Path) -> None:
     """A run and a client that is refused show in its database, in a text file, and at a gateway."""
     textfile = tmp_path / "endpoint.prom"

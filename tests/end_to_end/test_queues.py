@@ -24,11 +24,9 @@ pytestmark = [
     ),
 ]
 
-PLAIN = (
-    one_queue(Place.ROUTER, Direction.OUT, 50, 100),
-    one_queue(Place.FAR, Direction.IN, 200, 10),
-)
+PLAIN = (one_queue(Place.ROUTER, Direction.OUT, 50, 100),)
 FURTHER = (
+    one_queue(Place.FAR, Direction.IN, 200, 10),
     one_queue(Place.NEAR, Direction.OUT, 50, 10),
     two_queues((Place.ROUTER, Place.ROUTER), (200, 50), 50),
 )

@@ -31,6 +31,7 @@ def test_one_command_loads_a_link_in_every_direction_and_a_saved_run_says_the_sa
     assert "grade A" in plain(line)
 
 
+@pytest.mark.every
 def test_one_direction_alone_is_one_load(linkgauge: Any, far_end: str) -> None:
     """It ends by itself, once rate and latency are steady."""
     answer = linkgauge("respond", far_end, "--direction", "in", "--sessions", "2")
@@ -42,6 +43,7 @@ def test_one_direction_alone_is_one_load(linkgauge: Any, far_end: str) -> None:
     assert "completed" in text
 
 
+@pytest.mark.every
 def test_ctrl_c_keeps_what_was_measured(linkgauge: Any, far_end: str) -> None:
     """The first load, where it came during the second."""
     process = linkgauge.start("respond", far_end, "--json-stream")
@@ -62,6 +64,7 @@ def test_ctrl_c_keeps_what_was_measured(linkgauge: Any, far_end: str) -> None:
     assert "interrupted by Ctrl-C" in shown
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("limit", [("--max-rise", "9999"), ("--grade", "D")])
 def test_a_pass_mark_judges_the_latency_and_is_saved_with_the_run(
     linkgauge: Any, far_end: str, limit: tuple[str, str]

@@ -79,6 +79,7 @@ def seen() -> dict[tuple[str, str], Seen]:
     return found
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(("direction", "sender", "receiver"), [("out", "near", "far"), ("in", "far", "near")])
 def test_the_queue_is_at_the_host_that_sends(
     seen: dict[tuple[str, str], Seen], direction: str, sender: str, receiver: str

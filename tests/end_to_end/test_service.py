@@ -61,6 +61,7 @@ def log_of(answer: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.err.splitlines()]
 
 
+@pytest.mark.every
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows hands no descriptors over")
 def test_a_service_serves_on_the_socket_it_is_given_logs_for_programs_and_drains(
     linkgauge: Any, tmp_path: Path

@@ -35,6 +35,7 @@ def far_facts(linkgauge: Any, run_id: str) -> HostInfo:
     return started.far
 
 
+@pytest.mark.every
 def test_a_host_without_this_linkgauge_gets_the_engine_and_keeps_nothing_of_it(linkgauge: Any, sshd: Any) -> None:
     """The standard library is all it runs on; it writes no file, and no process stays.
 
@@ -102,6 +103,7 @@ def test_a_denied_login_shows_the_message_of_ssh(linkgauge: Any, sshd: Any) -> N
     assert_not_run(linkgauge("run", sshd.peer, *SHORT), sshd.peer, "Permission denied (publickey)", "ssh -F none")
 
 
+@pytest.mark.every
 def test_a_host_with_an_unknown_host_key_is_not_trusted(linkgauge: Any, sshd: Any) -> None:
     """Nobody is there to be asked: ssh declines by itself."""
     sshd.start()
@@ -152,6 +154,7 @@ def test_an_unreachable_data_port_is_reported_with_the_remedy(linkgauge: Any, ss
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 def test_a_passphrase_is_requested_on_the_terminal(linkgauge: Any, sshd: Any) -> None:
     """By ssh itself, before anything is drawn."""
     sshd.make_key("locked", "open sesame")

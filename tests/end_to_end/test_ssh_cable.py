@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.engine.lab.builder import Lab
 
 DEADLINE_S = 60.0
@@ -32,6 +33,7 @@ def at_far_end(lab: Lab, command: list[str]) -> list[str]:
     raise AssertionError("the lab has no far end")
 
 
+@pytest.mark.every
 def test_a_full_link_keeps_a_far_end_and_a_pulled_cable_ends_both_with_the_reason(
     linkgauge: Any, lab: Lab, sshd: Any, tmp_path: Path
 ) -> None:

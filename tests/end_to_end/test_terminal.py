@@ -148,6 +148,7 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     assert (run["verdict"], run["ended"]["reason"]) == ("none", "stopped")
 
 
+@pytest.mark.every
 def test_the_app_begins_with_what_its_command_line_asks_for(
     terminal: OpenTerminal, linkgauge: Any, far_end: str
 ) -> None:
@@ -181,6 +182,7 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+@pytest.mark.every
 def test_a_peer_that_is_not_there_is_a_message_with_what_to_do_and_can_be_tried_again(
     terminal: OpenTerminal, linkgauge: Any, home: Path, free_port: int
 ) -> None:
@@ -197,6 +199,7 @@ def test_a_peer_that_is_not_there_is_a_message_with_what_to_do_and_can_be_tried_
     assert screen.is_restored()
 
 
+@pytest.mark.every
 def test_the_app_can_be_left_while_its_peer_is_not_there(
     terminal: OpenTerminal, linkgauge: Any, home: Path, free_port: int
 ) -> None:
@@ -213,6 +216,7 @@ def test_the_app_can_be_left_while_its_peer_is_not_there(
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_ctrl_c_stops_the_run_and_leaves(terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path) -> None:
     """The key is the regular end: the run is judged, and kept with it."""
     screen = terminal(far_end, "--preset", "100mb-fd", "--rate", "200M", size=SMALL)
@@ -256,9 +260,8 @@ def test_the_app_says_once_that_its_debug_log_lacks_lines(terminal: OpenTerminal
     assert b"Traceback" not in screen.drawn
 
 
-@pytest.mark.parametrize(
-    "continues", [True, pytest.param(False, marks=pytest.mark.every)], ids=["until it continues", "until SIGTERM"]
-)
+@pytest.mark.every
+@pytest.mark.parametrize("continues", [True, False], ids=["until it continues", "until SIGTERM"])
 def test_a_run_continues_while_the_terminal_is_stopped(
     terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path, *, continues: bool
 ) -> None:
@@ -325,6 +328,7 @@ def test_a_terminal_that_goes_away_is_not_waited_for_by_a_run_that_cannot_end_in
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_a_killed_app_loses_no_more_than_a_second_and_the_endpoint_serves_the_next_client(
     terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path
 ) -> None:
@@ -425,6 +429,7 @@ def test_the_state_is_shown_in_words_on_every_terminal(
     assert screen.is_restored()
 
 
+@pytest.mark.every
 def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
     terminal: OpenTerminal, linkgauge: Any, sshd: Any, home: Path
 ) -> None:
@@ -471,6 +476,7 @@ def test_an_unanswered_question_of_ssh_is_reported_and_another_peer_can_be_chose
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_its_run(
     terminal: OpenTerminal, linkgauge: Any, home: Path
 ) -> None:
@@ -495,6 +501,7 @@ def test_an_endpoint_on_a_screen_is_connected_to_by_what_it_shows_and_ends_with_
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothing(
     terminal: OpenTerminal, linkgauge: Any, home: Path
 ) -> None:
@@ -511,6 +518,7 @@ def test_an_endpoint_whose_terminal_goes_away_lets_its_run_end_and_leaves_nothin
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
     terminal: OpenTerminal, linkgauge: Any, home: Path
 ) -> None:
@@ -526,6 +534,7 @@ def test_an_endpoint_on_a_stopped_terminal_serves_on_and_ends_at_a_signal(
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 def test_a_person_tests_latency_under_load_reads_the_grade_and_finds_it_again(
     terminal: OpenTerminal, linkgauge: Any, far_end: str, home: Path, size: tuple[int, int]
@@ -559,6 +568,7 @@ def test_a_person_tests_latency_under_load_reads_the_grade_and_finds_it_again(
     assert list(dict.fromkeys([Direction.OUT, *turns])) == [Direction.OUT, Direction.IN, Direction.DUPLEX]
 
 
+@pytest.mark.every
 def test_space_ends_a_responsiveness_test_and_keeps_what_it_has_measured(
     terminal: OpenTerminal, linkgauge: Any, far_end: str
 ) -> None:

@@ -183,6 +183,7 @@ def test_the_reported_rate_is_the_wires(
     assert not misses(bench.rates(truth, direction, sessions), allowed)
 
 
+@pytest.mark.every
 def test_the_rate_does_not_depend_on_the_sample_interval() -> None:
     """Three links of a kind, looked at ten times a second, twice, and once in two seconds."""
     exact = 100 * 1448 / 1538
@@ -263,6 +264,7 @@ def light() -> Iterator[dict[str, Future[Any]]]:
         yield {each.__name__: pool.submit(each) for each in (measure_latency, measure_queue, measure_half_duplex)}
 
 
+@pytest.mark.every
 def test_the_reported_latency_is_the_links(light: dict[str, Future[Any]]) -> None:
     """Nothing is subtracted: half of rr take a round trip, half of crr two, and so says a probe at rest."""
     found, within = light["measure_latency"].result()

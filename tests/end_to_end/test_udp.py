@@ -101,6 +101,7 @@ def test_datagrams_go_in_groups_where_nobody_limits_them(
     assert udp["lost"] == sum(udp["lost_at"].values())
 
 
+@pytest.mark.every
 def test_a_run_of_datagrams_is_written_and_saved(linkgauge: CommandLine, far_end: str, tmp_path: Path) -> None:
     """Rows of CSV and the stored run have the counts of the document."""
     rows = tmp_path / "rows.csv"
@@ -122,6 +123,7 @@ def test_a_run_of_datagrams_is_written_and_saved(linkgauge: CommandLine, far_end
     assert "lost" in text
 
 
+@pytest.mark.every
 def test_what_a_link_does_not_carry_is_counted_as_lost(linkgauge: CommandLine, lab: Lab) -> None:
     """Twice the rate of a line of 10 Mb/s: the rest is lost, all of it at some place; the rate is the line's."""
     options = (*UDP, "--rate", "20M", "--seconds", "1.5", "--warmup", "0.5", "--json")
@@ -137,6 +139,7 @@ def test_what_a_link_does_not_carry_is_counted_as_lost(linkgauge: CommandLine, l
     assert measured["packets_s"] * SIZE * 8 / 1e6 == pytest.approx(measured["mbit_s"], rel=0.02)
 
 
+@pytest.mark.every
 def test_a_check_compares_datagrams_with_the_rate_of_the_link(linkgauge: CommandLine, far_end: str) -> None:
     """More than the test sends is not expected of it."""
     answer = linkgauge("check", "10mb-fd", far_end, *UDP, "--rate", "2M", *BRIEF)
@@ -163,6 +166,7 @@ def endpoint_without_udp(
     return taken, peer
 
 
+@pytest.mark.every
 def test_a_firewall_that_lets_no_udp_through_is_named_within_three_seconds(
     linkgauge: CommandLine, start_endpoint: Callable[..., tuple[Any, str]]
 ) -> None:

@@ -58,6 +58,7 @@ def test_sigterm_ends_a_watch_in_order(linkgauge: Any, far_end: str, tmp_path: P
         assert json.loads(list(journal.entries())[-1].text)["type"] == "watch_end"
 
 
+@pytest.mark.every
 def test_sighup_reads_the_file_again(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
     """A wrong file changes nothing; a right one brings its peers."""
     file = write(tmp_path / "service.toml", "one", address=far_end)
@@ -75,6 +76,7 @@ def test_sighup_reads_the_file_again(linkgauge: Any, far_end: str, tmp_path: Pat
     assert linkgauge.finish(process).status == 143
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 def test_a_person_follows_a_watch_that_a_service_carries_out(
     linkgauge: Any, terminal: OpenTerminal, far_end: str, home: Path, size: tuple[int, int]
@@ -112,6 +114,7 @@ def test_a_second_watch_of_the_same_name_is_refused(linkgauge: Any, far_end: str
     assert linkgauge.finish(process).status == 143
 
 
+@pytest.mark.every
 def test_prometheus_scrapes_a_watch(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
     """A peer that is tested and one that nobody listens for show in its database."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -131,6 +134,7 @@ def test_prometheus_scrapes_a_watch(linkgauge: Any, far_end: str, tmp_path: Path
     assert linkgauge.finish(watch).status == 143
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 def test_a_person_follows_a_watch_on_its_screen(
     terminal: OpenTerminal, far_end: str, home: Path, size: tuple[int, int]

@@ -87,6 +87,7 @@ async def test_a_test_is_driven_in_a_browser_and_its_app_ends_with_the_page(link
     assert len(runs) == 1, runs
 
 
+@pytest.mark.every
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 async def test_a_watch_of_a_service_is_followed_in_a_browser(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
@@ -141,6 +142,7 @@ async def test_the_apps_of_all_pages_end_with_the_server(linkgauge: Any, number:
     assert ended.status == (-number if number is signal.SIGKILL else 0)
 
 
+@pytest.mark.every
 def test_a_wrong_start_is_told_before_there_is_a_page(linkgauge: Any, tmp_path: Path) -> None:
     """What the app opens with is checked as for the app itself."""
     for arguments in (["--", "--seconds"], ["--", "--json"], ["--public-url", "gauge"], ["--sessions", "0"]):

@@ -89,6 +89,7 @@ async def test_a_missing_scheduler_is_named(address: str, words: str, monkeypatc
             pass
 
 
+@pytest.mark.every
 async def test_a_call_has_one_of_four_ends(scheduler: Scheduler) -> None:
     """A result, an error of the function, no answer, or no worker."""
     async with (

@@ -34,7 +34,7 @@ from .host_processes import command_of, descendants, until
 
 SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**7)
 LONG = replace(SHORT, duration_ns=60 * SECOND_NS)
-pytestmark = pytest.mark.loop("uvloop")
+pytestmark = [pytest.mark.loop("uvloop"), pytest.mark.every]  # Dask and three workers start first
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,6 @@ async def test_two_meshes_on_one_cluster_never_share_an_interface(dask: DaskProc
     assert [event for _, event in events if isinstance(event, MeshEnded)] == [MeshEnded(is_complete=True)] * 2
 
 
-@pytest.mark.every
 async def test_a_lost_scheduler_ends_the_mesh_with_its_reason(tmp_path: Any) -> None:
     """Nothing can be asked any more: what is left stays unmeasured."""
     dask = DaskProcesses(tmp_path)

@@ -31,6 +31,7 @@ async def test_an_endpoint_serves_whoever_has_the_key_and_nobody_else(key: Share
     await until(lambda: not any(map(is_alive, processes)))
 
 
+@pytest.mark.every
 async def test_an_endpoint_whose_lease_is_not_renewed_ends_with_the_runs_that_it_has(key: SharedKey) -> None:
     """The near end is told so."""
     child, port = await start_host_endpoint("::1", key, lease_s=5.0)  # that a busy machine has the run open in time

@@ -166,6 +166,7 @@ async def test_an_endpoint_that_was_killed_ends_the_cells_of_its_host(endpoint: 
         assert (await query_host_info(Peer(NEAR, port, Access(key)))).hostname
 
 
+@pytest.mark.every
 async def test_without_its_coordinator_a_host_ends_what_it_has(endpoint: Endpoint, key: SharedKey) -> None:
     """The lease has run out: the cell ends, and so does the hold. A host that was opened twice has one lease."""
     await open_host(MESH, key, NEAR, __version__)

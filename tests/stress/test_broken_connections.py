@@ -32,6 +32,7 @@ def test_an_endpoint_lets_go_of_clients_that_break_off_in_every_state_and_way(ki
     carry_out("broken_connections", "--only", kind, deadline_s=400)
 
 
+@pytest.mark.every
 def test_a_near_end_ends_with_a_reason_when_its_far_end_breaks_off() -> None:
     """One state after the other; what a person reads has a remedy, and nothing is left."""
     carry_out("broken_far_ends", "--sample", deadline_s=55)

@@ -374,6 +374,7 @@ async def test_a_run_whose_end_the_relay_rewrites_has_failed(kind: str) -> None:
         assert (it.end.reason, it.end.detail) == (Reason.FAILED, CHANGED)
 
 
+@pytest.mark.every
 async def test_a_run_whose_end_the_relay_cuts_off_is_unconfirmed() -> None:
     """Its last samples may be missing: a warning says so."""
     async with world() as it:

@@ -153,6 +153,7 @@ async def test_control_bytes_do_not_wait_for_each_other(ends: tuple[ControlConne
         assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) == 0x10
 
 
+@pytest.mark.every
 @pytest.mark.skipif(
     os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nsenter", "unshare"))), reason="makes namespaces as root"
 )

@@ -191,6 +191,7 @@ async def test_a_closed_connection_leaves_nothing_to_the_search_for_garbage(
             gc.enable()
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("has_tls", [False, True], ids=["plain", "tls"])
 async def test_the_connections_of_a_run_need_no_search_for_garbage(
     files: CertificateFiles, record: Any, has_tls: bool

@@ -205,6 +205,7 @@ async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_f
             sock.close()
 
 
+@pytest.mark.every
 async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: Endpoint) -> None:
     """What goes on is not slowed down; once it has ended, the next is let in."""
     endpoint.admission.limits = Limits(rate_bit_s=10**6)
@@ -221,6 +222,7 @@ async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: 
             assert [event async for event in run]
 
 
+@pytest.mark.every
 async def test_a_run_without_an_end_is_ended_at_the_longest_allowed_duration(
     endpoint: Endpoint, record: Callable[..., Any]
 ) -> None:

@@ -82,6 +82,7 @@ async def test_a_run_that_brings_more_datagrams_than_a_limit_is_ended(record: Ca
     assert "limit udp_packets_s is 50" in recorded.end.detail
 
 
+@pytest.mark.every
 async def test_an_endpoint_sends_no_faster_than_its_limit(record: Callable[..., Any]) -> None:
     """However fast it is asked to be: inwards, without a rate."""
     plan = Plan(Settings(Direction.IN, datagram_bytes=1_000), Workload.UDP, duration_ns=SECOND_NS)

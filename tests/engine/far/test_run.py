@@ -252,6 +252,7 @@ async def test_a_word_at_the_wrong_time_ends_the_run_it_belongs_to(far: Far) -> 
         read_to_end(sock)
 
 
+@pytest.mark.every
 async def test_a_byte_now_and_then_does_not_buy_time(far: Far) -> None:
     """Preamble, greeting and data connection come byte by byte: closed after the deadline; others are served."""
     streams = [
@@ -287,7 +288,8 @@ def drips(sock: socket.socket, byte: bytes) -> bool:
         return False
 
 
-@pytest.mark.parametrize("crowd", [2_000, pytest.param(10_000, marks=pytest.mark.every)])
+@pytest.mark.every
+@pytest.mark.parametrize("crowd", [2_000, 10_000])
 async def test_thousands_of_connections_that_say_nothing_keep_nobody_out(far: Far, crowd: int) -> None:
     """Real ones, all held at once: the oldest make room, a run is carried out, and in the end all is given back."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -312,6 +314,7 @@ async def test_thousands_of_connections_that_say_nothing_keep_nobody_out(far: Fa
     assert out == f"{crowd} closed there\n".encode()
 
 
+@pytest.mark.every
 async def test_an_endpoint_without_descriptors_serves_those_who_speak() -> None:
     """Who says nothing makes room for who does; and once they are gone all is as before."""
     far = Far()
@@ -359,6 +362,7 @@ async def test_a_run_that_finds_no_descriptor_is_declined_with_the_reason() -> N
     assert far.close() == ""
 
 
+@pytest.mark.every
 async def test_memory_for_the_counters_that_is_denied_declines_the_run() -> None:
     """An address space that is full to the brim: no traceback, the reason, and it serves on once there is room."""
     far = Far()
@@ -443,6 +447,7 @@ async def test_a_host_without_processes_ends_the_run_with_the_reason(most_tasks:
     assert far.close() == ""
 
 
+@pytest.mark.every
 async def test_a_near_end_that_is_frozen_is_given_up_and_its_workers_end(far: Far) -> None:
     """It neither speaks nor carries payload: the endpoint waits for it no longer than it says."""
     sock = far.connect()
@@ -452,6 +457,7 @@ async def test_a_near_end_that_is_frozen_is_given_up_and_its_workers_end(far: Fa
     sock.close()
 
 
+@pytest.mark.every
 async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_there() -> None:
     """All of it, workers too: within the time that silence is allowed, and in words."""
     far = Far()
@@ -475,6 +481,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
     assert far.close() == ""
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("direction", [Direction.IN, Direction.DUPLEX, Direction.OUT])
 async def test_reports_leave_a_slow_link_to_the_payload(far: Far, direction: Direction) -> None:
     """Where the far end sends little payload, samples cover more than an interval; the sums lack nothing."""

@@ -45,6 +45,7 @@ def lost(count: int) -> str:
     return f"{count} lost\n"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("is_blocking", [True, False])
 def test_results_wait_for_their_reader_and_keep_their_order(pipe: tuple[int, int], is_blocking: bool) -> None:
     """More than the pipe holds, also where another process made the terminal's descriptor non-blocking."""

@@ -152,6 +152,7 @@ async def test_workers_keep_to_the_cores_that_the_run_names(far_end: Peer, sessi
         assert {os.sched_getscheduler(pid) for pid in workers} == {policy}
 
 
+@pytest.mark.every
 async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
     """One worker at each end was enough for one pair; with three it is again as if nobody had chosen its core."""
     plan = Plan(Settings(), Workload.RR, 5 * SECOND_NS, interval_ns=SECOND_NS // 10)

@@ -26,6 +26,7 @@ print(wait.read() - before_ns)
 """
 
 
+@pytest.mark.every
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux counts waits in schedstat")
 def test_a_worker_counts_the_time_for_which_another_process_has_its_core() -> None:
     """On a core with three competitors a tenth of a second of work waits for at least as long."""
@@ -113,6 +114,7 @@ print(read_quota_wait(stats) - before_ns)
 """
 
 
+@pytest.mark.every
 def test_a_quota_of_the_kernel_is_seen_to_stop_a_process() -> None:
     """A tenth of a core stops a busy process for most of the time."""
     with cpu_quota(percent=10) as enter:

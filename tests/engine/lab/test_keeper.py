@@ -20,6 +20,7 @@ def test_a_lab_whose_process_is_ended_is_gone(number: signal.Signals) -> None:
     held.check_gone()
 
 
+@pytest.mark.every
 @pytest.mark.usefixtures("lab")
 def test_what_a_shell_left_in_the_background_ends_with_the_lab() -> None:
     """Even where it hears no hangup."""

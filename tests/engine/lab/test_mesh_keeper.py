@@ -25,6 +25,7 @@ with Client(sys.argv[1], timeout=float(sys.argv[2]), set_as_default=False) as cl
 """
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("number", [None, signal.SIGKILL])
 def test_hosts_and_dask_end_with_the_keeper(number: signal.Signals | None) -> None:
     """Whether the lab is taken down, a command is left in it, or the keeper is killed."""
@@ -53,6 +54,7 @@ def test_hosts_and_dask_end_with_the_keeper(number: signal.Signals | None) -> No
     assert find_processes(networks) == []
 
 
+@pytest.mark.every
 def test_without_namespaces_the_hosts_are_addresses_of_loopback() -> None:
     """In a user namespace that may have no network namespaces; its notes say so. Nothing is left afterwards.
 

@@ -61,6 +61,7 @@ def uses(tree: ast.AST) -> Iterator[tuple[str, set[str]]]:
                 yield text, {keyword.arg or "" for keyword in node.keywords}
 
 
+@pytest.mark.every
 def test_every_use_of_a_sentence_passes_exactly_its_values() -> None:
     """A value that is missing would end a run, and only when its sentence is needed."""
     known = {f"{kind.__name__}.{member.name}": member.value for kind in (WarningText, EndText) for member in kind}

@@ -269,6 +269,7 @@ def test_a_plan_names_the_directions_of_its_phases() -> None:
 QUICK: Final = replace(PLAN, settings=Settings(Direction.OUT, sessions=2), rate_bit_s=50_000_000)
 
 
+@pytest.mark.every
 @pytest.mark.timeout(90)
 async def test_a_run_goes_through_its_phases_and_ends_by_itself(far_end: Peer, record: Recorder) -> None:
     """Its settings change as those of any run do: each direction carries payload in its own phases alone."""
@@ -287,6 +288,7 @@ async def test_a_run_goes_through_its_phases_and_ends_by_itself(far_end: Peer, r
             assert (sum(measured) > 0) is (flow in direction.flows), (direction, flow)
 
 
+@pytest.mark.every
 async def test_a_person_stops_a_test_in_the_middle_of_a_phase_and_changes_none(
     far_end: Peer, record: Recorder
 ) -> None:
@@ -304,6 +306,7 @@ async def test_a_person_stops_a_test_in_the_middle_of_a_phase_and_changes_none(
     assert recorded.end.reason is Reason.STOPPED
 
 
+@pytest.mark.every
 async def test_a_far_end_that_goes_away_ends_the_test_as_any_other(endpoint: Endpoint, record: Recorder) -> None:
     """Its script does not hide that."""
     closing: list[asyncio.Task[None]] = []

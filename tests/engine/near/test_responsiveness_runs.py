@@ -105,6 +105,7 @@ async def test_all_probes_measure_the_idle_and_the_loaded_link_and_nobody_is_tak
     assert all(session.session in {1, 2} for sample in far for session in sample.sessions)
 
 
+@pytest.mark.every
 async def test_without_a_responsiveness_test_there_is_only_the_request_probe(
     record: Recorder, far_end: Peer
 ) -> None:
@@ -115,6 +116,7 @@ async def test_without_a_responsiveness_test_there_is_only_the_request_probe(
     assert idle.span_ns < 2 * SECOND_NS
 
 
+@pytest.mark.every
 async def test_where_udp_does_not_pass_the_run_goes_on_over_tcp_and_says_what_to_open(record: Recorder) -> None:
     """Another program has the endpoint's UDP port, and answers nothing."""
     listener = listen("127.0.0.1", 0)
@@ -148,6 +150,7 @@ async def test_no_latency_is_measured_through_ssh(record: Recorder, monkeypatch:
             await record(plan_of(), Peer(*endpoint.address))
 
 
+@pytest.mark.every
 async def test_settings_that_change_leave_the_probes_open(record: Recorder, far_end: Peer) -> None:
     """Direction, sessions and window: the probes are of the run, not of its settings."""
     changes = iter(
@@ -177,6 +180,7 @@ async def test_settings_that_change_leave_the_probes_open(record: Recorder, far_
     assert not warnings_of(recorded.events)
 
 
+@pytest.mark.every
 async def test_a_far_end_that_dies_ends_the_run_as_ever(record: Recorder) -> None:
     """The further probes do not keep it alive, and add no word of their own."""
     process = await asyncio.create_subprocess_exec(

@@ -93,6 +93,7 @@ async def test_samples_carry_cpu_and_tcp_of_the_end_that_knows(record_once: Reco
     assert receiver.retransmits is None
 
 
+@pytest.mark.every
 async def test_sessions_are_added_and_taken_away_while_it_runs(far_end: Peer, record: Recorder) -> None:
     """Each change takes effect without ending the run, and samples say under which settings they were taken."""
 
@@ -133,6 +134,7 @@ async def test_a_new_window_reopens_the_sessions_and_is_read_back(far_end: Peer,
     assert sum(s.bytes for e in after for s in e.sample.sessions) > 0
 
 
+@pytest.mark.every
 async def test_the_direction_changes_while_it_runs(far_end: Peer, record: Recorder) -> None:
     """Out becomes duplex: the new flow carries payload, the run goes on."""
 
@@ -291,6 +293,7 @@ async def test_a_congestion_control_that_the_far_end_lacks_is_refused_with_those
         await _until_no_workers()
 
 
+@pytest.mark.every
 async def test_128_duplex_sessions_all_carry_payload(far_end: Peer, record: Recorder) -> None:
     """The largest run there is: 256 connections, each with bytes."""
     recorded = await record(plan_of(Direction.DUPLEX, 128, seconds=2.0, rate_bit_s=8 * RATE_BIT_S), far_end)
@@ -366,6 +369,7 @@ async def test_pinned_workers_share_the_sessions(far_end: Peer, record: Recorder
     assert {s.session for e in recorded.samples for s in e.sample.sessions if s.bytes} == {1, 2, 3, 4}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
 async def test_sessions_share_the_rate_of_their_direction_and_a_change_shares_it_anew(
     far_end: Peer, record: Recorder, direction: Direction

@@ -188,6 +188,7 @@ async def test_a_lie_in_the_middle_of_a_run_ends_it_with_its_reason(lie: str) ->
     assert end.detail.isprintable()
 
 
+@pytest.mark.every
 async def test_a_far_end_that_counts_almost_nothing_is_distinguished_from_a_plausible_one() -> None:
     """It says that it received a hundred times what its own kernel acknowledged: a warning, beside its figures."""
 

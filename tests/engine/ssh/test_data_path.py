@@ -17,6 +17,7 @@ pytestmark = pytest.mark.loop("asyncio")
 DEADLINE_S = 40.0
 
 
+@pytest.mark.every
 async def test_a_silent_data_port_times_out_with_the_remedy() -> None:
     """Its queue is full, so the kernel drops what comes: as a firewall does."""
     with contextlib.ExitStack() as stack:

@@ -70,6 +70,7 @@ def test_a_far_end_listens_on_the_address_of_the_ssh_connection(
         process.communicate(timeout=DEADLINE_S)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("line", ["", "hello", "{}", '{"data_port": "all", "is_through": false}'])
 def test_a_request_that_cannot_be_read_is_a_problem_and_the_end(line: str) -> None:
     """The near end reads the reason."""

@@ -142,6 +142,7 @@ async def test_a_worker_whose_fork_server_was_killed_before_its_report_takes_no_
         assert len(workers_of(ME)) == 1
 
 
+@pytest.mark.every
 async def test_a_frozen_worker_is_killed_at_the_end_of_the_run(far_end: Peer) -> None:
     """Stopped in the middle of a run, which it cannot notice: nothing is left of it."""
     frozen: list[int] = []

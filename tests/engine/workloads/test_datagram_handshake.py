@@ -52,6 +52,7 @@ async def hello_at(far: socket.socket) -> tuple[DatagramHello, tuple[str, int]]:
             await asyncio.sleep(0.001)
 
 
+@pytest.mark.every
 async def test_silence_is_told_within_three_seconds_with_the_port_to_allow() -> None:
     """A NAT or firewall lets no UDP through: what is sent disappears."""
     near, far = udp_pair()
@@ -109,6 +110,7 @@ async def test_forged_answers_are_ignored() -> None:
         await connecting
 
 
+@pytest.mark.every
 async def test_a_far_end_that_challenges_and_accepts_nothing_is_told_apart_from_a_firewall(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -82,6 +82,7 @@ def command_lines() -> list[bytes]:
     return lines
 
 
+@pytest.mark.every
 async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Sshd) -> None:
     """A scheduler runs any code for its clients. Others on a host can read its command lines."""
     trusting = ssl.create_default_context()
@@ -127,6 +128,7 @@ async def test_a_wrong_line_of_the_ssh_configuration_is_said(sshd: Sshd) -> None
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 async def test_a_worker_that_does_not_start_costs_its_own_host_only(sshd: Sshd, tmp_path: Path) -> None:
     """Its login and its Python were good before."""
     python = tmp_path / "python"

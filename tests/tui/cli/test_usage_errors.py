@@ -92,7 +92,10 @@ LIBRARY_WORDS = (
             "--max-seconds 'x' is invalid; give seconds",
         ),
         (["run", "loopback", "--csv", "/dev/full"], "--csv /dev/full: no space left on device; give another file"),
-        (["run", "loopback", "--csv", "/no/x.csv"], "--csv /no/x.csv: no such file or directory; give a file that"),
+        (
+            ["run", "loopback", "--csv", "/no/x.csv"],
+            "--csv /no/x.csv: its directory does not exist; make it",
+        ),
         (
             ["run", "loopback", "--csv", "-"],
             "--csv -: it would become a file of this name; give a file, or /dev/stdout",

@@ -82,6 +82,7 @@ def test_rich_finds_the_words_of_a_line_with_one_pattern() -> None:
     assert "divide_line" in inspect.getsource(Content._wrap_and_format)
 
 
+@pytest.mark.every
 def test_no_other_module_of_the_interface_uses_private_parts() -> None:
     """Neither by importing a private module, nor through an attribute of something that is not its own."""
     violations = [

@@ -39,6 +39,7 @@ async def cut_lines(cockpit: Any, *presses: Sequence[str]) -> list[str]:
     return [line for line in lines if CUT_NUMBER.search(line)]
 
 
+@pytest.mark.every
 @SIZES
 @pytest.mark.parametrize("kind", PLANS)
 async def test_no_number_of_a_run_is_cut(world: Any, size: tuple[int, int], kind: str) -> None:
@@ -110,6 +111,7 @@ async def test_the_smallest_start_screen_shows_the_first_keys(world: Any) -> Non
         assert "space start " in cockpit.text()
 
 
+@pytest.mark.every
 async def test_the_smallest_plots_have_their_names(world: Any) -> None:
     """On the time axis, since there is no title; the latency has the whole width, without a frame."""
     async with world.cockpit((40, 10), peer=FAR, plan=PLANS["stream"]) as cockpit:
@@ -132,6 +134,7 @@ async def test_the_smallest_plots_have_their_names(world: Any) -> None:
         assert "─events" in cockpit.text()
 
 
+@pytest.mark.every
 async def test_the_head_of_the_history_keeps_whole_words(world: Any, history_log: Any) -> None:
     """What has no room is left out; with room it is back."""
     async with world.cockpit((40, 10)) as cockpit:

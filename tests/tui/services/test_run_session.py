@@ -45,6 +45,7 @@ async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tm
         assert session.notices == []
 
 
+@pytest.mark.every
 async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_path: Path) -> None:
     """The preset tells what to expect under the new settings."""
     async with asyncio.timeout(DEADLINE_S), open_run_session(ENDLESS, PRESET, LOOPBACK, log=None) as session:
@@ -110,6 +111,7 @@ async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_
     assert row.document["measured"]["total"]["bytes"] > 0
 
 
+@pytest.mark.every
 async def test_a_csv_that_becomes_unwritable_causes_a_notice_and_the_run_continues(tmp_path: Path) -> None:
     """Its reader has gone: a pipe stands for every file that fails in the middle."""
     path = tmp_path / "pipe"
@@ -153,6 +155,7 @@ async def test_an_endpoint_that_the_caller_has_is_used_for_loopback() -> None:
     assert not isinstance(caught.value, WorkerError)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(("percent", "is_reached"), [(90.0, True), (0.01, False)])
 async def test_a_run_ends_when_its_mean_is_precise_enough_or_its_time_is_up(
     percent: float, is_reached: bool

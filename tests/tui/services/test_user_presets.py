@@ -80,6 +80,7 @@ def test_the_peer_of_a_run_is_one_word_of_the_command_to_paste(world: Any, tmp_p
     assert load_catalog([tmp_path / "config" / "presets"]).problems == ()
 
 
+@pytest.mark.every
 def test_a_check_against_a_user_preset_is_judged_by_it(cli: Cli) -> None:
     """Of a real run over loopback, which the next one is held against."""
     short = ("--seconds", "1", "--interval", "100ms", "--rate", "100M")

@@ -104,6 +104,7 @@ async def test_the_output_of_the_server_reaches_the_client_of_a_short_test(proto
         assert "Mb/s" in outcome.document["server_output_text"]
 
 
+@pytest.mark.every
 @needs_iperf3
 async def test_a_test_by_time_reports_the_rate_of_the_measured_part() -> None:
     """With an omitted second, whose bytes are in no result; the server's output reaches the client."""

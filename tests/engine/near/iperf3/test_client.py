@@ -170,6 +170,7 @@ async def test_a_server_that_breaks_off_during_the_test_ends_the_run_at_once(
     assert words in end.detail
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "script",
     [

@@ -84,6 +84,7 @@ async def test_a_stock_server_carries_each_direction_and_its_results_agree_with_
         assert near_bytes(recorded.events, Direction.OUT, session, End.FAR) == sent
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize(("sessions", "version"), SIZES)
 async def test_every_datagram_is_received_or_lost_by_the_counts_of_both_ends(
@@ -113,6 +114,7 @@ async def test_every_datagram_is_received_or_lost_by_the_counts_of_both_ends(
             assert total.sent - highest < 10  # nothing was lost at the end
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
 async def test_the_warmup_is_whole_seconds_and_in_neither_ends_result(
     record: Recorder, direction: Direction

@@ -116,6 +116,7 @@ def delete_beside_a_writer(path: Path) -> float:
     return waits[0]
 
 
+@pytest.mark.every
 def test_a_writer_waits_for_a_fraction_of_a_second_while_a_long_run_is_deleted(tmp_path: Path) -> None:
     """Here for rows of an earlier version, of which a run of a day has 700 000."""
     path = tmp_path / RUN_LOG_FILE_NAME

@@ -105,6 +105,7 @@ def test_more_than_the_memory_may_hold_ends_the_recording_with_a_text(tmp_path: 
     assert "another process has locked it" in problem
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("is_begun", "says"),
     [

@@ -54,6 +54,7 @@ def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:
         Report(sample)
 
 
+@pytest.mark.every
 @ON_UVLOOP
 async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
     far_end: Peer, record: Recorder

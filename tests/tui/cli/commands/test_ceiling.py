@@ -9,6 +9,7 @@ from linkgauge.engine.results.ceiling import load_ceiling
 from linkgauge.tui.cli.main import run_command_line
 
 
+@pytest.mark.every
 @pytest.mark.timeout(120)
 def test_the_ceiling_is_measured_once_and_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

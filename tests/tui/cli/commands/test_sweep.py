@@ -58,6 +58,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
 
 
+@pytest.mark.every
 @pytest.mark.timeout(120)
 def test_an_interrupted_sweep_resumes_where_it_stopped(tmp_path: Path, environment: dict[str, str]) -> None:
     """What was measured stays, and is not measured again; Ctrl-C says how to go on."""

@@ -54,6 +54,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.every
 def test_a_check_of_datagrams_has_a_run_for_each_step(tmp_path: Path) -> None:
     """Each is in the run log, all in one group; the document is that of the last, with the verdict of all."""
     status, out, err = finish(start(tmp_path, *STEPS, "--direction", "duplex", "--json"))
@@ -123,6 +124,7 @@ def test_a_search_is_one_test(tmp_path: Path) -> None:
     assert "steps" not in json.loads(out)
 
 
+@pytest.mark.every
 def test_an_unknown_far_end_is_reported_once(tmp_path: Path) -> None:
     """Before the first step, in the words of every test."""
     arguments = [*STEPS, "--json"]

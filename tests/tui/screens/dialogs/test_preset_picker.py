@@ -68,6 +68,7 @@ async def test_the_list_has_the_rates_of_the_chosen_workload(world: Any) -> None
         assert "rates for udp, out, datagram size auto" in cockpit.text()
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple[int, int]) -> None:
     """Every word must match id, name, family or document; the number of matches is shown."""
@@ -115,6 +116,7 @@ async def test_the_filter_takes_names_as_people_type_them(world: Any, typed: str
         assert len(ids(cockpit)) < 20
 
 
+@pytest.mark.every
 async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> None:
     """The sheet that `presets show` prints, following the arrows."""
     async with world.cockpit((120, 40)) as cockpit:
@@ -142,6 +144,7 @@ async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(wor
         assert cockpit.app.screen.query_one(Input).value == "x"
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[int, int]) -> None:
     """From the link to the slips, and enter chooses from there as well."""
@@ -172,6 +175,7 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
         assert cockpit.app.cockpit.preset.id == "10gbe-fd-9000"
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     world: Any, tmp_path: Path, size: tuple[int, int]
@@ -204,6 +208,7 @@ async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
         assert "not usable" not in headings(cockpit)
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple[int, int]) -> None:
     """Type, go down with the arrow, choose with enter."""

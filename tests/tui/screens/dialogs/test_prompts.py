@@ -76,6 +76,7 @@ async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> 
 FAR = Peer("db-02")
 
 
+@pytest.mark.every
 async def test_a_far_end_with_a_key_makes_the_app_prompt_for_it(world: Any) -> None:
     """The prompt hides the key and explains an invalid one; the app then queries the far end with it."""
     world.refusal = PeerKeyRequired("db-02:5820 asks for a key: set LINKGAUGE_KEY")

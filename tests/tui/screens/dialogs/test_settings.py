@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.tui.services.preferences import (
     FILE_NAME,
     THEMES,
@@ -12,6 +13,7 @@ from linkgauge.tui.services.preferences import (
 from linkgauge.tui.text.numbers import RateUnit
 
 
+@pytest.mark.every
 async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world: Any, tmp_path: Path) -> None:
     """By keys alone, while a run goes on; what cannot be is told beside its field, and changes nothing."""
     world.settings_dir = tmp_path

@@ -18,6 +18,7 @@ def test_help(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, None, "question_mark"))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 def test_presets(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The list by family, and with enough room the sheet of the highlighted preset."""

@@ -109,6 +109,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
 
 
+@pytest.mark.every
 async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
     """Control characters in the log are harmless; every way to quit asks the endpoint to end."""
     endpoint = Endpoint(visited=True)

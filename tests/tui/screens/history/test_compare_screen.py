@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.tui.screens.history.compare_screen import CompareScreen
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
 
 from ...stored_runs import SHORT, open_history, until
 
 
+@pytest.mark.every
 async def test_marked_runs_are_compared(world: Any, history_log: Any) -> None:
     """The others are compared with the oldest; each difference has its significance."""
     async with world.cockpit((120, 40)) as cockpit:

@@ -39,6 +39,7 @@ async def test_without_a_log_there_is_no_history(world: Any) -> None:
         assert any("Runs are not saved" in text for text in notifications(cockpit))
 
 
+@pytest.mark.every
 async def test_the_list_is_filtered_as_it_is_typed(world: Any, history_log: Any) -> None:
     """Letters go only into the filter; escape clears it."""
     async with world.cockpit() as cockpit:
@@ -70,6 +71,7 @@ async def test_the_palette_has_the_actions_of_the_screen(world: Any, history_log
         assert not any(title.startswith("Start or stop a test") for title in titles)
 
 
+@pytest.mark.every
 async def test_keys_after_a_filter_are_for_the_runs_that_it_leaves(world: Any, history_log: Any) -> None:
     """However fast they are typed: here without a pause."""
     async with world.cockpit() as cockpit:

@@ -186,6 +186,7 @@ async def test_r_asks_the_far_end_again(world: Any, size: tuple[int, int]) -> No
         assert len(world.probed) == 2
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_quitting_stops_the_run_first(world: Any, size: tuple[int, int]) -> None:
     """The run's end is seen before the app is gone, so that it is kept with the run."""
@@ -222,6 +223,7 @@ async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: An
         assert "(auto)" not in cockpit.line(1)
 
 
+@pytest.mark.every
 async def test_a_link_of_an_unknown_kind_is_measured_without_a_target(world: Any) -> None:
     """A wrong guess would give a wrong verdict; the reason and the key to press are shown."""
     async with world.cockpit((120, 40), peer=FAR, preset=None) as cockpit:

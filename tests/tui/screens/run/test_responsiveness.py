@@ -83,6 +83,7 @@ async def test_an_iperf3_server_answers_no_probe(world: Any, size: tuple[int, in
         assert world.scripts == []
 
 
+@pytest.mark.every
 async def test_the_palette_has_it(world: Any) -> None:
     """By its name and by what it measures."""
     async with world.cockpit((120, 40), preset="100mb-fd", peer=FAR) as cockpit:

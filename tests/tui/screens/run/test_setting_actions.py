@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.engine.model.capabilities import Feature, why_unavailable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
@@ -36,6 +37,7 @@ async def test_minus_goes_down_the_steps_of_sessions(world: Any, size: tuple[int
         assert "[1]" in cockpit.line(2)
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_brackets_go_through_the_windows(world: Any, size: tuple[int, int]) -> None:
     """From auto up, and down to auto again."""

@@ -193,6 +193,7 @@ def _emit_half_of_the_loads(script: Any) -> None:
 ALL_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 
 
+@pytest.mark.every
 @ALL_SIZES
 def test_running_responsiveness(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The load in is measured, that of both is to come; rate above latency on one time axis."""

@@ -75,6 +75,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
             await pilot.pause(0.05)
 
 
+@pytest.mark.every
 @pytest.mark.timeout(240)
 async def test_a_sweep_is_started_stopped_resumed_and_reopened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -69,6 +69,7 @@ async def test_what_was_before_and_what_comes_is_seen_as_the_watch_has_it(log: R
         assert [event async for event in watch] == []
 
 
+@pytest.mark.every
 async def test_due_times_are_those_of_a_watch_that_runs(log: RunLog, stored: StoredWatch) -> None:
     """A lock says whether it runs. Without that nothing is due, and no test goes on."""
     times = check_times(PLAN.peers[0])

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from linkgauge.metrics.publication import PublishingPlan
 from linkgauge.tui.services.watch.watch_publication import open_watch_publication
 from linkgauge.watch.events import WatchEnded
@@ -17,6 +18,7 @@ def refuse_notice(text: str) -> None:
     raise AssertionError(text)
 
 
+@pytest.mark.every
 async def test_prometheus_has_the_numbers_of_a_watch_and_forgets_a_removed_peer(tmp_path: Path) -> None:
     """At the next scrape, not after its staleness of five minutes."""
     view = watch_of_two()

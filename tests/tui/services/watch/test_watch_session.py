@@ -133,6 +133,7 @@ async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_
     assert [end.result.verdict for end in ends(events) if end.peer == "up"] == [CheckVerdict.GOOD]
 
 
+@pytest.mark.every
 async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path, peer: Peer) -> None:
     """All tests of a cycle carry its name, and the last one decides."""
     timing = replace(SELDOM, retests=2)
@@ -158,6 +159,7 @@ async def test_a_test_with_a_rate_of_its_own_is_judged_by_that_rate(tmp_path: Pa
     assert end.result.percent >= 95
 
 
+@pytest.mark.every
 async def test_two_peers_of_one_interface_are_never_tested_at_the_same_time(tmp_path: Path, peer: Peer) -> None:
     """The one begins after the other has ended."""
     plan = watch_of(*(WatchedPeer(name, peer, BRIEF, None, timing=SELDOM) for name in "abc"))
@@ -287,6 +289,7 @@ async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_misse
         assert session.statuses["a"].missed == 3
 
 
+@pytest.mark.every
 async def test_tests_that_come_due_while_a_cycle_goes_on_are_counted_as_missed(tmp_path: Path, peer: Peer) -> None:
     """A test of a peer that is down is repeated after three periods: what was due then is left out, not lost."""
     watched = WatchedPeer("a", peer, BRIEF, None, timing=replace(OFTEN, retests=1, retest_after_ns=3 * SECOND_NS))
@@ -302,6 +305,7 @@ async def test_tests_that_come_due_while_a_cycle_goes_on_are_counted_as_missed(t
     assert 2 <= missed.count <= 5
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("how", ["wanted", "reloaded"])
 async def test_missed_tests_are_counted_whatever_begins_the_next_one(tmp_path: Path, how: str) -> None:
     """A person's request, which stands for the newest of them, or a reload that leaves the times as they are."""
@@ -397,6 +401,7 @@ async def test_tests_that_wait_for_one_interface_spend_no_more_than_the_budget(t
     assert [event.reason for event in events if isinstance(event, CheckSkipped)] == [SkipReason.BUDGET] * 2
 
 
+@pytest.mark.every
 async def test_a_repetition_that_finds_no_interface_leaves_the_bad_test_to_count(
     tmp_path: Path, peer: Peer
 ) -> None:

@@ -9,6 +9,7 @@ from textual.widgets import Input
 from ...stored_runs import CHANGED, FIRST, LOST, SHORT, notifications, open_history, run_at_cursor, until
 
 
+@pytest.mark.every
 async def test_a_label_and_a_note_are_written_in_their_place(world: Any, history_log: Any) -> None:
     """Enter keeps what is written, escape does not; the cursor stays at its run."""
     async with world.cockpit() as cockpit:
@@ -39,6 +40,7 @@ async def test_a_label_is_written_to_all_marked_runs(world: Any, history_log: An
         assert (history_log.find(LOST).label, history_log.find(FIRST).label) == ("lab 3", "before")
 
 
+@pytest.mark.every
 async def test_keys_scroll_a_note_that_is_longer_than_its_panel(world: Any, history_log: Any) -> None:
     """Tab goes to the panel, end to its last word."""
     history_log.set_note(LOST, f"{'word ' * 200}last")

@@ -4,11 +4,13 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
 from linkgauge.engine.model.peer import Peer
 
 FAR = Peer("db-02")
 
 
+@pytest.mark.every
 async def test_the_event_log_has_the_run_from_its_connection_on_however_late_it_is_opened(world: Any) -> None:
     """A later run has a log of its own."""
     async with world.cockpit((120, 40), peer=FAR) as cockpit:

@@ -89,6 +89,7 @@ def visible(cockpit: Any) -> set[str]:
     return shown & set(PANELS)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 40)], ids=str)
 async def test_a_key_shows_each_panel_alone_with_all_the_room(world: Any, size: tuple[int, int]) -> None:
     """In turn; escape brings all of them back."""
@@ -111,6 +112,7 @@ async def test_a_key_shows_each_panel_alone_with_all_the_room(world: Any, size: 
         assert visible(cockpit) == before
 
 
+@pytest.mark.every
 async def test_keys_show_fewer_and_more_panels(world: Any) -> None:
     """Down to the gauges, which then have the largest digits, and up to the event log."""
     async with world.cockpit((120, 40), peer=FAR) as cockpit:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.tui.state.instrument_values import SessionRow
 from linkgauge.tui.widgets.run.session_table import SessionTable
 
 
+@pytest.mark.every
 async def test_a_hundred_and_twenty_eight_sessions_scroll(world: Any) -> None:
     """All of them have a row, and the last can be scrolled to with the keyboard."""
     plan = Plan(Settings(sessions=128))
