@@ -11,7 +11,7 @@ import os
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
@@ -57,48 +57,59 @@ def check_notify(notify: Notify) -> None:
 
 
 class Notifier:
-    """Sends notifications in the background, one after the other. What cannot be sent is reported."""
+    """Sends notifications in the background, in the order of the changes. What cannot be sent is reported.
+
+    A webhook that cannot be reached does not delay the program: it may be the one that can tell somebody.
+    """
 
     def __init__(self, report: Callable[[str, str], object], note_told: Callable[[ChangeFound], object]) -> None:
         """`report` gets a peer's name and a sentence for each problem, `note_told` each change that is done."""
         self._report, self._note_told = report, note_told
-        self._queue: asyncio.Queue[tuple[Notify, ChangeFound, bytes]] = asyncio.Queue(_MOST_WAITING)
-        self._task = asyncio.create_task(self._send_all())
+        self._command_turn, self._webhook_turn = asyncio.Lock(), asyncio.Lock()  # those who wait get it in turn
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, plan: WatchPlan, change: ChangeFound) -> None:
-        """Queue the notifications of a change."""
+        """Begin the notifications of a change."""
         if not plan.notify.command and plan.notify.webhook is None:
             return
-        body = json.dumps(change_document(plan, change), allow_nan=False).encode()
-        try:
-            self._queue.put_nowait((plan.notify, change, body))
-        except asyncio.QueueFull:
+        if len(self._tasks) >= _MOST_WAITING:
             self._report(change.peer, f"notification dropped: {_MOST_WAITING} are waiting already")
+            return
+        body = json.dumps(change_document(plan, change), allow_nan=False).encode()
+        task = asyncio.create_task(self._send(plan.notify, change, body))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Send what is queued, within some seconds, and end."""
-        try:
-            async with asyncio.timeout(_END_S):
-                await self._queue.join()
-        except TimeoutError:
-            _log.debug("notifications were not sent before the end")
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        """Send what waits, within some seconds, and end."""
+        tasks = tuple(self._tasks)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_END_S)
+            if late:
+                _log.debug("%d notifications were not sent before the end", len(late))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _send_all(self) -> None:
-        while True:
-            notify, change, body = await self._queue.get()
-            try:
-                report = partial(self._report, change.peer)
-                problems = await asyncio.gather(
-                    run_command(notify.command, body), post(notify.webhook, body, report)
-                )
-                for problem in problems:
-                    if problem is not None:
-                        report(problem)
-                self._note_told(change)
-            finally:
-                self._queue.task_done()
+    async def _send(self, notify: Notify, change: ChangeFound, body: bytes) -> None:
+        """Tell the program and the webhook of a change, each in its turn."""
+        report = partial(self._report, change.peer)
+        await asyncio.gather(
+            self._in_turn(self._command_turn, run_command(notify.command, body), report),
+            self._in_turn(self._webhook_turn, post(notify.webhook, body, report), report),
+        )
+        self._note_told(change)
+
+    async def _in_turn(
+        self, turn: asyncio.Lock, sending: Coroutine[Any, Any, str | None], report: Callable[[str], object]
+    ) -> None:
+        try:
+            async with turn:
+                problem = await sending
+        finally:
+            sending.close()  # its turn may never have come
+        if problem is not None:
+            report(problem)
 
 
 async def run_command(command: tuple[str, ...], body: bytes) -> str | None:

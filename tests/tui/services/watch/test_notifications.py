@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -75,6 +76,31 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
     assert (document["type"], document["watch"], document["peer"]) == ("level_change", "office", "db-1")
     assert document["text"].startswith("db-1: rate fell")
     assert server.taken == [document]  # type: ignore[attr-defined]
+
+
+async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path) -> None:
+    """The next change is told to it at once. What was not told to both counts as not told."""
+    target = tmp_path / "peers"
+    program = (
+        sys.executable,
+        "-c",
+        f"import json, sys; print(json.load(sys.stdin)['at_s'], file=open({str(target)!r}, 'a'))",
+    )
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    plan = WatchPlan(
+        "office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(program, f"http://127.0.0.1:{port}/hook")
+    )
+    told: list[ChangeFound] = []
+    notifier = Notifier(lambda _peer, _text: None, told.append)
+    for number in range(3):
+        notifier.send(plan, replace(CHANGE, at_s=CHANGE.at_s + number))
+    async with asyncio.timeout(30):
+        while not target.exists() or target.read_text().count("\n") < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert [float(line) for line in target.read_text().split()] == [CHANGE.at_s + number for number in range(3)]
+    await notifier.close()
+    assert told == []
 
 
 async def test_a_program_that_fails_says_so_in_a_sentence_of_bounded_length() -> None:
