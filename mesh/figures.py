@@ -20,6 +20,9 @@ class CellFigure:
         expected_bit_s: the expected rate; None without one.
         isolated_bit_s: its goodput when it was measured again alone; None where it was not.
         isolated_run_id: the run of that.
+        loss: what was lost, as a share of what was sent: segments that TCP sent again, or datagrams. 0 to 1; None
+            where it is unknown, and for transactions.
+        isolated_loss: the same when it was measured again alone.
         why: the code of the first finding of the run; None without any.
         failure: why it has no result.
     """
@@ -31,6 +34,8 @@ class CellFigure:
     expected_bit_s: float | None = None
     isolated_bit_s: float | None = None
     isolated_run_id: str | None = None
+    loss: float | None = None
+    isolated_loss: float | None = None
     why: str | None = None
     failure: CellFailure | None = None
 
@@ -75,7 +80,7 @@ class MeshMatrix:
 
 
 class MeshFindingCode(StrEnum):
-    """What is slow."""
+    """What is slow, or lossy."""
 
     HOST_SENDS = "host-sends"
     """A host sends less to everybody."""
@@ -102,7 +107,7 @@ class MeshFindingCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeshFinding:
-    """A host, a path or a network that is slow.
+    """A host, a path or a network that is slow, or that is lossy at its usual rate.
 
     Args:
         code: what is slow.
@@ -110,6 +115,7 @@ class MeshFinding:
         receiver: the name of the host or the group that receives; None where the code is about one host. Groups
             may be None on either side: see the code.
         less_percent: by how much its median is below that of the others, or below the expected rate.
+        lost_percent: the median of what its cells lose, for one that is lossy; None for one that is slow.
         cells: the cells that show it.
         why: the most frequent first finding of these cells' runs; None without any.
         failure: why a host is down.
@@ -124,3 +130,4 @@ class MeshFinding:
     why: str | None = None
     failure: CellFailure | None = None
     is_of_transactions: bool = False
+    lost_percent: float | None = None

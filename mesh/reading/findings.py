@@ -2,7 +2,7 @@
 
 Pure. `read_matrix` finds the usual rate and the causes that explain what is slower; single cells that these do not
 explain are paths. Cells that were measured again alone tell a slow path from a network that is short inside, and
-from chance.
+from chance. What is lossy without being slow comes last.
 """
 
 from collections import Counter
@@ -16,6 +16,7 @@ from ..events import CellFailure, FailureCode
 from ..figures import MeshFinding, MeshFindingCode, MeshMatrix
 from ..plan import Cell, MeshMode
 from .explanation import LEAST_SLOWNESS, Explanation, explain
+from .losses import Losses, LossyPart
 from .relative_rates import RelativeRates, relative_rates
 from .usual_rate import find_spread, slowness_beyond_chance, usual_rates
 
@@ -75,10 +76,10 @@ class Reading:
 
 
 def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
-    """Return what is slow, and hosts without results: hosts that are down, then causes, then single paths.
+    """Return hosts without results, then what is slow, then what is lossy: of each the causes, then single paths.
 
     A mesh that is not over yet has findings as far as its cells tell. None where no host, group or path is slower
-    than the others by more than chance, and the rates are as expected or nothing is expected.
+    or loses more than the others by more than chance, and the rates are as expected or nothing is expected.
     """
     findings = list(_hosts_down(matrix))
     reading = read_matrix(matrix)
@@ -87,7 +88,15 @@ def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
         if matrix.mode is not MeshMode.ISOLATED:
             parts = _with_recheck(reading)
         findings += [_finding(part, reading.rates, matrix) for part in parts]
+        losses = Losses(matrix, reading.rates)
+        lossy = losses.confirm(losses.find(explained_cells(parts)))
+        findings += [_finding_of_loss(part, reading.rates, matrix) for part in lossy]
     return tuple(findings)
+
+
+def explained_cells(parts: Iterable[SlowPart]) -> set[int]:
+    """Return the cells that slow parts explain; where all are about as slow, a lossy one stands out still."""
+    return {place for part in parts if part.code is not MeshFindingCode.ALL for place in part.cells}
 
 
 def read_matrix(matrix: MeshMatrix) -> Reading | None:
@@ -189,8 +198,12 @@ def _with_recheck(reading: Reading) -> list[SlowPart]:
     measured = [path for path in paths if _recoveries(path, reading)]
     are_many = len(paths) >= max(_LEAST_PATHS, _LEAST_SHARE_OF_PATHS * len(reading.rates.logs))
     if are_many and measured and len(fast_now) >= _RECOVERED * len(measured):
-        # Those that nobody measured again are as likely of the same kind.
-        inside += [path for path in paths if path in fast_now or path not in measured]
+        # Those that nobody measured again are as likely of the same kind. Pairs that share a slow part share it
+        # unequally: one of four on half a line had an eighth of its share, and all of the half when alone.
+        shared = {place for part in kept if part.is_shared for place in part.cells}
+        inside += [
+            path for path in paths if (path in fast_now or path not in measured) and path.cells[0] not in shared
+        ]
         paths = [path for path in paths if path in measured]
     paths = [path for path in paths if path not in fast_now]
     paths += [path for path in reading.doubtful if _is_slow_again(path, reading)]
@@ -273,6 +286,12 @@ def _finding(part: SlowPart, rates: RelativeRates, matrix: MeshMatrix) -> MeshFi
     return MeshFinding(
         part.code, part.sender, part.receiver, less_percent, cells, why, is_of_transactions=rates.adds_up
     )
+
+
+def _finding_of_loss(part: LossyPart, rates: RelativeRates, matrix: MeshMatrix) -> MeshFinding:
+    cells = tuple(rates.cells[place] for place in part.cells)
+    why = _usual_why(cells, matrix)
+    return MeshFinding(part.code, part.sender, part.receiver, cells=cells, why=why, lost_percent=100 * part.loss)
 
 
 def _usual_why(cells: Iterable[Cell], matrix: MeshMatrix) -> str | None:

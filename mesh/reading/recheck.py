@@ -1,4 +1,4 @@
-"""The choice of slow cells to measure again alone, which tells a short network from slow hosts and paths. Pure."""
+"""The choice of slow and lossy cells to measure again alone: is it hosts and paths, or a short network? Pure."""
 
 from collections.abc import Iterator
 from itertools import chain, zip_longest
@@ -6,7 +6,8 @@ from typing import Final
 
 from ..figures import MeshFindingCode, MeshMatrix
 from ..plan import Cell, MeshMode
-from .findings import Reading, SlowPart, read_matrix
+from .findings import Reading, SlowPart, explained_cells, read_matrix
+from .losses import Losses
 
 MAX_RECHECKS: Final = 24
 """So many cells are measured again at most: each takes a test's time, one after the other."""
@@ -14,14 +15,19 @@ _OF_EACH: Final = 3
 
 
 def cells_to_recheck(matrix: MeshMatrix) -> tuple[Cell, ...]:
-    """Return the cells to measure again, at most MAX_RECHECKS: some of each cause, and paths that may be slow.
+    """Return the cells to measure again, at most MAX_RECHECKS.
 
-    None for a mesh whose cells were each measured alone. Cells that were measured again already are left out.
+    These are some of each cause, and paths that may be slow or lossy. There are none for a mesh whose cells were
+    each measured alone. Cells that were measured again already are left out.
     """
     reading = None if matrix.mode is MeshMode.ISOLATED else read_matrix(matrix)
     if reading is None:
         return ()
-    in_turn = zip_longest(*(list(_examples(part, reading)) for part in (*reading.parts, *reading.doubtful)))
+    lossy = Losses(matrix, reading.rates).find(explained_cells(reading.parts))
+    in_turn = zip_longest(
+        *(list(_examples(part, reading)) for part in (*reading.parts, *reading.doubtful)),
+        *(part.cells[:_OF_EACH] for part in lossy),
+    )
     places = dict.fromkeys(place for place in chain.from_iterable(in_turn) if place is not None)
     again = reading.rates.isolated_logs
     cells = [reading.rates.cells[place] for place in places if again[place] is None]

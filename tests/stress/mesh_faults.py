@@ -3,9 +3,10 @@
 Usage: make stress ARGS="mesh_faults --repeats 10 --seed 7"
 
 Each test builds 8 hosts in two racks at 100 Mb/s, one Dask worker on each, and measures all pairs in both
-directions. One host's link is at half its rate, or one direction of one pair loses packets, or the racks are
-joined by half a link, or nothing is wrong. A test is right where `mesh.reading.find_faults` names the fault, and
-nothing else; every cell must have a result. A test is void if the hypervisor took more than 5 % of the time.
+directions. One host's link is at half its rate, one direction of one pair loses 0.5 to 5 % of its packets, the
+racks are joined by half a link, or nothing is wrong. A test is right where `mesh.reading.find_faults` names the
+fault, and nothing else; every cell must have a result. A test is void if the hypervisor took more than 5 % of the
+time.
 
 Prints each test, then a row for each fault, and CLEAN where at least 9 of 10 tests of each are right. About a
 minute a test on two cores; the order, the hosts and the order of pairs are drawn from the seed. Needs root,
@@ -43,7 +44,8 @@ def _try(case: MeshCase, seconds: float, seed: int) -> list[str] | None:
     if (stolen := stolen_share(before)) > MOST_STOLEN:
         print(f"{case.fault}, seed {seed}: void, {stolen:.0%} of this machine's time was stolen", flush=True)
         return None
-    what = case.lossy or ", ".join(case.slow) or "nothing"
+    lossy = case.lossy and f"{' to '.join(case.lossy)}, {case.loss_percent:g} % lost"
+    what = lossy or ", ".join(case.slow) or "nothing"
     print(f"{case.fault} ({what}), seed {seed}: {'; '.join(problems) or 'right'}", flush=True)
     return problems
 

@@ -1,7 +1,7 @@
 """Meshes whose groups are joined by less than their hosts have: pairs that cross at the same time share it."""
 
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -25,7 +25,8 @@ class SharedJoint:
 
     A way without an entry carries everything. `is_uplink` says that each way is one group's uplink, which all that
     leaves or enters the group shares: the other group is then "". `slip` is the share of a test during which its
-    round's other tests have not begun yet or are over.
+    round's other tests have not begun yet or are over. `skew` is the standard deviation of the logarithm of what
+    each of the pairs that share a way gets of it: 0 where all get the same.
     """
 
     hosts: int
@@ -33,6 +34,7 @@ class SharedJoint:
     ways: Mapping[Way, float]
     noise: float = 0.02
     slip: float = 0.1
+    skew: float = 0.0
     seed: int = 1
 
     def make_again(self) -> MeshMatrix:
@@ -44,11 +46,15 @@ class SharedJoint:
         for pairs in make_rounds([host.name for host in hosts], self.seed):
             for direction in (Direction.OUT, Direction.IN):
                 cells = [cell for pair in pairs for cell, way in pair.cells if way is direction]
-                crossing = Counter(way for cell in cells for way in self._ways(cell, group))
+                weights = {cell: exp(chance.gauss(0, self.skew)) if self.skew else 1.0 for cell in cells}
+                crossing: defaultdict[Way, float] = defaultdict(float)
+                for cell in cells:
+                    for way in self._ways(cell, group):
+                        crossing[way] += weights[cell]
                 for cell in cells:
                     slip = self.slip * chance.random()
                     rate = slip * self._alone(cell, group) + (1 - slip) * min(
-                        [1.0, *(self.ways[way] / crossing[way] for way in self._ways(cell, group))]
+                        [1.0, *(self.ways[way] * weights[cell] / crossing[way] for way in self._ways(cell, group))]
                     )
                     rate *= LINE_RATE * exp(chance.gauss(0, self.noise))
                     figures[cell] = CellFigure(cell, "run", bit_s=rate, expected_bit_s=LINE_RATE)

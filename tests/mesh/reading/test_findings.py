@@ -359,6 +359,18 @@ def test_a_slow_joint_is_named_once_however_many_pairs_share_it_at_a_time(
     assert sorted(found, key=str) == sorted([(CODE.GROUPS, "rack-0", out), (CODE.GROUPS, back, "rack-0")], key=str)
 
 
+@pytest.mark.parametrize("skew", [0.4, 0.7])
+@pytest.mark.parametrize(("hosts", "groups"), [(8, 2), (12, 2), (12, 3)])
+def test_pairs_that_share_a_slow_joint_unequally_are_no_paths_and_no_short_network(
+    hosts: int, groups: int, skew: float
+) -> None:
+    """One of four had an eighth of what each of them should have had."""
+    for seed in range(1, 9):
+        joint = SharedJoint(hosts, groups, both_ways(groups, 0.5), skew=skew, seed=seed)
+        found = find_faults(joint.make_again())
+        assert {finding.code for finding in found} == {CODE.GROUPS}, (seed, names(found))
+
+
 @pytest.mark.parametrize(("hosts", "groups"), SHARED)
 @pytest.mark.parametrize("share", [1.2, 1.5, 2.5])
 def test_a_joint_that_is_short_for_several_pairs_only_is_the_networks_inside(

@@ -130,8 +130,21 @@ def figure_of_run(
         bit_s=measured["mbit_s"] * 1e6,
         transactions_s=measured["transactions_s"],
         expected_bit_s=None if expected is None else expected["mbit_s"] * 1e6,
+        loss=_loss(document),
         why=codes[0] if codes else None,
     )
+
+
+def _loss(document: Mapping[str, Any]) -> float | None:
+    """Return what a run lost as a share of what it sent; None where that is unknown, and for transactions."""
+    total = document["measured"]["total"]
+    if total["transactions_s"] is not None:
+        return None
+    if total["udp"] is not None:
+        lost_percent = total["udp"]["lost_percent"]
+        return None if lost_percent is None else lost_percent / 100
+    efficiency_percent = document["tcp"].get("efficiency_percent")  # earlier versions lack it
+    return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 
 def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:

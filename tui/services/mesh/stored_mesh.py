@@ -280,7 +280,7 @@ def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
 
 def with_isolated(figure: CellFigure, alone: CellFigure) -> CellFigure:
     """Return the result of a cell with what it was when it was measured again alone."""
-    return replace(figure, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id)
+    return replace(figure, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id, isolated_loss=alone.loss)
 
 
 def _cell_of(document: dict[str, Any]) -> Cell | None:

@@ -35,6 +35,8 @@ CSV_COLUMNS: Final = (
     "failure",
     "failed_host",
     "detail",
+    "lost_percent",
+    "isolated_lost_percent",
 )
 
 
@@ -44,13 +46,15 @@ def judge_mesh(
     """Return the verdict of a mesh: the worst of its cells.
 
     `fail` is a cell under half of its expected rate, `short` one under the pass mark, or slower than the others
-    where no rate is expected. `none` is a mesh whose cells have not all been measured, while none is slow.
+    where no rate is expected; losses at the usual rate do not count. `none` is a mesh whose cells have not all
+    been measured, while none is slow.
     """
     scale = CellScale(matrix, pass_percent)
     marks = {scale.mark(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
     if CellMark.FAIL in marks:
         return "fail"
-    if CellMark.SHORT in marks or any(finding.code is not MeshFindingCode.HOST_DOWN for finding in findings):
+    slow = [each for each in findings if each.code is not MeshFindingCode.HOST_DOWN and each.lost_percent is None]
+    if CellMark.SHORT in marks or slow:
         return "short"
     return "pass" if matrix.is_complete else "none"
 
@@ -115,6 +119,8 @@ def cell_json(figure: CellFigure) -> dict[str, Any]:
         "percent_of_expected": round_known(figure.percent),
         "isolated_mbit_s": _mbit_s(figure.isolated_bit_s),
         "isolated_run_id": figure.isolated_run_id,
+        "lost_percent": _percent(figure.loss),
+        "isolated_lost_percent": _percent(figure.isolated_loss),
         "why": figure.why,
         "failure": _failure_json(figure.failure),
     }
@@ -127,6 +133,7 @@ def finding_json(finding: MeshFinding) -> dict[str, Any]:
         "sender": finding.sender,
         "receiver": finding.receiver,
         "less_percent": round_known(finding.less_percent),
+        "lost_percent": round_known(finding.lost_percent),
         "cells": [list(cell) for cell in finding.cells],
         "why": finding.why,
         "failure": _failure_json(finding.failure),
@@ -195,6 +202,10 @@ def _failure_json(failure: CellFailure | None) -> dict[str, Any] | None:
     if failure is None:
         return None
     return {"code": failure.code.value, "detail": failure.detail, "host": failure.host}
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round_known(100 * share)
 
 
 def _mbit_s(bit_s: float | None) -> float | None:

@@ -17,6 +17,7 @@ from .. import numbers
 from .cell_marks import CellMark, CellScale
 
 _MAX_FAILURES: Final = 8
+_LEAST_SHOWN: Final = 0.001  # of what was sent: every link loses less at times
 _FAILURES: Final = {
     FailureCode.HOST_LOST: "lost",
     FailureCode.NO_ANSWER: "no answer in time",
@@ -46,6 +47,17 @@ _TRANSACTION_FINDINGS: Final = _FINDINGS | {
 }
 
 
+_LOSS_FINDINGS: Final = {
+    MeshFindingCode.HOST_SENDS: "{host} loses {lost} of what it sends to everybody: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} loses {lost} of what everybody sends to it: host",
+    MeshFindingCode.HOST: "{host} loses {lost} of what it sends and receives: host",
+    MeshFindingCode.GROUPS: "{groups} {lost} lost: path",
+    MeshFindingCode.GROUP: "{groups} {lost} lost: group",
+    MeshFindingCode.PATH: "{path} {lost} lost, in this direction: path",
+    MeshFindingCode.FABRIC: "{cells} {lost} lost while others are measured, but not alone: network",
+}
+
+
 def estimated_duration_ns(hosts: int, base: Plan, mode: MeshMode) -> int:
     """Return the estimated time of a mesh: each run takes a second more than its duration."""
     rounds = hosts - 1 + hosts % 2
@@ -67,8 +79,15 @@ def figure_words(figure: CellFigure) -> str:
     else:
         value = numbers.rate(figure.bit_s)
     percent = "" if figure.percent is None else f", {numbers.percent(figure.percent)} of expected"
-    alone = isolated_words(figure)
-    return value + percent + (f"; alone {alone}" if alone else "")
+    lost, alone = lost_words(figure), isolated_words(figure)
+    return value + percent + (f", {lost}" if lost else "") + (f"; alone {alone}" if alone else "")
+
+
+def lost_words(figure: CellFigure) -> str:
+    """Return what a cell lost: `1.0 % lost`; "" where that is next to nothing or unknown."""
+    if figure.loss is None or figure.loss < _LEAST_SHOWN:
+        return ""
+    return f"{numbers.percent(100 * figure.loss)} lost"
 
 
 def isolated_words(figure: CellFigure) -> str:
@@ -115,6 +134,8 @@ def _what_is_slow(finding: MeshFinding) -> str:
     less = "less" if finding.less_percent is None else f"{numbers.percent(finding.less_percent, 0)} less"
     has_groups = finding.sender is not None or finding.receiver is not None
     sentences = _TRANSACTION_FINDINGS if finding.is_of_transactions else _FINDINGS
+    if finding.lost_percent is not None:
+        sentences = _LOSS_FINDINGS
     return sentences[finding.code].format(
         host=finding.sender or finding.receiver,
         path=f"{finding.sender} to {finding.receiver}",
@@ -122,6 +143,7 @@ def _what_is_slow(finding: MeshFinding) -> str:
         where=f"{_groups(finding)}: " if has_groups else "",
         cells=numbers.quantity(len(finding.cells), "cell"),
         less=less,
+        lost=numbers.percent(finding.lost_percent),
         failure="" if finding.failure is None else f": {failure_words(finding.failure)}",
     )
 

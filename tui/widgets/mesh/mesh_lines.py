@@ -12,7 +12,13 @@ from ....presets.diagnosis.why_words import why_words
 from ...rendering.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ...state.mesh import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
 from ...text import numbers
-from ...text.mesh.mesh_sentences import comparison_lines, failure_words, finding_words, isolated_words
+from ...text.mesh.mesh_sentences import (
+    comparison_lines,
+    failure_words,
+    finding_words,
+    isolated_words,
+    lost_words,
+)
 from .heat_map import MARKS, percent_text
 from .map_layout import Density
 
@@ -159,7 +165,8 @@ def _figure_lines(figure: CellFigure) -> Iterator[Content]:
     if figure.value is not None:
         rate = _value(figure.bit_s, figure.transactions_s)
         expected = f" of {numbers.rate(figure.expected_bit_s)} expected" if figure.expected_bit_s else ""
-        yield Content.assemble((rate, "bold"), expected)
+        lost = f"   {words}" if (words := lost_words(figure)) else ""
+        yield Content.assemble((rate, "bold"), expected, lost)
     if figure.isolated_bit_s is not None:
         share = numbers.share(figure.isolated_bit_s, figure.expected_bit_s)
         percent = "" if share is None else f", {numbers.percent(share, 1)}"

@@ -105,7 +105,9 @@ def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir
         alone = recorder.record(cell_ended(*CELL, is_isolated=True))
         log.flush()
         figures = load_matrix(log, definition).figures
-    assert figures[CELL] == replace(newest, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id)
+    assert figures[CELL] == replace(
+        newest, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id, isolated_loss=alone.loss
+    )
     assert figures[Cell("db-03", "db-01")].failure == UNREACHABLE
     assert measured_figures(figures.values()) == [figures[CELL]]
 

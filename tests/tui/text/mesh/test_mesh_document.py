@@ -24,6 +24,7 @@ ALONE = CellFigure(
     isolated_run_id="s",
     why="loss",
 )
+LOSSY = MeshFinding(MeshFindingCode.PATH, "db-01", "db-02", cells=(Cell("db-01", "db-02"),), lost_percent=1.0)
 DOWN = MeshFinding(MeshFindingCode.HOST_DOWN, "db-03", failure=LOST)
 
 
@@ -81,12 +82,16 @@ def _halved(figure: CellFigure) -> CellFigure:
         ({0: 5e9}, [], "fail"),
         ({}, [FINDING], "short"),
         ({}, [DOWN], "pass"),
+        ({}, [LOSSY], "pass"),
     ],
 )
 def test_a_mesh_is_as_good_as_its_worst_cell(
     rates: dict[int, float], findings: list[MeshFinding], verdict: str
 ) -> None:
-    """A finding counts as well: without an expected rate, nothing else says that a host is slow."""
+    """A finding counts as well: without an expected rate, nothing else says that a host is slow.
+
+    Losses at the usual rate do not.
+    """
     slow = {PLAN.cells[number]: bit_s for number, bit_s in rates.items()}
     figures = full_figures(lambda cell: slow.get(cell, GOOD_BIT_S))
     assert judge_mesh(matrix(figures), findings) == verdict

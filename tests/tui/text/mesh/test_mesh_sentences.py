@@ -50,6 +50,28 @@ CELL = Cell("db-01", "db-02")
             "the usual rate is 60 % less than expected: network, or the preset is of another link",
         ),
         (MeshFinding(CODE.HOST_DOWN, "db-03", failure=LOST), "db-03 has no results: lost: its worker has gone"),
+        (
+            MeshFinding(CODE.PATH, "db-01", "db-03", lost_percent=1.0),
+            "db-01 to db-03 1.0 % lost, in this direction: path",
+        ),
+        (
+            MeshFinding(CODE.HOST_RECEIVES, receiver="db-03", lost_percent=0.5),
+            "db-03 loses 0.5 % of what everybody sends to it: host",
+        ),
+        (
+            MeshFinding(CODE.HOST_SENDS, "db-03", lost_percent=0.5),
+            "db-03 loses 0.5 % of what it sends to everybody: host",
+        ),
+        (
+            MeshFinding(CODE.HOST, "db-03", lost_percent=0.5),
+            "db-03 loses 0.5 % of what it sends and receives: host",
+        ),
+        (MeshFinding(CODE.GROUPS, "rack-1", "rack-2", lost_percent=2.0), "rack-1 to rack-2 2.0 % lost: path"),
+        (MeshFinding(CODE.GROUP, "rack-1", "rack-1", lost_percent=2.0), "within rack-1 2.0 % lost: group"),
+        (
+            MeshFinding(CODE.FABRIC, cells=(CELL,), lost_percent=2.0),
+            "1 cell 2.0 % lost while others are measured, but not alone: network",
+        ),
     ],
 )
 def test_a_finding_is_a_sentence_that_ends_with_what_to_look_at(finding: MeshFinding, words: str) -> None:
@@ -65,6 +87,8 @@ def test_a_result_says_how_much_of_the_expected_rate_it_is_and_what_it_was_alone
         for each in (
             figure,
             replace(figure, isolated_bit_s=24e9),
+            replace(figure, loss=0.0123, isolated_bit_s=24e9),
+            replace(figure, loss=0.0004),
             CellFigure(CELL, "r", 1e6, 41_000.0),
             CellFigure(CELL, failure=UNREACHABLE),
         )
@@ -72,6 +96,8 @@ def test_a_result_says_how_much_of_the_expected_rate_it_is_and_what_it_was_alone
     assert texts == [
         "20 Gb/s, 80.0 % of expected",
         "20 Gb/s, 80.0 % of expected; alone 24 Gb/s",
+        "20 Gb/s, 80.0 % of expected, 1.2 % lost; alone 24 Gb/s",
+        "20 Gb/s, 80.0 % of expected",
         "41 000 trans/s",
         "not reached: db-03 refuses the connection",
     ]

@@ -77,12 +77,12 @@ def test_a_cell_has_its_rate_its_verdict_why_and_its_run() -> None:
     """And what it is alone, if it was measured again."""
     cell = Cell("db-01", "db-03")
     alone = 0.99 * EXPECTED_BIT_S
-    figure = CellFigure(cell, "run-1", 0.58 * EXPECTED_BIT_S, None, EXPECTED_BIT_S, alone, why="loss")
+    figure = CellFigure(cell, "run-1", 0.58 * EXPECTED_BIT_S, None, EXPECTED_BIT_S, alone, why="loss", loss=0.021)
     lines = plains(cell_lines(cell, MeshCell(CellState.SHORT, 58.0, figure), (hosts(4)[0], hosts(4)[2])))
     assert lines == [
         "db-01 → db-03   rack 1 → rack 2",
         "▼ SHORT   58.0 %",
-        "546.1 Mb/s of 941.5 Mb/s expected",
+        "546.1 Mb/s of 941.5 Mb/s expected   2.1 % lost",
         "alone  932.1 Mb/s, 99.0 %",
         "why    packets lost on the path",
         "enter opens run-1",
