@@ -1,8 +1,8 @@
 """The lossy hosts, groups and paths of a mesh: cells that lose far more than the others. Pure.
 
 A path that loses one segment in a hundred may carry its whole rate where the round trip is short, so that rates do
-not show it. Cells that a slow part explains are left out: its runs say what they lose. A single path counts when it
-has lost as much in a second measurement, alone: one burst is no fault.
+not show it. Cells that a slow part explains are left out: the reasons of their runs say what they lose. A single
+path counts only if it loses again in a second measurement, alone: one burst is no fault.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,9 +15,9 @@ from ..plan import MeshMode
 from .relative_rates import RelativeRates
 from .suspects import Suspect, find_suspects
 
-_LEAST_LOSS: Final = 0.003  # of the segments or datagrams: short queues before a fast line lose about a thousandth
+_LEAST_LOSS: Final = 0.003  # of the segments or datagrams: TCP itself fills queues until some are lost
 _TIMES_USUAL: Final = 5.0
-_AGAIN: Final = 0.5  # of the least loss: what is left of it when measured again
+_AGAIN: Final = 0.5  # of the least loss: what the second measurement must have at least
 _LOSSY_SHARE: Final = 0.75  # of a cause's cells
 _REFUTED_SHARE: Final = 0.5
 _LEAST_FABRIC: Final = 3  # cells that lose nothing when measured alone

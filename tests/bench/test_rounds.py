@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import rounds
 from namespace import VETH
 from processes import running
 from rounds import RoundError, cores_busy, measure_round, private_environment
-from tools import Entry, Tool, floor, linkgauge
+from tools import MOST_PORTS, Entry, Tool, floor, linkgauge
 from udp_tools import linkgauge_at_rate, linkgauge_udp
 
 SERVER = (
@@ -48,7 +49,17 @@ entry = Entry("a tool", tool, command, parse, place=VETH)
 rate = measure_round(entry, 0, Path({folder!r})).rate
 print(names[0], f"{{rate:g}}")
 """
-MARK = "a process of a tool for tests"
+_PORTS: dict[int, Iterator[int]] = {}
+MARK = f"a process of a tool for tests of process {os.getpid()}"
+
+
+@pytest.fixture(autouse=True)
+def own_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take ports that these tests do not take in other processes: real benchmarks never run side by side."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 8
+    ports = range(20_000 + 1_500 * number, 21_500 + 1_500 * number, MOST_PORTS)
+    monkeypatch.setattr(rounds, "_PORTS", ports)
+    monkeypatch.setattr(rounds, "_FIRST_PORTS", _PORTS.setdefault(number, cycle(ports)))
 
 
 def python(code: str, *arguments: object) -> list[str]:

@@ -364,7 +364,7 @@ def test_a_slow_joint_is_named_once_however_many_pairs_share_it_at_a_time(
 def test_pairs_that_share_a_slow_joint_unequally_are_no_paths_and_no_short_network(
     hosts: int, groups: int, skew: float
 ) -> None:
-    """One of four had an eighth of what each of them should have had."""
+    """One of four had half of what each of them should have had."""
     for seed in range(1, 9):
         joint = SharedJoint(hosts, groups, both_ways(groups, 0.5), skew=skew, seed=seed)
         found = find_faults(joint.make_again())
