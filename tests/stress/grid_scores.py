@@ -6,7 +6,6 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from math import comb
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -29,7 +28,6 @@ _CONFIDENT: Final = 0.7
 # A busy machine is a cause as well, and some cases make a busy machine on purpose.
 _LEAST_RIGHT: Final = 0.9
 _MOST_CONFIDENT_MISSES: Final = 0.05
-_CHANCE: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Scores:
         wrong = [each for each in missed if each.grade != "silent"]
         confident = [each for each in wrong if each.findings[0].confidence >= _CONFIDENT]
         problems = [f"a finding about a good link: {each}" for each in missed if each.case.family == "healthy"]
-        if _is_beyond_chance(len(confident), len(counted), _MOST_CONFIDENT_MISSES):
+        if len(confident) > _MOST_CONFIDENT_MISSES * len(counted):
             problems += [f"wrong with a confidence of {_CONFIDENT} or more: {each}" for each in confident]
         if not counted:
             problems.append("no case counts")
@@ -118,12 +116,6 @@ class Scores:
                     f"{100 * right / len(band):.0f} %, where {100 * mean:.0f} % were claimed"
                 )
         return lines
-
-
-def _is_beyond_chance(misses: int, count: int, share: float) -> bool:
-    """Return whether so many misses are more than chance makes of this share: of 33 cases at 5 %, four or more."""
-    fewer = sum(comb(count, each) * share**each * (1 - share) ** (count - each) for each in range(misses))
-    return misses > share * count and 1 - fewer < _CHANCE
 
 
 def _band(graded: GradedCase) -> float:
