@@ -1,8 +1,9 @@
-"""What a mesh's figures say: which hosts, groups and paths are slow, what to measure again, what has changed.
+"""What a mesh's figures say: which hosts, groups and paths are slow or lossy, what to measure again, what changed.
 
 Public: `find_faults`, `cells_to_recheck`, `compare_meshes`, `order_hosts`. Within:
 `relative_rates` (cells as shares of what is expected), `usual_rate` (the rate of healthy cells, their scatter),
-`suspects` (the cells of each possible cause), `explanation` (the fewest causes), `findings` (what is said of them).
+`suspects` (the cells of each possible cause), `explanation` (the fewest causes), `losses` (what loses packets
+without being slow), `findings` (what is said of them).
 Knows neither Dask nor an event loop.
 """
 

@@ -53,6 +53,8 @@ class Losses:
     def find(self, explained: Collection[int]) -> list[LossyPart]:
         """Return what is lossy without the explained cells: causes first, then paths, the worst first."""
         lossy = {place for place, loss in self._first.items() if loss > self._least and place not in explained}
+        if not lossy:
+            return []  # as in most meshes: the search for suspects takes 3 of 17 ms at 64 hosts
         is_lossy = [place in lossy for place in range(len(self._rates.cells))]
         suspects = [
             each

@@ -143,7 +143,7 @@ def _loss(document: Mapping[str, Any]) -> float | None:
     if total["udp"] is not None:
         lost_percent = total["udp"]["lost_percent"]
         return None if lost_percent is None else lost_percent / 100
-    efficiency_percent = document["tcp"].get("efficiency_percent")  # earlier versions lack it
+    efficiency_percent = document["tcp"]["efficiency_percent"]
     return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 

@@ -1,5 +1,6 @@
 """Names that one process at a time has."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ def test_a_name_is_claimed_once_until_it_is_given_back(tmp_path: Path) -> None:
     """Two claims of one process are as those of two processes; other names do not matter."""
     first = claim(tmp_path, "watch-office")
     assert first is not None
+    assert fcntl.fcntl(first, fcntl.F_GETFD) & fcntl.FD_CLOEXEC  # else a child would hold it
     assert claim(tmp_path, "watch-office") is None
     other = claim(tmp_path, "watch-home/../x")
     assert other is not None
