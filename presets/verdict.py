@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate, Reason
-from ..engine.model.plan import Direction, PerDirection
+from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
@@ -26,6 +26,7 @@ _LARGEST_SHOWN: Final = 10**300  # a larger integer is not a float
 # Above this share of the expected rate, the preset is probably that of another link.
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
+_MOST_UNKNOWN_NS: Final = 1_500_000_000  # an end's last sample, and what two clocks differ
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
@@ -76,6 +77,9 @@ def judge(
     if not summary.end.reason.is_regular:
         text = f"NO VERDICT: the run did not finish: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
         return Verdict("none", text)
+    if summary.unknown_ns > _MOST_UNKNOWN_NS:
+        unknown = f"what the receiver got in the last {summary.unknown_ns / SECOND_NS:.1f} s is unknown"
+        return Verdict("none", f"NO VERDICT: {unknown}. {_measured_text(summary)}")
     if _nothing_arrived(summary):
         return Verdict("fail", "FAIL: no payload arrived.")
     latency = None if limit is None else _judge_latency(summary, limit)

@@ -51,9 +51,13 @@ class Liveness:
         return silent_ns if still_ns > self.timeout_ns or silent_ns > MAX_SILENCE_NS else None
 
     def find_problem(self, now_ns: int, last_received_ns: int) -> LivenessProblem | None:
-        """Return the problem of an end, if any; call it after `check_timeout` returned None."""
+        """Return the problem of an end, if any; call it after `check_timeout` returned None.
+
+        Payload moves if some did after the silence had become one: the last of a dead link is as old as its silence.
+        """
         if now_ns - last_received_ns > SILENCE_TIMEOUT_NS:
-            return LivenessProblem.SILENT
+            is_moving = self.last_progress_ns - last_received_ns > SILENCE_TIMEOUT_NS
+            return LivenessProblem.SILENT if is_moving else None
         return LivenessProblem.STALLED if now_ns - self.last_progress_ns > SILENCE_TIMEOUT_NS else None
 
 

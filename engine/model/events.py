@@ -253,6 +253,7 @@ class EndText(StrEnum):
     FAR_GONE = "the connection to the remote host was lost: {error}"
     FAR_SILENT = "the remote host has not answered for {seconds:.0f} s"
     FAR_NOT_UNDERSTOOD = "the remote host broke the protocol: {error}"
+    END_UNCONFIRMED = "the remote host did not confirm the end of the test"
     FAR_SHUTDOWN = "the remote endpoint is shutting down"
     IPERF3_ENDED = "the iperf3 server {reason}"
     NEAR_GONE = "the connection to the client was lost: {error}"

@@ -234,12 +234,16 @@ class Run(ABC):
             now_ns = time.monotonic_ns()
             silent_ns = liveness.check_timeout(now_ns, received_ns, self.pool.counters.total_bytes())
             if silent_ns is not None:
-                self.stop(Reason.PEER_LOST, EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
+                self._lose(EndText.FAR_SILENT.format(seconds=silent_ns / SECOND_NS))
                 return
             problem = liveness.find_problem(now_ns, received_ns)
             if problem is not None and problem is not last_problem:
                 self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
             last_problem = problem
+
+    def _lose(self, detail: str) -> None:
+        """End the run because the far end has vanished; in a run that is ending, stop waiting for it."""
+        self.stop(Reason.PEER_LOST, detail)
 
     def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that ends with the run at the latest."""

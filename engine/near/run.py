@@ -48,7 +48,7 @@ from .link_checks import WindowCheck
 from .load_phases import LoadPhases
 from .session_set import NearSessions
 
-FINISH_DEADLINE_S: Final = 3.0
+FINISH_DEADLINE_S: Final = 10.0  # a far end that is heard may need that long, behind the queue of a slow link
 _FINISH_AND_DRAIN_DEADLINE_S: Final = FINISH_DEADLINE_S + MAX_DRAIN_S
 _CHECKS_PER_PING: Final = round(PING_INTERVAL_S / CHECK_INTERVAL_S)
 _log = logging.getLogger(__name__)
@@ -138,6 +138,7 @@ class EndpointRun(Run):
         self._finished = asyncio.Event()
         self._is_confirmed = False
         self._failed_end: RunEnd | None = None
+        self._lost_end = RunEnd(Reason.PEER_LOST, EndText.END_UNCONFIRMED.value)
         self._is_unreadable = False  # the far end cannot be heard or understood any more
         self._validator = PeerValidator(plan)
         self._opener = NearSessions(
@@ -215,21 +216,33 @@ class EndpointRun(Run):
             self.pool.stop_payload()
         if self.plan.responsiveness is not None:
             await self.pool.stop_probes()  # before the far end forgets the run, and logs strangers in their place
-        if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED} or not self._control.try_send(Stop(end)):
+        if end.reason in {Reason.PEER_LOST, Reason.PEER_STOPPED}:
             return end
+        if not self._control.try_send(Stop(end)):
+            self._finished.set()
+        if not has_datagrams:
+            self.pool.stop_payload()  # behind `Stop`, which then waits in no queue of what comes after it
         drain = asyncio.create_task(self._drain()) if has_datagrams and not self._failure else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_DEADLINE_S if drain is None else _FINISH_AND_DRAIN_DEADLINE_S):
                 await self._finished.wait()
         if drain is not None:
             await drain
-            self._ended_ns = self._sampler.elapsed_ns  # the far end's clock has counted its drain, too
         if self._is_confirmed:
-            for text in self._validator.find_discrepancies(self._ended_ns):
+            # The far end's clock has counted its drain, too.
+            ended_ns = self._ended_ns if drain is None else self._sampler.elapsed_ns
+            for text in self._validator.find_discrepancies(ended_ns):
                 self._warn(text)
         elif self._failed_end is None:
-            self._warn(WarningText.END_UNCONFIRMED.value)
+            return self._end_unconfirmed(end)
         return self._failed_end or end
+
+    def _end_unconfirmed(self, end: RunEnd) -> RunEnd:
+        """Return the end of a run of whose last time the far end's samples are missing: nobody knows that part."""
+        if end.reason.is_regular:
+            return self._lost_end
+        self._warn(WarningText.END_UNCONFIRMED.value)
+        return end
 
     def _handle_near_sample(self, sample: Sample) -> None:
         self._validator.add_near_sample(sample)
@@ -273,10 +286,15 @@ class EndpointRun(Run):
     def _end_reading(self, error: LinkgaugeError) -> None:
         self._is_unreadable = True
         if isinstance(error, ConnectionClosed):
-            self.stop(Reason.PEER_LOST, EndText.FAR_GONE.format(error=error))
+            self._lose(EndText.FAR_GONE.format(error=error))
         else:
             is_tampered = isinstance(error, ConnectionTampered)
             self._fail(str(error) if is_tampered else EndText.FAR_NOT_UNDERSTOOD.format(error=error))
+        self._finished.set()
+
+    def _lose(self, detail: str) -> None:
+        self._lost_end = RunEnd(Reason.PEER_LOST, detail)
+        super()._lose(detail)
         self._finished.set()
 
     def _fail(self, detail: str) -> None:
@@ -289,7 +307,7 @@ class EndpointRun(Run):
             self._validator.check_far_sample(message.sample, self._sampler.elapsed_ns)
             self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
-                self._stamp(message.sample)
+                self._stamp(self._without_overtime(message.sample))
             self._check_bytes()
             self._check_search(message.sample)
         elif isinstance(message, FarSessionOpened):
@@ -305,6 +323,14 @@ class EndpointRun(Run):
             self._handle_finish(message.end)
             self._is_confirmed = True
             self._finished.set()
+
+    def _without_overtime(self, sample: Sample) -> Sample:
+        """Return a sample as one of the drain if it began after this end had stopped the run.
+
+        `Stop` may be seconds late, in a queue or behind an outage, and the far end samples until it has it.
+        """
+        is_late = self._has_last_sample and sample.elapsed_ns - sample.interval_ns >= self._ended_ns
+        return replace(sample, is_drain=True) if is_late else sample
 
     def _handle_finish(self, end: RunEnd) -> None:
         """End the run for the far end's reason; where this end has stopped it, only a failure counts."""

@@ -107,6 +107,7 @@ class Meter:
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
         self._order = SampleOrder()
+        self._reached_ns = dict.fromkeys(End, 0)  # the end of each end's last interval
         self._expectations: dict[Settings, Expectation] = {}
         self._probe = ProbeSum()
         self._tails = TailLosses()
@@ -201,6 +202,7 @@ class Meter:
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
+            unknown_ns=self._unknown_ns,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
@@ -221,6 +223,7 @@ class Meter:
             self._add_drain(event)
             return self._release(self._complete_index)
         self.newest = event
+        self._reached_ns[sample.end] = sample.elapsed_ns
         if self._responsiveness is not None:
             self._responsiveness.add(event)
         self._waiting.setdefault(sample.index, {})[sample.end] = event
@@ -233,6 +236,13 @@ class Meter:
     def _complete_index(self) -> int:
         """The index of the last interval for which no further sample can come."""
         return self._order.reached_by_any if self._has_one_sampler else self._order.reached_by_both
+
+    @property
+    def _unknown_ns(self) -> int:
+        """How much longer this run has lasted than a receiver's samples tell."""
+        flows = self.periods[-1].settings.direction.flows if self.periods else ()
+        receivers = {sender_of(flow, self._workload).other for flow in flows}
+        return max(self._reached_ns.values()) - min((self._reached_ns[end] for end in receivers), default=0)
 
     def _period_of_totals(self) -> PeriodSum:
         """Return the period that an end's totals are about: the last one with a measurement."""

@@ -242,7 +242,8 @@ class Summary:
     that of the run's only setting. A run of several settings has none, because no source has a rate for their
     mix: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
     `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
-    `responsiveness` has only a run that measures latency under load.
+    `responsiveness` has only a run that measures latency under load. `unknown_ns` is the time before the end for
+    which a receiver's samples are missing, up to an interval or two in a run that ended in order.
     """
 
     plan: Plan
@@ -258,6 +259,7 @@ class Summary:
     overhead: PacketOverhead | None = None
     unseen_end: End | None = None
     responsiveness: Responsiveness | None = None
+    unknown_ns: int = 0
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:

@@ -16,7 +16,7 @@ from linkgauge.engine.control.keepalive import Liveness
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError
-from linkgauge.engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Warned, WarningText
+from linkgauge.engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.near.connect import connect
@@ -334,9 +334,8 @@ async def test_a_relay_that_swallows_the_end_of_a_run_does_not_keep_it_alive(
             assert reason in await it.log_of("INTERRUPTED")
         finally:
             imitating.cancel()
-        warnings = [event.text for event in it.events if isinstance(event, Warned)]
-        assert (it.end.detail == CHANGED) == is_noticed
-        assert (WarningText.END_UNCONFIRMED in warnings) != is_noticed
+        expected = (Reason.FAILED, CHANGED) if is_noticed else (Reason.PEER_LOST, EndText.END_UNCONFIRMED)
+        assert (it.end.reason, it.end.detail) == expected
 
 
 async def test_a_relay_that_swallows_stop_alone_is_noticed_at_the_next_message() -> None:
@@ -375,8 +374,8 @@ async def test_a_run_whose_end_the_relay_rewrites_has_failed(kind: str) -> None:
 
 
 @pytest.mark.every
-async def test_a_run_whose_end_the_relay_cuts_off_is_unconfirmed() -> None:
-    """Its last samples may be missing: a warning says so."""
+async def test_a_run_whose_end_the_relay_cuts_off_has_lost_its_far_end() -> None:
+    """Its last samples may be missing: nobody knows the whole result."""
     async with world() as it:
 
         def cut(_sender: End, name: str, frame: bytes) -> list[bytes]:
@@ -387,5 +386,5 @@ async def test_a_run_whose_end_the_relay_cuts_off_is_unconfirmed() -> None:
 
         it.relay.attack = cut
         await it.run(Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 20, rate_bit_s=RATE_BIT_S))
-        assert it.end.reason is Reason.COMPLETED
-        assert WarningText.END_UNCONFIRMED in [event.text for event in it.events if isinstance(event, Warned)]
+        assert it.end.reason is Reason.PEER_LOST
+        assert "connection to the remote host was lost" in it.end.detail
