@@ -142,7 +142,8 @@ def changed_fields(first: Plan, second: Plan) -> tuple[str, ...]:
 
 
 def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
-    pairs = {flow: (first.measured[flow], second.measured[flow]) for flow in Direction}
+    pairs = {flow: (first.measured[flow], second.measured[flow]) for flow in Direction.DUPLEX.flows}
+    pairs[Direction.DUPLEX] = first.total_of_one_time, second.total_of_one_time
     both = [flow for flow in Direction.DUPLEX.flows if all(pairs[flow])]
     either = [flow for flow in Direction.DUPLEX.flows if any(pairs[flow])]
     # The total adds information if both directions ran, or if the runs have no direction in common.

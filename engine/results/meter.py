@@ -34,8 +34,8 @@ from .run_totals import (
     ProbeSum,
     Warnings,
     common_expectation,
+    newest_results,
     sum_end,
-    sum_periods,
     sum_senders,
 )
 from .summary import Summary
@@ -183,14 +183,14 @@ class Meter:
 
     def summary(self) -> Summary:
         """Return the summary so far; a run that has not ended counts as cut off."""
-        measured = sum_periods(self.periods)
-        total = measured.total
-        payload_bytes = total.bytes if total else 0
-        transactions = (total.transactions if total else None) or 0
+        totals = [total for period in self.periods if (total := period.total).span_ns]
+        payload_bytes = sum(total.bytes for total in totals)
+        transactions = sum(sum(total.latency.values()) for total in totals if total.is_transactional)
         plan = self.started.plan if self.started else Plan()
         return Summary(
             plan=plan,
-            measured=measured,
+            measured=newest_results(self.periods),
+            payload_bytes=payload_bytes,
             expectation=common_expectation(self.periods),
             periods=tuple(part.period for part in self.periods),
             near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),

@@ -1,10 +1,10 @@
 """Totals of a run and of its periods, from which the meter makes a summary.
 
-Pure. A period is the time between two changes of settings. All rates of a whole run have one denominator, the
-measured time of all periods, so that both directions add up to the total.
+Pure. A period is the time between two changes of settings. The results of a run with several settings are those of
+its periods: rates under different settings have no common mean that says anything.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ..model.events import Expectation, Opened, Totals
@@ -117,30 +117,28 @@ class PeriodSum:
         )
 
 
-def sum_periods(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None]:
-    """Return the measurements of all periods together.
+def newest_results(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None]:
+    """Return the results of each direction under the newest settings with which it was measured, and the newest total.
 
-    A direction that ran in half of the time counts with half of its rate: rates add up only over the same time.
+    A mean over several settings is the rate of none of them, and one over time in which a direction did not run is
+    not its rate. Periods of the same settings are one.
     """
-    measured = [(period, total) for period in periods if (total := period.total).span_ns]
-    whole_ns = sum(total.span_ns for _, total in measured)
+    measured = [period for period in reversed(periods) if period.total.span_ns]
 
     def join(flow: Direction) -> Measurement | None:
-        whole = ReceiverSum()
-        payload = 0.0  # in bytes, of periods that lasted as long as their totals
-        for period, total in measured:
-            part = period.received[flow]
-            whole.extend(part)
-            payload += part.bytes / part.span_ns * total.span_ns if part.span_ns else 0.0
-        if whole.span_ns and len(measured) > 1:
-            whole.series = None
-            whole.span_ns = round(whole.bytes / payload * whole_ns) if payload else whole_ns
-        return whole.measurement
+        parts = [period for period in measured if period.received[flow].span_ns]
+        return _join(parts, lambda period: period.received[flow])
 
-    total = ReceiverSum()
-    for _, part in measured:
-        total.extend(part)
-    return PerDirection(join(Direction.OUT), join(Direction.IN), total.measurement)
+    return PerDirection(join(Direction.OUT), join(Direction.IN), _join(measured, lambda period: period.total))
+
+
+def _join(newest_first: Sequence[PeriodSum], part_of: Callable[[PeriodSum], ReceiverSum]) -> Measurement | None:
+    """Return the results of all periods that have the settings of the newest one."""
+    whole = ReceiverSum()
+    for period in reversed(newest_first):
+        if period.settings == newest_first[0].settings:
+            whole.extend(part_of(period))
+    return whole.measurement
 
 
 def common_expectation(periods: Sequence[PeriodSum]) -> Expectation:

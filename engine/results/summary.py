@@ -236,11 +236,11 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The results of a run, of the whole and of each period.
+    """The results of a run, and of each of its periods.
 
-    All rates of `measured` are over the time of all periods: `out` and `in_` add up to `total`. `expectation` is
-    that of the run's only setting. A run of several settings has none, because no source has a rate for their
-    mix: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
+    `measured` has each direction's results under the newest settings with which it was measured, and the newest
+    total: of a run with one setting that is all of it. `payload_bytes` are those of all periods. `expectation` is
+    that of the run's only setting. A run of several settings has none: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
     `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
     `responsiveness` has only a run that measures latency under load. `unknown_ns` is the time before the end for
     which a receiver's samples are missing, up to an interval or two in a run that ended in order.
@@ -260,13 +260,23 @@ class Summary:
     unseen_end: End | None = None
     responsiveness: Responsiveness | None = None
     unknown_ns: int = 0
+    payload_bytes: int = 0
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:
-        """Each direction that was measured with its results, and both together where there are two."""
-        out, in_, total = self.measured.out, self.measured.in_, self.measured.total
-        parts = ((Direction.OUT, out), (Direction.IN, in_), (Direction.DUPLEX, total if out and in_ else None))
+        """Each direction that was measured with its results, and both together if they ran at the same time."""
+        out, in_ = self.measured.out, self.measured.in_
+        both = self.total_of_one_time if out and in_ else None
+        parts = ((Direction.OUT, out), (Direction.IN, in_), (Direction.DUPLEX, both))
         return tuple((direction, measured) for direction, measured in parts if measured is not None)
+
+    @property
+    def total_of_one_time(self) -> Measurement | None:
+        """The total; None if the two directions were measured one after the other, which no total describes."""
+        newest = next((each for each in reversed(self.periods) if each.measured.total is not None), None)
+        has_both = self.measured.out is not None and self.measured.in_ is not None
+        is_apart = has_both and newest is not None and newest.settings.direction is not Direction.DUPLEX
+        return None if is_apart else self.measured.total
 
     @property
     def transfer_time_ratio(self) -> float | None:

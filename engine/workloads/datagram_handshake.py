@@ -28,8 +28,6 @@ ANSWER_DEADLINE_S: Final = 3.0
 REPEAT_S: Final = 0.1
 _MAX_REFUSALS: Final = 3  # one may be about a datagram of an earlier socket of this port
 _ACCEPTANCE_DEADLINE_S: Final = 10.0  # a worker may have to be started first
-# The route or the neighbour may return, the queue becomes shorter.
-_PASSING: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENOBUFS}
 _log = logging.getLogger(__name__)
 
 
@@ -135,7 +133,7 @@ class _Opening:
         """Raise the error unless it may pass before the deadline."""
         _log.debug("datagrams to %s: %r", self._target.address, error)
         self._failure = error
-        if error.errno in _PASSING:
+        if error.errno in sockets.NOT_SENT:
             return
         if not isinstance(error, ConnectionRefusedError):
             raise error

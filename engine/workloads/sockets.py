@@ -32,7 +32,8 @@ LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is awa
 # Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
 _LINK_PATIENCE_NS: Final = 5_000_000_000
 _NO_ROUTE: Final = {errno.ENETUNREACH, errno.ENETDOWN}
-_UNREACHABLE: Final = _NO_ROUTE | {errno.EHOSTUNREACH, errno.EHOSTDOWN}
+UNREACHABLE: Final = _NO_ROUTE | {errno.EHOSTUNREACH, errno.EHOSTDOWN}
+NOT_SENT: Final = UNREACHABLE | {errno.ENOBUFS}  # of a datagram: the route may return, the queue become shorter
 _ABORT: Final = struct.pack("ii", 1, 0)
 
 
@@ -41,7 +42,7 @@ def is_link_away(error: OSError, waited_ns: int, *, is_reachable: bool = True) -
 
     `is_reachable` False where no connection to that port has succeeded yet: an unreachable host may be a firewall.
     """
-    return waited_ns < _LINK_PATIENCE_NS and error.errno in (_UNREACHABLE if is_reachable else _NO_ROUTE)
+    return waited_ns < _LINK_PATIENCE_NS and error.errno in (UNREACHABLE if is_reachable else _NO_ROUTE)
 
 
 async def connect(sock: socket.socket, address: tuple[Any, ...], *, is_reachable: bool = True) -> None:

@@ -281,6 +281,9 @@ class Iperf3Run(Run):
                 await self._concluded.wait()
         await draining
         self._report_results()
+        if self._failed_end is None and self._totals is None and is_datagram and end.reason.is_regular:
+            # Only the server knows what it has received or sent: of TCP, the local kernel knows it as well.
+            return RunEnd(Reason.PEER_LOST, EndText.END_UNCONFIRMED.value)
         return self._failed_end or end
 
     async def _drain_all(self, *, has_tail: bool) -> None:

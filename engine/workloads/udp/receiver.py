@@ -15,7 +15,7 @@ from . import socket_options
 from .delay_variation import DelayVariation, Jitter
 from .receive_stamps import ReceiveStamps
 from .sequence_tracker import SequenceTracker
-from .session import RECEIVE_BYTES, DatagramSession
+from .session import OF_EARLIER_DATAGRAMS, RECEIVE_BYTES, DatagramSession
 from .socket_options import IP_TOS, IPV6_TCLASS, NO_WAIT, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
 
 _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
@@ -118,7 +118,7 @@ class DatagramReceiver(DatagramSession):
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError as error:
-                if error.errno in {errno.EMSGSIZE, errno.ENOBUFS}:  # of feedback that did not leave
+                if error.errno in OF_EARLIER_DATAGRAMS:  # of feedback that did not leave
                     continue
                 raise
             segment, received_ns = size, 0

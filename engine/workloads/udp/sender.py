@@ -10,12 +10,13 @@ from ...model.plan import SECOND_NS, Mode, Settings
 from ...protocol.datagrams import Feedback, is_control_datagram
 from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
+from ..sockets import NOT_SENT
 from . import socket_options
 from .capacity_search import CapacitySearch
 from .delay_variation import DelayVariation
 from .group import DatagramGroup, StampedGroup, segments_in_group
 from .pacing import Pacer
-from .session import DatagramSession
+from .session import OF_EARLIER_DATAGRAMS, DatagramSession
 from .socket_options import NO_WAIT
 
 _FEEDBACK_BYTES: Final = 2_048
@@ -24,6 +25,7 @@ _LOSS_NS: Final = 5 * SECOND_NS
 _SHORTEST_SLEEP_NS: Final = 20_000
 _LONGEST_SLEEP_NS: Final = 50_000_000
 _PAUSE_S: Final = 0.02
+_DROPPED: Final = NOT_SENT | {errno.ENOMEM}
 _TOO_LARGE: Final = {errno.EMSGSIZE, errno.EINVAL}  # EINVAL: a group whose segments do not fit the path's MTU
 REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from it for 5 s"
 
@@ -154,7 +156,7 @@ class DatagramSender(DatagramSession):
         """Handle a failed send; return whether the session goes on."""
         if self._is_stopping or isinstance(error, BlockingIOError | InterruptedError):
             return True
-        if error.errno in {errno.ENOBUFS, errno.ENOMEM}:  # a queue of this host dropped them: they count as sent
+        if error.errno in _DROPPED:  # this host has no room or no way for them: they count as sent
             self._number += count
             self._dropped += count
             self._put("sent", self._number)
@@ -172,11 +174,11 @@ class DatagramSender(DatagramSession):
             data = self._sock.recv(_FEEDBACK_BYTES, NO_WAIT)
         except BlockingIOError:
             error = self._drain_errors()
-            if error is not None and error.errno not in {errno.EMSGSIZE, errno.ENOBUFS}:
+            if error is not None and error.errno not in OF_EARLIER_DATAGRAMS:
                 self._lose(error)
             return
         except OSError as error:
-            if error.errno not in {errno.EMSGSIZE, errno.ENOBUFS}:
+            if error.errno not in OF_EARLIER_DATAGRAMS:
                 self._handle_error(error)
             return
         self._take_datagram(data)

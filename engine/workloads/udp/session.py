@@ -1,5 +1,6 @@
 """The base of both ends of a UDP session: its keys, its settings, its counters in shared memory."""
 
+import errno
 import socket
 from typing import Final
 
@@ -8,9 +9,11 @@ from ...model.datagram_counters import DATAGRAM_COUNTERS
 from ...model.plan import Settings
 from ...protocol.datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
+from ..sockets import NOT_SENT
 from .socket_options import read_error_queue, read_path_mtu
 
 RECEIVE_BYTES: Final = 65_536  # the largest group that the kernel hands over (UDP_GRO, udp(7))
+OF_EARLIER_DATAGRAMS: Final = NOT_SENT | {errno.EMSGSIZE}  # what a socket reports of them ends no session
 
 
 class DatagramSession(Session):

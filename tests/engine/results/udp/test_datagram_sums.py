@@ -118,8 +118,10 @@ def test_a_change_of_the_rate_loses_no_count(seed: int, direction: Direction) ->
     summary = replay(events).summary()
     assert len(summary.periods) == 2
     for flow in direction.flows:
-        assert _datagrams(summary.measured[flow]).lost == fates[flow].lost
         parts = [_datagrams(period.measured[flow]) for period in summary.periods]
+        # One that a change overtakes is missing in the first period, and arrives in the second.
+        assert sum(part.lost or 0 for part in parts) >= fates[flow].lost
+        assert _datagrams(summary.measured[flow]) == parts[-1]
         assert sum(part.received or 0 for part in parts) == fates[flow].sent - fates[flow].lost
 
 
