@@ -53,7 +53,7 @@ class Liveness:
     def find_problem(self, now_ns: int, last_received_ns: int) -> LivenessProblem | None:
         """Return the problem of an end, if any; call it after `check_timeout` returned None.
 
-        Payload moves if some did after the silence had become one: the last of a dead link is as old as its silence.
+        Payload moves if some did once the silence was long: the last of a dead link is as old as its silence.
         """
         if now_ns - last_received_ns > SILENCE_TIMEOUT_NS:
             is_moving = self.last_progress_ns - last_received_ns > SILENCE_TIMEOUT_NS

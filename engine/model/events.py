@@ -133,7 +133,8 @@ class SessionTotal:
 
     `bytes` are the payload that it received or sent, over `span_ns` of its own clock. `retransmits` are segments
     of its TCP socket where it sends. The others are of UDP: where it receives, different and repeated datagrams
-    that were `received`, those that were `lost`, and the jitter at the end; where it sends, those that were `sent`.
+    that were `received`, those that were `lost`, and the jitter at the end; where it sends, those that were `sent`,
+    and of them those `lost` behind the last one that arrived.
     """
 
     direction: Direction

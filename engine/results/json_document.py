@@ -121,12 +121,11 @@ def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) ->
 
 
 def _expected_rates(summary: Summary) -> Expectation:
-    """Return the expected rates; if a single direction ran, the total is that direction's."""
-    expected = summary.expectation
-    directions = {period.settings.direction for period in summary.periods}
-    if expected.total is not None or len(directions) != 1 or Direction.DUPLEX in directions:
+    """Return the expected rates; of a single direction, the total is that direction's."""
+    expected, direction = summary.expectation, summary.newest_direction
+    if expected.total is not None or direction is None:
         return expected
-    return Expectation(expected.out, expected.in_, expected[directions.pop()])
+    return Expectation(expected.out, expected.in_, expected[direction])
 
 
 def _expected(expected: ExpectedRate | None) -> dict[str, Any] | None:

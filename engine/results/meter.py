@@ -33,7 +33,7 @@ from .run_totals import (
     PeriodSum,
     ProbeSum,
     Warnings,
-    common_expectation,
+    newest_expectation,
     newest_results,
     sum_end,
     sum_senders,
@@ -190,8 +190,7 @@ class Meter:
         return Summary(
             plan=plan,
             measured=newest_results(self.periods),
-            payload_bytes=payload_bytes,
-            expectation=common_expectation(self.periods),
+            expectation=newest_expectation(self.periods) if self.periods else Expectation(),
             periods=tuple(part.period for part in self.periods),
             near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),
             far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),

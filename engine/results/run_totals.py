@@ -7,7 +7,7 @@ its periods: rates under different settings have no common mean that says anythi
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from ..model.events import Expectation, Opened, Totals
+from ..model.events import Expectation, ExpectedRate, Opened, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample
@@ -118,7 +118,7 @@ class PeriodSum:
 
 
 def newest_results(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None]:
-    """Return the results of each direction under the newest settings with which it was measured, and the newest total.
+    """Return each direction's results under the newest settings with which it was measured, and the newest total.
 
     A mean over several settings is the rate of none of them, and one over time in which a direction did not run is
     not its rate. Periods of the same settings are one.
@@ -141,14 +141,15 @@ def _join(newest_first: Sequence[PeriodSum], part_of: Callable[[PeriodSum], Rece
     return whole.measurement
 
 
-def common_expectation(periods: Sequence[PeriodSum]) -> Expectation:
-    """Return the rates to expect of a run with one setting; no rate for several, whose mix has no source.
+def newest_expectation(periods: Sequence[PeriodSum]) -> Expectation:
+    """Return the rates to expect of `newest_results`. Before anything is measured, the newest period counts."""
+    measured = [period for period in reversed(periods) if period.total.span_ns] or list(periods[-1:])
 
-    Only measured periods count. Before anything is measured, the newest period counts.
-    """
-    counted = [period for period in periods if period.total.span_ns] or periods[-1:]
-    has_one_setting = len({period.settings for period in counted}) == 1
-    return counted[-1].expectation if has_one_setting else Expectation()
+    def of_flow(flow: Direction) -> ExpectedRate | None:
+        newest = next((each for each in measured if each.received[flow].span_ns), measured[0])
+        return newest.expectation[flow]
+
+    return Expectation(of_flow(Direction.OUT), of_flow(Direction.IN), measured[0].expectation.total)
 
 
 def sum_senders(periods: Sequence[PeriodSum]) -> SenderSum:

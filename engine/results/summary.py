@@ -239,8 +239,8 @@ class Summary:
     """The results of a run, and of each of its periods.
 
     `measured` has each direction's results under the newest settings with which it was measured, and the newest
-    total: of a run with one setting that is all of it. `payload_bytes` are those of all periods. `expectation` is
-    that of the run's only setting. A run of several settings has none: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
+    total: of a run with one setting that is all of it. `expectation` has the
+    rates to expect of these. `overhead` is that of datagrams; None for TCP, or where it is unknown.
     `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
     `responsiveness` has only a run that measures latency under load. `unknown_ns` is the time before the end for
     which a receiver's samples are missing, up to an interval or two in a run that ended in order.
@@ -260,7 +260,6 @@ class Summary:
     unseen_end: End | None = None
     responsiveness: Responsiveness | None = None
     unknown_ns: int = 0
-    payload_bytes: int = 0
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:
@@ -271,11 +270,21 @@ class Summary:
         return tuple((direction, measured) for direction, measured in parts if measured is not None)
 
     @property
+    def payload_bytes(self) -> int:
+        """The received payload of all periods, without their warm-ups."""
+        return sum(period.measured.total.bytes for period in self.periods if period.measured.total is not None)
+
+    @property
+    def newest_direction(self) -> Direction | None:
+        """The direction of the newest settings with a measurement; None without any."""
+        newest = (period for period in reversed(self.periods) if period.measured.total is not None)
+        return next((period.settings.direction for period in newest), None)
+
+    @property
     def total_of_one_time(self) -> Measurement | None:
         """The total; None if the two directions were measured one after the other, which no total describes."""
-        newest = next((each for each in reversed(self.periods) if each.measured.total is not None), None)
         has_both = self.measured.out is not None and self.measured.in_ is not None
-        is_apart = has_both and newest is not None and newest.settings.direction is not Direction.DUPLEX
+        is_apart = has_both and self.newest_direction in Direction.DUPLEX.flows
         return None if is_apart else self.measured.total
 
     @property

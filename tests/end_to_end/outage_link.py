@@ -16,7 +16,7 @@ _MACS: Final = {"near0": "02:00:00:00:00:01", "far0": "02:00:00:00:00:02"}
 _NOWHERE: Final = "02:00:00:00:00:99"
 _PORT: Final = 5_820
 _IPERF3_PORT: Final = 5_201
-_SHAPER: Final = "tbf rate 10mbit burst 4kb latency 60ms overhead 24 linklayer ethernet".split()
+_RATE: Final = ["rate", "10mbit", "burst", "4kb", "latency", "60ms", "overhead", "24", "linklayer", "ethernet"]
 
 
 class OutageLink:
@@ -36,7 +36,7 @@ class OutageLink:
             for up in ("lo", name):
                 run_within(within, "ip", "link", "set", up, "up")
             run_within(within, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off")
-            run_within(within, "tc", "qdisc", "add", "dev", name, "root", *_SHAPER)
+            run_within(within, "tc", "qdisc", "add", "dev", name, "root", "tbf", *_RATE)
         for command in self._restoring():
             subprocess.run(command, check=True, timeout=DEADLINE_S)
         self._endpoint = subprocess.Popen(

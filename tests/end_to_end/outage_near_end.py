@@ -1,7 +1,7 @@
 """The near end of tests with an outage: reads cases as lines of JSON, carries each out, and writes its result.
 
-It runs in the near namespace of an `OutageLink`, as a program of its own. Each kind of test is measured once without
-an outage; what it reached is the expected rate of the others.
+It runs in the near namespace of an `OutageLink`, as a program of its own. Each kind of test is measured once
+without an outage; what it reached is the expected rate of the others.
 """
 
 # A program: it imports linkgauge as installed.
@@ -14,7 +14,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from linkgauge.engine.host.event_loop import run
@@ -47,15 +49,18 @@ def _carry_out(commands: list[list[str]]) -> None:
         subprocess.run(command, check=True, timeout=10)
 
 
-async def _disturb(case: dict[str, Any], process: "subprocess.Popen[bytes] | None") -> None:
-    """Begin the outage at its time, and end it at its own."""
+async def _disturb(case: dict[str, Any], process: "subprocess.Popen[bytes] | None", away_s: list[float]) -> None:
+    """Begin the outage at its time, and end it at its own; add when that was."""
+    started = time.monotonic()
     await asyncio.sleep(case["start_s"])
     if case["kind"] == "stopped":
         pids = case["pids"] if process is None else [process.pid]
         for pid in _trees(pids):
             os.kill(pid, signal.SIGSTOP)
     await asyncio.to_thread(_carry_out, case["begin"])
+    away_s.append(time.monotonic() - started)
     await asyncio.sleep(case["length_s"])
+    away_s.append(time.monotonic() - started)
     await asyncio.to_thread(_restore, case, process)
 
 
@@ -70,20 +75,27 @@ def _trees(pids: list[int]) -> list[int]:
     """Return some processes and all that descend from them."""
     found = list(pids)
     for pid in found:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-            found += map(int, children.read().split())
+        with contextlib.suppress(OSError):
+            found += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split())
     return found
+
+
+def _start(command: list[str]) -> "subprocess.Popen[bytes]":
+    """Start a server and wait until it listens."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    while b"listening" not in process.stdout.readline():
+        pass
+    return process
 
 
 async def _measure(case: dict[str, Any], expectation: Expectation) -> dict[str, Any]:
     process = None
     if case["server"]:
-        process = subprocess.Popen(case["server"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert process.stdout is not None
-        while b"listening" not in await asyncio.to_thread(process.stdout.readline):
-            pass
+        process = await asyncio.to_thread(_start, case["server"])
     iperf3 = Iperf3Settings() if case["server"] else None
     meter, disturbing = Meter(), None
+    away_s: list[float] = []
     try:
         async with asyncio.timeout(_DEADLINE_S):
             peer = Peer(case["host"], case["port"], iperf3=iperf3)
@@ -91,7 +103,7 @@ async def _measure(case: dict[str, Any], expectation: Expectation) -> dict[str, 
                 async for event in measuring:
                     meter.feed(event)
                     if isinstance(event, Started) and case["kind"]:
-                        disturbing = asyncio.create_task(_disturb(case, process))
+                        disturbing = asyncio.create_task(_disturb(case, process, away_s))
     except LinkgaugeError as error:
         return {"error": str(error)}
     finally:
@@ -103,7 +115,8 @@ async def _measure(case: dict[str, Any], expectation: Expectation) -> dict[str, 
             process.kill()
             process.communicate()
     meter.flush()
-    return _result(meter.summary())
+    begin_s, end_s = [*away_s, 1e9, 1e9][:2]
+    return _result(meter.summary()) | {"away_s": [begin_s, end_s]}
 
 
 def _result(summary: Summary) -> dict[str, Any]:
@@ -126,15 +139,12 @@ def _result(summary: Summary) -> dict[str, Any]:
 async def _reference(case: dict[str, Any]) -> Expectation:
     kind = (case["workload"], case["direction"], str(case["server"]))
     if kind not in _references:
-        result = await _measure(case | {"kind": "", "start_s": 0, "length_s": 0}, Expectation())
-        rates = [round(_ARRIVES * 1e6 * result["mbit_s"][name]) for name in ("out", "in") if name in result["mbit_s"]]
-        out, in_ = (
-            round(_ARRIVES * 1e6 * result["mbit_s"][name]) if name in result["mbit_s"] else None
-            for name in ("out", "in")
-        )
-        one = [None if rate is None else ExpectedRate(rate, "computed", "a test without an outage") for rate in (out, in_)]
-        total = ExpectedRate(sum(rates), "computed", "a test without an outage") if len(rates) > 1 else None
-        _references[kind] = Expectation(one[0], one[1], total)
+        result = await _measure(case | {"kind": ""}, Expectation())
+        rates = {name: round(_ARRIVES * 1e6 * rate) for name, rate in result["mbit_s"].items()}
+        expected = {
+            name: ExpectedRate(rate, "computed", "a test without an outage") for name, rate in rates.items()
+        }
+        _references[kind] = Expectation(expected.get("out"), expected.get("in"))
     return _references[kind]
 
 
@@ -143,7 +153,7 @@ async def main() -> None:
     for line in sys.stdin:
         case = json.loads(line)
         result = await _measure(case, await _reference(case))
-        print(json.dumps(result), flush=True)
+        print(json.dumps(result), flush=True)  # noqa: T201 - the test reads it
 
 
 run(main())

@@ -2,10 +2,10 @@
 
 Usage: .venv/bin/python tests/stress/outages.py [--cases 200] [--seed 7] [--jobs 8]
 
-Without `--cases` it is the whole grid: outages that begin every half a second of a test of 5 s and of the 4 s behind
-it, of 0.5, 1.5 and 4 s, in each direction, of each workload, with an endpoint and with iperf3; the link down, one
-way of it alone, the far end stopped. Prints each case whose result claims what cannot be true, then a table: cases
-by kind and by what the result said. Exits with 1 if any result lied. Needs the rights for namespaces.
+Without `--cases` it is the whole grid: outages that begin every half a second of a test of 5 s and of the 4 s
+behind it, of 0.5, 1.5 and 4 s, in each direction, of each workload, with an endpoint and with iperf3; the link
+down, one way of it alone, the far end stopped. Prints each case whose result claims what cannot be true, then a
+table: cases by kind and by what the result said. Exits with 1 if any result lied. Needs the rights for namespaces.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.

@@ -92,8 +92,8 @@ class FlowReading:
     `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
     summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
-    With `has_periods` it is the mean of a run of several settings, and each of them has an expected rate. UDP has
-    `datagrams`. `source` says what is shown in place of received payload, where an iperf3 has not reported yet.
+    UDP has `datagrams`. `source` says what is shown in place of received payload, if an iperf3 has not reported
+    yet.
     """
 
     direction: Direction
@@ -107,7 +107,6 @@ class FlowReading:
     margin_percent: float | None = None
     units: RateUnit = RateUnit.MBIT
     least_unit_bit_s: float = 0.0
-    has_periods: bool = False
     datagrams: DatagramReading | None = None
     source: str = ""
 

@@ -247,8 +247,7 @@ def findings_period(summary: Summary) -> str:
 
 def run_facts(summary: Summary) -> list[str]:
     """Return the amount of payload, the reason for the end, and the known values of TCP or of datagrams."""
-    total = summary.measured.total
-    amount = [] if total is None else [numbers.payload(total.bytes)]
+    amount = [] if summary.measured.total is None else [numbers.payload(summary.payload_bytes)]
     if summary.plan.workload.is_datagram:
         return [
             *(f"capacity {text}" for text in capacity_texts(summary)),

@@ -86,6 +86,11 @@ class NearCounts:
         counts = self._session(direction, session)
         return counts.omitted.sent + counts.measured.sent
 
+    def received_numbers(self, direction: Direction, session: int) -> int:
+        """Return how many datagrams the other end had sent when the last one that arrived left it."""
+        counts = self._session(direction, session)
+        return counts.omitted.advanced + counts.measured.advanced
+
     def make_results(self, streams: Sequence[Stream]) -> EndResults:
         """Return the results of this end for the server."""
         results = tuple(self._make_stream(*stream) for stream in streams)
@@ -192,6 +197,7 @@ def _sender_total(
         _span_ns(result, near),
         retransmits=result.retransmits if counts_retransmits and not is_datagram else None,
         sent=max(0, result.packets - (result.omitted_packets or 0)) if is_datagram else None,
+        lost=max(0, result.packets - near.received_numbers(Direction.IN, session)) if is_datagram else None,
     )
 
 

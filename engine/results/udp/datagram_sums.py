@@ -207,6 +207,7 @@ class DatagramSum:
             if sent is not None:
                 part.counters["sent"] = sent
             part.sent_bytes, part.sent_span_ns = sum(session.bytes for session in sessions), span_ns
+            part.tails = tuple(session.lost or 0 for session in sessions)
             return
         received = sum_known(session.received for session in sessions)
         if received is None:

@@ -161,8 +161,8 @@ def test_the_requested_rate_and_number_of_bytes_are_in_the_plan() -> None:
     assert (made["plan"]["rate_mbit_s"], made["plan"]["bytes"]) == (100.5, 5_242_880)
 
 
-def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_no_expected_rate() -> None:
-    """Its expected rates and percentages are null; those of its periods are there."""
+def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_the_results_of_the_newest_one() -> None:
+    """What the run has measured is what its newest settings have."""
     events = simplex()
     far = events[2]
     assert isinstance(far, Sampled)
@@ -172,8 +172,8 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_no_expected
     made = build_document(
         replay(events).summary(), run_id="r1", preset="gbe", verdict="none", period_verdicts=("short", "fail")
     )
-    assert made["expected"] == {"out": None, "in": None, "total": None}
-    assert made["measured"]["total"]["percent_of_expected"] is None
+    assert made["expected"]["total"]["source"] == "table 2"
+    assert made["measured"] == made["stretches"][1]["measured"]
     assert [stretch["verdict"] for stretch in made["stretches"]] == ["short", "fail"]
     assert [stretch["measured"]["total"]["percent_of_expected"] for stretch in made["stretches"]] == [89.1, 46.603]
 

@@ -86,7 +86,7 @@ def test_the_results_of_a_run_are_those_of_its_newest_settings_after_any_changes
         assert rates[Direction.DUPLEX] == pytest.approx(rates[Direction.OUT] + rates[Direction.IN], rel=1e-4)
 
 
-def test_a_run_of_several_settings_has_no_expected_rate_but_its_periods_have() -> None:
+def test_a_run_of_several_settings_expects_the_rate_of_its_newest_ones() -> None:
     """No source has a rate for a mix; each of its periods keeps the rate of its own settings."""
     five = Settings(sessions=5)
     meter = Meter()
@@ -99,7 +99,7 @@ def test_a_run_of_several_settings_has_no_expected_rate_but_its_periods_have() -
         of_flow(Direction.OUT, End.FAR, 4, 1, settings=five),
     )
     summary = meter.summary()
-    assert summary.expectation == Expectation()
+    assert summary.expectation == Expectation(out=E200)
     assert [period.expectation for period in summary.periods] == [Expectation(out=E100), Expectation(out=E200)]
     assert meter.expectation_for(five) == Expectation(out=E200)
     assert meter.expectation_for(IN) == Expectation()

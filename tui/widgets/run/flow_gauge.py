@@ -70,7 +70,7 @@ class FlowGauge(LineWidget):
         font = _font_of_both(reading, room, rows)
         self.set_titles(
             self._heading(width, is_wide=font is not None, is_scaled=is_scaled),
-            _source(reading.expected, width, has_periods=reading.has_periods),
+            _source(reading.expected, width),
         )
         if stacked := _stacked_font(reading, room, rows):
             lines = self._stacked(stacked, width, rows)
@@ -289,12 +289,9 @@ def _datagram_notes(reading: DatagramReading) -> list[Content]:
     ]
 
 
-def _source(expected: ExpectedRate | None, width: int, *, has_periods: bool) -> Content:
+def _source(expected: ExpectedRate | None, width: int) -> Content:
     if expected is None:
-        texts = ("no expected rate", "none expected")
-        if has_periods:
-            texts = ("each period has its own expected rate", "each period has its own", "see periods")
-        return first_fit(width, *map(Content, texts))
+        return first_fit(width, *map(Content, ("no expected rate", "none expected")))
     return Content(cut_words(f"{EXPECTED_TICK} {expected.basis}: {numbers.sanitize(expected.source)}", width))
 
 

@@ -196,7 +196,7 @@ class Instruments(Container):
 
 
 def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
-    """Return the flow of one direction: of the last interval during a run, of the whole run after it."""
+    """Return the flow of one direction: of the last interval during a run, its result after it."""
     peak = view.peak[direction]
     if view.readings is None:
         expected = view.expectation[direction]
@@ -216,7 +216,6 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         response_bits=now.response_bits,
         latency=measured.latency if measured is not None else None,
         peak=peak,
-        has_periods=any(period.expectation[direction] for period in view.summary.periods),
         source=now.source,
         margin_percent=None
         if measured is None or measured.estimate is None

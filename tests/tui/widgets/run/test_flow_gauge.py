@@ -78,16 +78,6 @@ async def test_a_gauge_of_transactions_shows_them_and_their_percentiles() -> Non
         assert "p50" in "\n".join(lines_of(app))
 
 
-@pytest.mark.parametrize(("width", "text"), [(60, "each period has its own expected rate"), (22, "see periods")])
-async def test_the_mean_of_several_settings_says_where_the_expected_rates_are(width: int, text: str) -> None:
-    """There is one for each period: "no expected rate" would be wrong."""
-    app = Bench(FlowGauge(Direction.OUT))
-    async with app.run_test(size=(width, 8)) as pilot:
-        app.instrument.show(FlowReading(Direction.OUT, 6e9, is_final=True, has_periods=True))
-        await pilot.pause()
-        assert str(app.instrument.border_subtitle).strip() == text
-
-
 @pytest.mark.parametrize("rows", [4, 8])
 async def test_the_expected_rate_has_its_unit(rows: int) -> None:
     """In the title of a low gauge, and below the bar of a high one."""
