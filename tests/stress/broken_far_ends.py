@@ -249,9 +249,8 @@ def _problems_of_end(case: Case, outcome: Outcome) -> Iterator[str]:
         elif "; " not in text or "127.0.0.1" not in text:
             yield "a text without the place, or without what to do"
     elif case.moment is _AFTER:
-        is_told = any("did not confirm the end" in warning for warning in outcome.warnings)
-        if reason is not Reason.COMPLETED or not is_told:
-            yield f"it ended with {reason}, warnings {outcome.warnings}"
+        if reason is not Reason.PEER_LOST:
+            yield f"it ended with {reason}"
     elif case.state.kind is Kind.CONTROL:
         if reason is not Reason.PEER_LOST:
             yield f"it ended with {reason}"
