@@ -220,12 +220,20 @@ def test_a_ceiling_below_the_measured_rate_is_not_quoted(ceiling_bit_s: int) -> 
 
 def test_sessions_without_payload_point_to_packets_that_are_too_large() -> None:
     """The remedy finds out how large they may be."""
-    finding = first(run(0, near={"nic": replace(NIC, mtu_bytes=9_000)}))
+    finding = first(run(0, retransmits=12, near={"nic": replace(NIC, mtu_bytes=9_000)}))
     assert finding.code == "no-payload"
     assert (
         finding.remedy
         == "ping -M do -s 1472 PEER finds the largest packet; at the local end: ip link set eth0 mtu 1500"
     )
+
+
+def test_sessions_without_payload_or_retransmits_have_lost_nothing() -> None:
+    """A smaller MTU would change nothing."""
+    finding = first(run(0, retransmits=0))
+    assert finding.text == "No payload has arrived, and none was lost."
+    assert finding.evidence == "0 retransmits: the test is too short for its rate or for the path"
+    assert finding.remedy == "test for longer: linkgauge … --seconds 60"
 
 
 def test_findings_without_an_expected_rate_have_no_share() -> None:

@@ -155,6 +155,14 @@ def test_datagrams_of_which_none_arrives_may_be_too_large() -> None:
     assert finding.remedy == "linkgauge … --datagram 1200; linkgauge mtu PEER finds the largest packet"
 
 
+def test_datagrams_of_which_none_arrives_and_none_is_lost_are_no_smaller_next_time() -> None:
+    """The test was too short."""
+    finding = first(udp(0, {}, 0.0))
+    assert finding.code == "no-payload"
+    assert "0 datagrams lost" in finding.evidence.replace("\u00a0", " ")
+    assert "--datagram" not in finding.remedy
+
+
 def test_losses_against_an_iperf3_are_on_the_path_or_in_its_host() -> None:
     """What the local kernel dropped is named for itself; nobody knows the rest's place."""
     causes = LossCauses(send_queue=100, send_nic=0)
