@@ -9,7 +9,7 @@ from ..number_text import format_bytes, format_percent, format_quantity, format_
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
-from .rules.datagram_loss import find_datagram_losses, find_sending_limits
+from .rules.datagram_loss import find_datagram_losses, find_held_sender, find_sending_limits
 from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_host_pacing, find_path_limits
@@ -116,6 +116,7 @@ def _apply_datagram_rules(view: FlowView) -> Iterator[Finding]:
     yield from find_sending_limits(view)
     yield from _tester(view)
     yield from find_core_limits(view)
+    yield from find_held_sender(view)
 
 
 def _apply_rules(view: FlowView) -> Iterator[Finding]:
