@@ -11,8 +11,8 @@ radio; bursts are a queue or a policer that is full for a moment; regular losses
 Datagrams that the sender skipped because it was held up (pacing.py) are missing from the rate as well: a processor
 that is too busy, or a rate beyond what one sender's thread can send.
 
-Findings: `sender-starved` for those; `send-queue-full`, `nic-drops`, `backlog-full`, `socket-buffer-full` for losses
-within a host; `loss`, `loss-bursts` and `loss-periodic` for those of the network.
+Findings: `sender-starved` for those; `send-queue-full`, `nic-drops`, `backlog-full` and `socket-buffer-full` for
+losses within a host; `loss`, `loss-bursts` and `loss-periodic` for those of the network.
 """
 
 from collections.abc import Iterator
