@@ -76,5 +76,7 @@ def _source(counter: str, is_unseen: bool, *, is_datagram: bool, is_server: bool
     if not is_datagram:
         return "received, by the count and the clock of iperf3"
     # A server's own rate is lower: its clock goes on while the last datagrams are on their way.
-    whose = "count of iperf3, over the time in which linkgauge sent" if is_server else "count and the clock of iperf3"
+    whose = "count and the clock of iperf3"
+    if is_server:
+        whose = "count of iperf3, over the time in which linkgauge sent"
     return f"received, by the {whose}; losses at the very end are not in it"
