@@ -136,6 +136,8 @@ def _datagram_rates(
     most = largest_datagram(link, variant)
     if most is None or (datagram_bytes is not None and datagram_bytes > most):
         return Expectation()
+    if datagram_bytes is None and settings.slow_datagram_bytes is not None:
+        datagram_bytes = min(most, settings.slow_datagram_bytes)
     one = _expected_datagrams(link, "simplex", variant, datagram_bytes)
     if one is None:
         return Expectation()

@@ -1,8 +1,8 @@
 """Numbers as text: grouping of digits, significant digits, and the rates, sizes and names of sentences.
 
 Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
-Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop trailing zeros, and state rates from
-10 000 Mb/s on in Gb/s.
+Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop trailing zeros, and state rates below
+1 Mb/s in kb/s and those from 10 000 Mb/s on in Gb/s.
 """
 
 from typing import Final
@@ -15,6 +15,7 @@ DERIVATION_DIGITS: Final = 1
 LOAD_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 """The directions of the load under which latency was measured."""
 _MIN_GBIT_S_IN_MBIT_S: Final = 10_000
+_MIN_MBIT_S: Final = 999_950  # 1 000 kb/s when rounded
 
 
 def group_digits(value: float, decimals: int = 0) -> str:
@@ -27,11 +28,19 @@ def significant_decimals(value: float) -> int:
     return 0 if abs(value) >= 1_000 else 1 if abs(value) >= 100 else 2
 
 
-def format_rate(bit_s: float, decimals: int | None = None) -> str:
-    """Return a rate for a sentence: `94.15 Mb/s`, `9 415 Mb/s`, `34.13 Gb/s`.
+def is_slow_rate(bit_s: float) -> bool:
+    """Return whether a rate is stated in kb/s: one below 1 Mb/s, after rounding. Nothing is 0 Mb/s."""
+    return 0 < bit_s < _MIN_MBIT_S
 
-    With `decimals` it is in Mb/s whatever its size, as in a derivation.
+
+def format_rate(bit_s: float, decimals: int | None = None) -> str:
+    """Return a rate for a sentence: `64.1 kb/s`, `94.15 Mb/s`, `9 415 Mb/s`, `34.13 Gb/s`.
+
+    With `decimals` it is in Mb/s whatever its size from 1 Mb/s on, as in a derivation.
     """
+    if is_slow_rate(bit_s):
+        kbit_s = bit_s / 1e3
+        return f"{_trimmed(kbit_s, significant_decimals(kbit_s) if decimals is None else decimals)} kb/s"
     mbit_s = bit_s / 1e6
     if decimals is not None:
         return f"{_trimmed(mbit_s, decimals)} Mb/s"

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation
-from ..engine.model.plan import Settings
+from ..engine.model.plan import MIN_RATE_BIT_S, Settings
 from .number_text import format_rate
 
 RateWord = Literal["expected", "search", "max"]
@@ -26,8 +26,16 @@ def expected_rate_bit_s(settings: Settings, find: FindExpectation) -> int | None
     """Return the expected UDP payload rate of one direction of these settings; None without one.
 
     Two directions send at one rate: the lower of theirs, or half of the total where only that is known.
+    Datagrams of a low rate are small, and a line carries less of their payload.
     """
-    expectation = find(replace(settings, rate_bit_s=None, searches_rate=False))
+    rate = _lowest_rate(replace(settings, rate_bit_s=None, searches_rate=False), find)
+    if rate is None or rate < MIN_RATE_BIT_S:
+        return rate
+    return _lowest_rate(replace(settings, rate_bit_s=rate, searches_rate=False), find)
+
+
+def _lowest_rate(settings: Settings, find: FindExpectation) -> int | None:
+    expectation = find(settings)
     flows = [expectation[flow] for flow in settings.direction.flows]
     known = [rate.bit_s for rate in flows if rate is not None]
     if len(known) == len(flows):

@@ -50,6 +50,7 @@ from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
+from ..workloads.session_handshake import NOT_ACCEPTED
 from .byte_limit import ByteLimit
 from .connect import FarEnd
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
@@ -58,6 +59,7 @@ from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
+_SLOW_OPENING_S: Final = 3.0  # to open its sessions takes a test a few round trips
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 _LIVENESS_WARNINGS: Final = {
     LivenessProblem.SILENT: WarningText.FAR_SILENT,
@@ -180,12 +182,14 @@ class Run(ABC):
 
     async def prepare(self) -> None:
         """Open all sessions and start the clocks; raise PeerError if that fails."""
+        self._prepared_from_s = time.monotonic()
         try:
             async with asyncio.timeout(PREPARE_DEADLINE_S):
                 idle = await self._open()
         except TimeoutError as error:
             text = (
-                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not overloaded"
+                f"{self._peer} was not ready within {PREPARE_DEADLINE_S:g} s; check that its host is not "
+                "overloaded, or give fewer --sessions if the link is slow"
             )
             raise PeerError(text) from error
         self._sampler.start()
@@ -325,12 +329,19 @@ class Run(ABC):
             if warning is not None:
                 self._warn(warning)
 
+    def _explain_unopened(self, reason: str) -> str:
+        """Return why a session did not open. A far end gives up on those that a slow link opens too late."""
+        waited_s = time.monotonic() - self._prepared_from_s
+        if reason == NOT_ACCEPTED and waited_s >= _SLOW_OPENING_S:
+            reason = EndText.SESSIONS_SLOW.format(seconds=f"{waited_s:.1f}")
+        return EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)
+
     def _handle_closed(self, direction: Direction, session: int, generation: int, reason: str) -> None:
         """End the run if it needs the connection that closed. One of older settings was closed on purpose."""
         if not self._sessions.is_wanted(direction, session, generation):
             return
         _log.debug("session %s %s was lost: %s", session, direction, reason)
-        if self._sessions.fail_opening(EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)):
+        if self._sessions.fail_opening(self._explain_unopened(reason)):
             return
         if self._ending.done():  # the far end may be the first to close, while this end still drains
             return

@@ -7,6 +7,7 @@ import asyncio
 import errno
 import logging
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -35,6 +36,7 @@ from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
 from .binding import is_reachable
 
 CONNECT_DEADLINE_S: Final = 5.0
+_SLOW_CONNECT_S: Final = 1.0  # beyond the round trip of a satellite
 
 FarEnd = Peer | SshFarEnd
 """A far end to connect to: the address of a peer, or a far end that ssh has started."""
@@ -124,14 +126,23 @@ async def _open_connection(
         except TimeoutError as error:
             if attempts is not None and not attempts.is_connected:
                 raise attempts.unreachable_error() from error
-            raise _silence_error(peer, is_greeted=control is not None and control.is_greeted) from error
+            is_greeted = control is not None and control.is_greeted
+            raise _silence_error(
+                peer, 0.0 if attempts is None else attempts.took_s, is_greeted=is_greeted
+            ) from error
         yield control, ends
     finally:
         if control is not None:
             await control.aclose()
 
 
-def _silence_error(peer: FarEnd, *, is_greeted: bool) -> PeerError:
+def _silence_error(peer: FarEnd, connected_s: float, *, is_greeted: bool) -> PeerError:
+    """Return the error of a far end that has sent nothing more; its connection took `connected_s` to open."""
+    if connected_s >= _SLOW_CONNECT_S:
+        return PeerUnreachable(
+            f"the link to {peer} is too slow or its queues are full: the connection took {connected_s:.1f} s to "
+            f"open, and the handshake was not over after {CONNECT_DEADLINE_S:g} s; test while the link is idle"
+        )
     if is_greeted:
         return PeerUnreachable(
             f"{peer} greeted and then sent nothing more for {CONNECT_DEADLINE_S:g} s; check that its host is not "
@@ -184,16 +195,18 @@ class _Attempts:
         self._addresses: list[Address] = []
         self._failures: dict[Address, OSError] = {}
         self.is_connected = False
+        self.took_s = 0.0
 
     async def connect(self, binding: SocketOptions) -> socket.socket:
         """Return a socket that is connected to the address that answers first; raise PeerError if none does."""
         addresses = await resolve_peer(self._peer)
+        began_s = time.monotonic()
         # Where the binding leaves none, the error is about the binding, once the peer has answered.
         self._addresses = [each for each in addresses if is_reachable(binding, *each)] or addresses
         sock = await first_success(self._addresses, _connect_socket, socket.socket.close, self._failures)
         if sock is None:
             raise self.unreachable_error()
-        self.is_connected = True
+        self.is_connected, self.took_s = True, time.monotonic() - began_s
         return sock
 
     def unreachable_error(self) -> PeerUnreachable:

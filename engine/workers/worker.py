@@ -96,6 +96,7 @@ class Worker:
         self._change: ApplyChange | None = None
         self._rate_bit_s: int | None = None
         self._limits_unsent = False
+        self._interval_ns = SECOND_NS
         self._settings = Settings()
         self._bytes_limit: int | None = None
         self._loss_goal_ppm = 0
@@ -169,6 +170,7 @@ class Worker:
         self._cores = set(command.cores)
         self._shares_core = command.shares_core
         self._rate_bit_s, self._settings = command.rate_bit_s, command.settings
+        self._interval_ns = command.interval_ns
         self._limits_unsent = command.limits_unsent
         self._bytes_limit, self._loss_goal_ppm = command.bytes_limit, command.loss_goal_ppm
         if command.cores:
@@ -219,7 +221,7 @@ class Worker:
     def _limit_rate(self, session: Session) -> None:
         """Give a session its share of its direction's rate."""
         if self._rate_bit_s is not None and isinstance(session, SendingSession):
-            session.limit_rate(self._rate_bit_s // self._settings.sessions)
+            session.limit_rate(max(1, self._rate_bit_s // self._settings.sessions), self._interval_ns)
 
     def _is_obsolete(self, direction: Direction, number: int, generation: int) -> bool:
         """Return whether the settings no longer want a connection, which may still be opening.

@@ -13,6 +13,7 @@ so a pair moves to the worker's poller (socket_io.py) as soon as the worker gets
 import errno
 import os
 import socket
+import time
 from collections import deque
 from time import perf_counter_ns
 from typing import Final
@@ -25,7 +26,7 @@ from ..model.latency_histogram import (
     SUB_BUCKET_BITS,
     bucket_of,
 )
-from ..model.plan import Mode
+from ..model.plan import SECOND_NS, Mode
 from .session import ReceivingSession, SendingSession, SessionContext, WorkerResources
 from .socket_io import ReadyCallback, SocketThread
 
@@ -295,7 +296,10 @@ class RrResponder(SendingSession):
         if requested:
             self._unsent = requested * self._response_bytes
             if not self._transmit():
-                self._poller.watch(self._fd, self._on_writable, for_write=True)
+                self._continue_later()
+
+    def _continue_later(self) -> None:
+        self._poller.watch(self._fd, self._on_writable, for_write=True)
 
     def _on_writable(self, _events: int) -> None:
         if self._transmit() and not self._closed:
@@ -366,7 +370,32 @@ class FetchResponder(RrResponder):
     def _handler(self) -> ReadyCallback:
         return self._on_readable
 
+    def _continue_later(self) -> None:
+        if self._pace is None:
+            super()._continue_later()
+            return
+        self._poller.unwatch(self._fd)
+        self._loop.call_later(self._pace.wait_ns / SECOND_NS, self._on_writable, 0)
+
+    def _on_writable(self, events: int) -> None:
+        if self._closed:
+            return
+        super()._on_writable(events)
+        if self._unsent and not self._closed and self._pace is not None:
+            self._continue_later()
+
     def _send(self, unsent: int) -> int:
+        pace = self._pace
+        if pace is not None:
+            unsent = min(unsent, pace.due(time.monotonic_ns()))
+            if not unsent:
+                return 0
+        sent = self._send_part(unsent)
+        if pace is not None:
+            pace.take(sent)
+        return sent
+
+    def _send_part(self, unsent: int) -> int:
         if self._is_copied:
             return super()._send(unsent)
         return os.sendfile(self._fd, self._payload.fd, 0, min(unsent, self._payload.size_bytes))

@@ -30,6 +30,7 @@ from ..model.latency_histogram import bucket_of
 from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from .byte_budget import ByteBudget
+from .byte_pace import SLOW_BIT_S, BytePace
 from .socket_io import Poller, SocketThread
 from .sockets import set_pacing, set_unsent_limit, unsent_limit_bytes
 
@@ -289,6 +290,7 @@ class SendingSession(Session):
         super().__init__(sock, context)
         self._acked_at_start = read_bytes_taken(sock) or 0  # the handshake's may not be acknowledged yet
         self._handed_over = 0
+        self._pace: BytePace | None = None  # of a slow session
         self._limits_unsent = False
         self._most_unsent_bytes = 0
 
@@ -296,9 +298,11 @@ class SendingSession(Session):
         """Keep little in the send buffer that has not been sent, in proportion to the rate, from now on."""
         self._limits_unsent = True
 
-    def limit_rate(self, bit_s: int) -> None:
-        """Send at most so fast from now on."""
-        set_pacing(self._sock, bit_s)
+    def limit_rate(self, bit_s: int, interval_ns: int) -> None:
+        """Send at most so fast from now on. A slow session hands over small pieces, which the kernel spreads."""
+        is_slow = bit_s < SLOW_BIT_S
+        set_pacing(self._sock, bit_s + bit_s // 4 if is_slow else bit_s)  # with room to catch up
+        self._pace = BytePace(bit_s, interval_ns, time.monotonic_ns()) if is_slow else None
 
     def refresh(self) -> None:
         """Store the acknowledged bytes and the sender's TCP_INFO."""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ..model.plan import Mode
+from ..model.plan import SECOND_NS, Mode
 from .session import PIECE_BYTES, ReceivingSession, SendingSession, SessionContext, WorkerResources
 from .socket_io import SocketThread
 
@@ -39,7 +39,7 @@ class StreamSender(SendingSession):
         self._is_waiting = False  # for other sessions to give bytes of the budget back
         self._is_stopping = False
         self._is_finishing = False
-        self._has_thread = False
+        self._has_thread = self._has_begun = False
         self._unsent_bytes = 0  # of a block that was taken from the budget
         self._send: Callable[[], int] = partial(sock.sendmsg, payload.pieces)
         if payload.fd >= 0:
@@ -53,8 +53,18 @@ class StreamSender(SendingSession):
         if self._is_waiting and not self._closed:
             self._resume()
 
+    def limit_rate(self, bit_s: int, interval_ns: int) -> None:
+        """Send at most so fast from now on."""
+        was_fast = self._pace is None
+        super().limit_rate(bit_s, interval_ns)
+        if self._pace is not None:
+            self._is_alone = False
+            if was_fast and self._has_begun and not self._has_thread:
+                self._resume()
+
     def _start_io(self) -> None:
-        if self._is_alone:
+        self._has_begun = True
+        if self._is_alone and self._pace is None:
             body = self._send_in_thread if self._budget is None else self._send_budget_in_thread
             self._has_thread = True
             self._socket_thread = SocketThread(self._sock, body, self._resume, self._lose)
@@ -85,7 +95,40 @@ class StreamSender(SendingSession):
             if self._is_finishing:
                 self._end_stream()
             return
+        if self._pace is not None:
+            self._loop.remove_writer(self._sock)
+            self._send_in_pieces()
+            return
         self._loop.add_writer(self._sock, self._send_once if self._budget is None else self._send_budget_once)
+
+    def _send_in_pieces(self) -> None:
+        """Send what is due at the pace of a slow session, and look again later."""
+        pace = self._pace
+        if self._closed or self._is_stopping:
+            return
+        if pace is None:  # it is fast now
+            self._resume()
+            return
+        try:
+            due = pace.due(time.monotonic_ns())
+            while due and (sent := self._send_piece(due)):
+                pace.take(sent)
+                due -= sent
+        except OSError as error:
+            self._handle_error(error)
+        if not self._closed:
+            self._loop.call_later(pace.wait_ns / SECOND_NS, self._send_in_pieces)
+
+    def _send_piece(self, most: int) -> int:
+        """Send at most so many bytes of the block, and of the budget; return how many the kernel took."""
+        if not self._unsent_bytes:
+            size = self._payload.size_bytes
+            self._unsent_bytes = size if self._budget is None else self._budget.take(size)
+        count = min(most, self._unsent_bytes)
+        sent = self._sock.send(memoryview(self._payload.block)[:count]) if count else 0
+        self._unsent_bytes -= sent
+        self._handed_over += sent
+        return sent
 
     def _send_in_thread(self) -> bool:
         while self._is_alone:

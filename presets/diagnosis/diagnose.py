@@ -9,7 +9,7 @@ from ..number_text import format_bytes, format_percent, format_quantity, format_
 from . import remedies
 from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
-from .rules.datagram_loss import find_datagram_losses, find_sending_limits
+from .rules.datagram_loss import find_datagram_losses, find_held_sender, find_sending_limits
 from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_host_pacing, find_path_limits
@@ -116,6 +116,7 @@ def _apply_datagram_rules(view: FlowView) -> Iterator[Finding]:
     yield from find_sending_limits(view)
     yield from _tester(view)
     yield from find_core_limits(view)
+    yield from find_held_sender(view)
 
 
 def _apply_rules(view: FlowView) -> Iterator[Finding]:
@@ -291,6 +292,8 @@ def _no_datagrams(evidence: Evidence) -> Finding:
     """Return the finding about UDP sessions whose handshake arrived, and none of whose payload did."""
     datagrams = [flow.datagrams for flow in evidence.flows if flow.datagrams is not None]
     lost = sum(part.lost for part in datagrams)
+    if datagrams and not lost:
+        return _nothing_sent(evidence, f"{format_quantity(lost, 'datagram')} lost")
     sizes = {part.datagram_bytes for part in datagrams if part.datagram_bytes}
     of_size = f" of {format_bytes(max(sizes))}" if sizes else ""
     near, far = (None if end.nic is None else end.nic.mtu_bytes for end in (evidence.near, evidence.far))
@@ -313,7 +316,10 @@ def _no_payload(evidence: Evidence) -> Finding:
     if evidence.workload.is_datagram:
         return _no_datagrams(evidence)
     near, far = (None if end.nic is None else end.nic.mtu_bytes for end in (evidence.near, evidence.far))
-    retransmits = sum(flow.retransmits or 0 for flow in evidence.flows)
+    known = [flow.retransmits for flow in evidence.flows if flow.retransmits is not None]
+    retransmits = sum(known)
+    if known and not retransmits:
+        return _nothing_sent(evidence, format_quantity(retransmits, "retransmit"))
     end = evidence.near if (near or 0) >= (far or 0) else evidence.far
     least = min((mtu for mtu in (near, far) if mtu is not None), default=1_500)
     return Finding(
@@ -326,6 +332,19 @@ def _no_payload(evidence: Evidence) -> Finding:
         ),
         f"{format_quantity(retransmits, 'retransmit')}; MTU {near or 'unknown'} local, {far or 'unknown'} remote",
         f"ping -M do -s {least - 28} PEER finds the largest packet; {remedies.set_mtu(end, min(least, 1_500))}",
+        weight=1.0,
+    )
+
+
+def _nothing_sent(evidence: Evidence, without_loss: str) -> Finding:
+    """Return the finding about a run without payload, none of which was lost either: it was too short."""
+    return Finding(
+        "no-payload",
+        None if evidence.expected_bit_s is None else 1.0,
+        0.7,
+        evidence.tense("No payload has arrived, and none was lost.", "No payload arrived, and none was lost."),
+        f"{without_loss}: {evidence.tense('the test is', 'the test was')} too short for its rate or for the path",
+        f"test for longer: linkgauge … {remedies.longer_run(evidence)}",
         weight=1.0,
     )
 

@@ -83,6 +83,7 @@ class EndEvidence:
     throttled: float | None = None
     nic: NicInfo | None = None
     counts: NicCounts | None = None
+    counts_ns: int | None = None
     tcp: TcpSysctls | None = None
 
 
@@ -370,7 +371,7 @@ def _budget(flow: FlowEvidence) -> GapBudget:
 def _budget_of_datagrams(flow: FlowEvidence, datagrams: DatagramEvidence) -> GapBudget:
     """Return the budget of UDP: what was not sent is starved, what was lost is the network's."""
     sent_bit_s = flow.bit_s / (1 - datagrams.loss) if datagrams.loss < 1 else 0.0
-    missing = max(0.0, (flow.expected_bit_s or 0.0) - sent_bit_s)
+    missing = max(0.0, (flow.expected_bit_s or datagrams.asked_bit_s or 0.0) - sent_bit_s)
     lost = max(0.0, sent_bit_s - flow.bit_s)
     if missing + lost <= 0:
         return GapBudget(0.0, 0.0, 0.0, 1.0)

@@ -242,6 +242,7 @@ def _end_evidence(started: Started, sums: SampleSum, end: End) -> EndEvidence:
         throttled=usage.quota_share,
         nic=host.nic,
         counts=usage.nic,
+        counts_ns=usage.span_ns,
         tcp=host.tcp,
     )
 

@@ -1,10 +1,16 @@
 """The rate of datagrams: as typed, as expected of the link, and where neither is known."""
 
+from functools import partial
+
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.sending_rate import choose_rate, expected_rate_bit_s
+from linkgauge.presets.wire import Variant
 
 GBE = ExpectedRate(957_087_000, "computed", "the wire model")
 BOTH = ExpectedRate(1_914_174_000, "computed", "the wire model")
@@ -53,3 +59,16 @@ def test_no_limit_and_a_search_are_for_those_who_ask_for_them() -> None:
     assert choose_rate(Settings(), "search", find_nothing)[0].rate_bit_s == 10_000_000
     with pytest.raises(PlanError, match="give --sessions 1"):
         choose_rate(Settings(sessions=2), "search", find_gbe)
+
+
+def test_an_expected_low_rate_is_of_the_small_datagrams_that_it_sends() -> None:
+    """Sixteen sessions at 61 kb/s with datagrams of 48 bytes would take twice what a line of 64 kb/s carries."""
+    catalog = load_catalog()
+    variant = Variant(line_rate_bit_s=64_000)
+    find = partial(find_expectation, catalog.find("gbe-fd-1500"), workload=Workload.UDP, variant=variant)
+    one, many = (expected_rate_bit_s(Settings(sessions=sessions), find) for sessions in (1, 16))
+    assert one is not None
+    assert many is not None
+    assert many < one / 1.5
+    settings, _notice = choose_rate(Settings(sessions=16), None, find)
+    assert settings.rate_bit_s == many

@@ -136,7 +136,7 @@ def test_a_rate_well_above_the_expected_one_casts_doubt_on_the_preset() -> None:
 @pytest.mark.parametrize(
     ("bit_s", "text"),
     [
-        (940, "0 Mb/s"),
+        (940, "0.94 kb/s"),
         (9.48e6, "9.48 Mb/s"),
         (94.15e6, "94.15 Mb/s"),
         (999.95e6, "1\u00a0000 Mb/s"),

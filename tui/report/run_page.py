@@ -46,6 +46,7 @@ from ..text.summary import (
     plan_text,
     probe_rows,
     rate_rows,
+    rate_unit,
     tcp_text,
     transaction_rows,
     transfer_text,
@@ -104,6 +105,7 @@ class _RunView:
     verdict: str
     verdict_word: str
     verdict_text: str
+    rate_unit: str
     rates: _Rows
     periods: _Rows
     findings: Sequence[_FindingView]
@@ -191,6 +193,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         verdict=first.mark,
         verdict_word=first.word,
         verdict_text=first.text[:1].upper() + first.text[1:],
+        rate_unit=rate_unit(summary),
         rates=() if is_mixed else _rate_cells(summary),
         periods=_period_cells(summary) if len(summary.periods) > 1 and not is_mixed else (),
         findings=[_finding_view(finding) for finding in findings],

@@ -28,8 +28,9 @@ def source_texts(summary: Summary) -> list[str]:
     """Return whose figures a summary has, a sentence for each direction; none where both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
+    is_datagram, is_server = summary.plan.workload.is_datagram, summary.unseen_end is End.FAR
     return [
-        f"{numbers.arrow(direction)} {_source(counter, is_unseen, is_datagram=summary.plan.workload.is_datagram)}"
+        f"{numbers.arrow(direction)} {_source(counter, is_unseen, is_datagram=is_datagram, is_server=is_server)}"
         for direction, counter, is_unseen in _counters(summary)
     ]
 
@@ -66,11 +67,16 @@ def _counters(summary: Summary) -> Sequence[tuple[Direction, str, bool]]:
     ]
 
 
-def _source(counter: str, is_unseen: bool, *, is_datagram: bool) -> str:
+def _source(counter: str, is_unseen: bool, *, is_datagram: bool, is_server: bool) -> str:
     if counter == "sender":
         what = "that were sent" if is_datagram else "that were acknowledged"
         return f"iperf3 reported no results: these are the bytes {what}, by the sender's count"
     if not is_unseen:
         return "received, by linkgauge's own count"
-    end = "; losses at the very end are not in it" if is_datagram else ""
-    return f"received, by the count and the clock of iperf3{end}"
+    if not is_datagram:
+        return "received, by the count and the clock of iperf3"
+    # A server's own rate is lower: its clock goes on while the last datagrams are on their way.
+    whose = "count and the clock of iperf3"
+    if is_server:
+        whose = "count of iperf3, over the time in which linkgauge sent"
+    return f"received, by the {whose}; losses at the very end are not in it"

@@ -10,19 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from math import floor
+from math import floor, log10
 from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
 from ...engine.model.workload import Workload
-from ...presets.number_text import NBSP, format_rate, group_digits, scale_time, significant_decimals
+from ...presets.number_text import NBSP, format_rate, group_digits, is_slow_rate, scale_time, significant_decimals
 
 UNKNOWN: Final = "–"
 KIB: Final = 1_024
 GIB: Final = 1_073_741_824
 _MIN_GBIT_S: Final = 9_999_500_000  # 10 000 Mb/s when rounded
 
+_MOST_DECIMALS: Final = 6
 _MAX_TURNS: Final = 3
 _MAX_CHANGE_PERCENT: Final = 100.0
 
@@ -80,20 +81,26 @@ def rate_with_unit(bit_s: float | None, units: RateUnit) -> str:
 
 
 def mbit(bit_s: float | None, places: int | None = None) -> str:
-    """Return a rate as a number of Mb/s (1,000,000 bits), without its unit: `9 389`, `94.15`."""
+    """Return a rate as a number of Mb/s (1,000,000 bits), without its unit: `9 389`, `94.15`, `0.0641`."""
     if bit_s is None:
         return UNKNOWN
-    return number(bit_s / 1e6, significant_decimals(bit_s / 1e6) if places is None else places)
+    return number(bit_s / 1e6, _decimals(bit_s / 1e6) if places is None else places)
+
+
+def _decimals(value: float) -> int:
+    """Return the decimals of a rate: four significant digits, and three of one so low that it would read as 0."""
+    return min(_MOST_DECIMALS, 2 - floor(log10(value))) if 0 < value < 0.0995 else significant_decimals(value)
 
 
 def rate(bit_s: float | None) -> str:
-    """Return a rate for a sentence or a gauge's note, from 10 000 Mb/s on in Gb/s: `9 389 Mb/s`, `34.13 Gb/s`."""
+    """Return a rate for a sentence or a gauge's note: `64.1 kb/s`, `9 389 Mb/s`, `34.13 Gb/s`."""
     return f"{UNKNOWN}{NBSP}Mb/s" if bit_s is None else format_rate(bit_s).replace(" ", NBSP)
 
 
 def rate_cell(bit_s: float | None, width: int) -> str:
-    """Return a rate in Mb/s for a column, the number right-aligned in `width` cells: `  34 132 Mb/s`."""
-    return f"{mbit(bit_s):>{width}}{NBSP}Mb/s"
+    """Return a rate in Mb/s or kb/s, the number right-aligned in `width` cells: `  34 132 Mb/s`."""
+    scale = table_scale(bit_s or 0.0)
+    return f"{scale.number(bit_s):>{width}}{NBSP}{scale.unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +115,27 @@ class RateScale:
         if bit_s is None:
             return UNKNOWN
         value = bit_s / self.bit_s
-        return number(value, significant_decimals(value) if places is None else places)
+        return number(value, _decimals(value) if places is None else places)
 
     def decimals(self, bit_s: float) -> int:
         """Return the number of decimals for four significant digits of a gauge's highest rate."""
         return significant_decimals(bit_s / self.bit_s)
 
 
+def table_scale(top_bit_s: float) -> RateScale:
+    """Return the scale of a table by its highest rate: Mb/s, or kb/s if all are below 1 Mb/s."""
+    if is_slow_rate(top_bit_s):
+        return RateScale("kb/s", 1_000)
+    return RateScale(RateUnit.MBIT.value, RateUnit.MBIT.bit_s)
+
+
 def rate_scale(units: RateUnit, top_bit_s: float) -> RateScale:
     """Return the scale of a gauge by the highest rate that it has to show: Gb/s from 10 000 Mb/s on."""
-    if units is RateUnit.MBIT and top_bit_s >= _MIN_GBIT_S:
+    if units is not RateUnit.MBIT:
+        return RateScale(units.value, units.bit_s)
+    if top_bit_s >= _MIN_GBIT_S:
         return RateScale("Gb/s", 1_000_000_000)
-    return RateScale(units.value, units.bit_s)
+    return table_scale(top_bit_s)
 
 
 def percent(value: float | None, places: int = 1, width: int = 0, mark: float | None = None) -> str:

@@ -15,7 +15,7 @@ from ...presets.diagnosis.finding import Finding
 from . import numbers
 from .datagram_results import delay_rows, loss_rows, udp_text
 from .iperf3 import source_texts
-from .summary import ROW_NAMES, cpu_rows, plan_text, rate_rows, tcp_text, warmup_text
+from .summary import ROW_NAMES, cpu_rows, plan_text, rate_rows, rate_unit, tcp_text, warmup_text
 
 WIDTH: Final = 80
 _NAME_WIDTH: Final = 9
@@ -103,9 +103,10 @@ def iperf3_remedy(remedy: str) -> str:
 
 
 def _rates(summary: Summary) -> Iterator[tuple[str, str]]:
+    unit = rate_unit(summary)
     for row in rate_rows(summary, _PASS_PERCENT):
         margin = "" if row.margin == numbers.UNKNOWN else f" {row.margin}"
-        yield ROW_NAMES[row.direction], f"{row.rate} Mb/s{margin}{_FLOW_WORDS[row.direction]}, {row.payload}"
+        yield ROW_NAMES[row.direction], f"{row.rate} {unit}{margin}{_FLOW_WORDS[row.direction]}, {row.payload}"
     yield from (("", text) for text in source_texts(summary))
     for row in loss_rows(summary):
         if row.direction is not Direction.DUPLEX:

@@ -30,7 +30,10 @@ ROW_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: 
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """The payload rate of a direction and its share of the expected rate; `duplex` is the total of both."""
+    """The payload rate of a direction and its share of the expected rate; `duplex` is the total of both.
+
+    Its rates are in the unit of the run (`rate_unit`).
+    """
 
     direction: Direction
     rate: str
@@ -157,10 +160,20 @@ def rate_rows(summary: Summary, pass_percent: float) -> list[RateRow]:
     """
     expected = summary.expectation
     rates = {Direction.OUT: expected.out, Direction.IN: expected.in_, Direction.DUPLEX: expected.total}
+    scale = _rate_scale(summary)
     return [
-        _rate_row(direction, measured, rates[direction], pass_percent)
+        _rate_row(direction, measured, rates[direction], pass_percent, scale)
         for direction, measured in summary.measurements
     ]
+
+
+def rate_unit(summary: Summary) -> str:
+    """Return the unit of a run's rates: Mb/s, or kb/s if all are below 1 Mb/s."""
+    return _rate_scale(summary).unit
+
+
+def _rate_scale(summary: Summary) -> numbers.RateScale:
+    return numbers.table_scale(max((measured.bit_s for _, measured in summary.measurements), default=0.0))
 
 
 def transaction_rows(summary: Summary) -> list[TransactionRow]:
@@ -324,14 +337,19 @@ def share_cell(bit_s: float | None, expected: ExpectedRate | None, pass_percent:
 
 
 def _rate_row(
-    direction: Direction, measured: Measurement, expected: ExpectedRate | None, pass_percent: float
+    direction: Direction,
+    measured: Measurement,
+    expected: ExpectedRate | None,
+    pass_percent: float,
+    scale: numbers.RateScale,
 ) -> RateRow:
     return RateRow(
         direction,
-        *_rate_and_margin(measured),
+        scale.number(measured.bit_s),
+        margin_cell(measured.estimate),
         mib_rate=numbers.rate_in_unit(measured.bit_s, numbers.RateUnit.MIB),
         payload=numbers.payload(measured.bytes),
-        expected=_expected_cell(expected),
+        expected=scale.number(None if expected is None else expected.bit_s),
         share=share_cell(measured.bit_s, expected, pass_percent),
         source=_source_cell(expected),
     )

@@ -124,6 +124,7 @@ def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
     if not plan.workload.is_datagram or settings.datagram_bytes is not None:
         return plan
     size = min(max(client.segment_bytes or DEFAULT_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES), MAX_DATAGRAM_BYTES)
+    size = min(size, settings.slow_datagram_bytes or size)
     return replace(plan, settings=replace(settings, datagram_bytes=size))
 
 

@@ -110,8 +110,11 @@ def header_bytes(sock: socket.socket) -> int:
 
 
 def datagram_size(settings: Settings, sock: socket.socket) -> int:
-    """Return the UDP payload of each datagram: as the settings say, or as the path's MTU holds."""
-    return settings.datagram_bytes or largest_datagram(sock)
+    """Return the UDP payload of each datagram: as the settings say, or as the path's MTU and a low rate allow."""
+    if settings.datagram_bytes is not None:
+        return settings.datagram_bytes
+    largest, slow = largest_datagram(sock), settings.slow_datagram_bytes
+    return largest if slow is None else min(largest, slow)
 
 
 def mode_under(settings: Settings, sock: socket.socket, requested: Mode) -> Mode:

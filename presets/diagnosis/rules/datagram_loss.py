@@ -8,8 +8,11 @@ Meaning: a full socket buffer is a receiver that reads too late, or a buffer too
 of the sender is a rate above the line's. In the network, single losses at random are noise, as of a bad cable or
 radio; bursts are a queue or a policer that is full for a moment; regular losses have one regular cause.
 
-Findings: `send-queue-full`, `nic-drops`, `backlog-full`, `socket-buffer-full` for losses within a host; `loss`,
-`loss-bursts` and `loss-periodic` for those of the network.
+Datagrams that the sender skipped because it was held up (pacing.py) are missing from the rate as well: a processor
+that is too busy, or a rate beyond what one sender's thread can send.
+
+Findings: `sender-starved` for those; `send-queue-full`, `nic-drops`, `backlog-full` and `socket-buffer-full` for
+losses within a host; `loss`, `loss-bursts` and `loss-periodic` for those of the network.
 """
 
 from collections.abc import Iterator
@@ -23,6 +26,7 @@ from ..finding import Finding, FindingCode
 
 _MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most
 _MIN_LOST: Final = 10
+_MIN_SKIPPED: Final = 0.01
 _MIN_PART: Final = 0.05  # of the losses
 _CONFIDENCE: Final = 0.9
 _AS_EXPECTED: Final = 0.99
@@ -75,6 +79,31 @@ def find_sending_limits(view: FlowView) -> Iterator[Finding]:
         f"--rate {view.evidence.tense('limits', 'limited')} the test to less than the expected rate.",
         f"{format_rate(sent_bit_s)} of the requested {format_rate(asked_bit_s)} in this direction",
         "linkgauge … --rate expected",
+    )
+
+
+def find_held_sender(view: FlowView) -> Iterator[Finding]:
+    """Yield the datagrams that the sender gave up, if nothing else explains why it sent less than it was to."""
+    datagrams, sender = view.flow.datagrams, view.sender
+    skipped = 0 if datagrams is None else datagrams.skipped or 0
+    if datagrams is None or skipped < max(_MIN_LOST, _MIN_SKIPPED * (datagrams.sent + skipped)):
+        return
+    share = view.budget.take("starved")
+    numbers = f"{format_quantity(skipped, 'datagram')} not sent in time, "
+    numbers += f"{format_percent(skipped / (datagrams.sent + skipped))} of those due"
+    if sender.busiest_worker is not None:
+        numbers += f"; its worker used {format_percent(sender.busiest_worker)} of a core"
+    if sender.waiting is not None:
+        numbers += f", and waited {format_percent(sender.waiting)} of the time for one"
+    slower = f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}"
+    yield Finding(
+        "sender-starved",
+        share,
+        _CONFIDENCE,
+        f"The {sender.end.label} sender {view.evidence.tense('is', 'was')} held up: it sent less than requested.",
+        numbers,
+        f"{remedies.show_processes(sender)}; end them, or {slower}",
+        sender.end,
     )
 
 

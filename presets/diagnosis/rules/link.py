@@ -21,8 +21,11 @@ from ..evidence import EndEvidence, FlowView, LinkEvidence, end_name, nic_name
 from ..finding import Finding
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
-# Acknowledgements, the control connection and ARP stay under this share of the expected rate.
+# Acknowledgements, the control connection and ARP stay under this share of the expected rate, or on a slow link
+# under what the samples of the far end take: 8 kb/s for each session at four a second.
 _OTHERS_SHARE: Final = 0.05
+_CONTROL_BIT_S: Final = 20_000
+_CONTROL_SESSION_BIT_S: Final = 8_000
 _HEADERS: Final = 1.08  # bytes in /proc/net/dev for each byte of payload at MTU 1500, with some margin
 _SMALL_MTU_HEADERS: Final = 1.25
 _SMALL_MSS_BYTES: Final = 1_000
@@ -184,12 +187,18 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
     mss = view.flow.mss_bytes or _SMALL_MSS_BYTES
     own *= _HEADERS if mss >= _SMALL_MSS_BYTES else _SMALL_MTU_HEADERS
     own *= 1 + (view.flow.retransmitted or 0.0)
+    # What was under way at the end, or waited behind a lost packet, has crossed an interface and was not received.
+    own += (view.flow.cwnd_bytes or 0) * evidence.sessions * 8 / seconds
+    control = _CONTROL_BIT_S + _CONTROL_SESSION_BIT_S * evidence.sessions * len(evidence.flows)
+    least = max(_OTHERS_SHARE * view.target_bit_s, control)
     for end, sends in ((view.sender, True), (view.receiver, False)):
         if end.counts is None or end.nic is None or end.nic.sort == "loopback":
             continue
-        carried = (end.counts.sent_bytes if sends else end.counts.received_bytes) * 8 / seconds
+        # An end that is told late to stop counts for longer.
+        counted_s = (end.counts_ns or evidence.span_ns) / SECOND_NS
+        carried = (end.counts.sent_bytes if sends else end.counts.received_bytes) * 8 / counted_s
         other = carried - own
-        if other < _OTHERS_SHARE * view.target_bit_s or (share := view.budget.remaining("network")) <= 0:
+        if other < least or (share := view.budget.remaining("network")) <= 0:
             continue
         share = view.budget.take("network", limit=_share_of_gap(view, other))
         way = evidence.tense("leaves", "left") if sends else evidence.tense("arrives", "arrived")

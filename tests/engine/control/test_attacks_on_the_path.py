@@ -260,6 +260,18 @@ async def test_data_connections_of_a_rewritten_plan_do_not_open() -> None:
         assert await it.log_of("a data connection of an unknown test")
 
 
+async def test_connections_that_a_far_end_gives_up_on_after_seconds_blame_a_slow_link(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own silence limit ends a test whose sessions take longer to open: they reached the right endpoint."""
+    monkeypatch.setattr("linkgauge.engine.near.base_run._SLOW_OPENING_S", 0.0)
+    async with world(key=None) as it:
+        it.relay.attack = rewritten("Open", make_endless_fetch)
+        await it.run(Plan(duration_ns=SECOND_NS, rate_bit_s=RATE_BIT_S))
+        assert "the link is too slow or busy to open all in" in it.refusal
+        assert "same endpoint" not in it.refusal
+
+
 REWRITES: dict[str, Callable[[DataHello], DataHello]] = {
     "the window": lambda hello: replace(hello, window_bytes=4_096),
     "the session": lambda hello: replace(hello, session=2),

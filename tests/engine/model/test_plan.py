@@ -196,3 +196,26 @@ def test_a_value_per_direction_is_indexed_by_direction() -> None:
     """Duplex is both directions together."""
     values = PerDirection(1, 2, 3)
     assert [values[direction] for direction in (Direction.OUT, Direction.IN, Direction.DUPLEX)] == [1, 2, 3]
+
+
+def udp_plan(sessions: int, datagram_bytes: int | None, seconds: int = 3) -> Plan:
+    """Return a test of datagrams at 2 kb/s."""
+    settings = Settings(sessions=sessions, rate_bit_s=2_000, datagram_bytes=datagram_bytes)
+    return Plan(settings, Workload.UDP, duration_ns=seconds * SECOND_NS)
+
+
+def test_a_rate_too_low_for_its_datagrams_is_refused_with_the_numbers() -> None:
+    """One datagram of each session would measure nothing."""
+    with pytest.raises(PlanError, match=r"one datagram of 1400 bytes every 5\.6 s, fewer than 2 in 3 s"):
+        udp_plan(1, 1_400)
+    with pytest.raises(PlanError, match=r"one datagram of 24 bytes every 12\.3 s, fewer than 2 in 3 s"):
+        udp_plan(128, None)
+    udp_plan(1, 1_400, seconds=12)
+
+
+def test_datagrams_of_a_low_rate_are_small_enough_for_several_a_second() -> None:
+    """Those of a usual rate are as large as the path carries."""
+    assert udp_plan(1, None).settings.slow_datagram_bytes == 25
+    assert Settings(rate_bit_s=32_000, sessions=16).slow_datagram_bytes == 25
+    assert (Settings(rate_bit_s=10_000_000).slow_datagram_bytes or 0) > 1_472
+    assert Settings().slow_datagram_bytes is None

@@ -161,6 +161,18 @@ async def test_a_silent_server_times_out_at_the_deadline(
             await soon(query_host_info(peer))
 
 
+async def test_a_handshake_over_a_slow_link_names_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection took long to open: the endpoint is there, and its host need not be overloaded."""
+    monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
+    monkeypatch.setattr("linkgauge.engine.near.connect._SLOW_CONNECT_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        peer = Peer(*sock.getsockname())
+        with pytest.raises(
+            PeerUnreachable, match=r"the link to .* is too slow .* the connection took 0\.0 s to open"
+        ):
+            await soon(query_host_info(peer))
+
+
 async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """One byte does not buy more time."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)

@@ -483,6 +483,23 @@ def test_clocks_that_do_not_go_alike_are_a_warning() -> None:
     assert watch.find_discrepancies(10 * SECOND_NS) == []
 
 
+def test_a_clock_that_goes_too_fast_is_a_warning() -> None:
+    """It counts more time than has passed when its sample arrives."""
+    watch = PeerValidator(PLAN)
+    for index in range(10):
+        watch.check_far_sample(a_sample(index, (index + 1) * SECOND_NS, SECOND_NS), (index + 1) * SECOND_NS // 2)
+    (text,) = watch.find_discrepancies(5 * SECOND_NS)
+    assert text.startswith("clocks: the test took 5.0 s by the local clock and 10.0 s by the remote one")
+
+
+def test_an_end_that_waits_in_a_slow_links_queue_says_nothing_about_clocks() -> None:
+    """The far end went on for as long as it took to tell it, and its last sample came even later."""
+    watch = PeerValidator(PLAN)
+    for index in range(13):
+        watch.check_far_sample(a_sample(index, (index + 1) * SECOND_NS, SECOND_NS), (index + 2) * SECOND_NS)
+    assert watch.find_discrepancies(10 * SECOND_NS) == []
+
+
 @given(
     st.lists(st.tuples(st.integers(5, 400), st.integers(0, 30_000)), min_size=1, max_size=40),
     st.integers(0, 20_000),

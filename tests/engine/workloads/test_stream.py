@@ -1,8 +1,9 @@
 """Streams: payload in each mode, by a thread or by the event loop."""
 
 import pytest
-from linkgauge.engine.model.plan import Direction, Mode
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode
 from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
 from linkgauge.engine.workloads.sockets import unsent_limit_bytes
 
 from ..tcp_pair import only_linux
@@ -58,7 +59,7 @@ async def test_a_sender_with_a_limit_keeps_little_unsent(is_alone: bool) -> None
     held: list[int] = []
     for is_limited in (False, True):
         pair = StreamPair()
-        pair.sender.limit_rate(8_000_000)
+        pair.sender.limit_rate(SLOW_BIT_S, SECOND_NS)
         if is_limited:
             pair.sender.limit_unsent()
         pair.receiver.start(is_alone=is_alone)
@@ -90,3 +91,31 @@ def test_what_may_be_unsent_is_5_ms_of_the_rate_and_some_packets() -> None:
     assert unsent_limit_bytes(None) == 128 * 1024
     assert unsent_limit_bytes(10_000_000) == 16 * 1024
     assert unsent_limit_bytes(8_000_000_000) == 5_000_000
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+async def test_a_slow_sender_hands_over_small_pieces(is_alone: bool) -> None:
+    """Loopback's packets of 64 KB would take 8 s each at this rate, and the first ten would go at once."""
+    pair = StreamPair()
+    pair.sender.limit_rate(64_000, SECOND_NS // 4)
+    pair.receiver.start(is_alone=is_alone)
+    pair.sender.start(is_alone=is_alone)
+    seen: set[int] = set()
+    await pair.until(lambda: seen.add(pair.received_bytes) or len(seen) > 5)
+    assert max(seen) <= 8_000
+    assert pair.lost == []
+    pair.close()
+
+
+async def test_a_sender_becomes_slow_and_fast_again_while_it_sends() -> None:
+    """More sessions come to share the rate, and end."""
+    pair = StreamPair()
+    pair.receiver.start()
+    pair.sender.start()
+    await pair.until(lambda: pair.received_bytes >= MANY_BYTES)
+    for rate in (50_000_000, 2 * SLOW_BIT_S, 80_000_000, 40_000_000):
+        pair.sender.limit_rate(rate, SECOND_NS // 4)
+        reached = pair.received_bytes
+        await pair.until(lambda reached=reached: pair.received_bytes >= reached + (1 << 20))
+    assert pair.lost == []
+    pair.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import Direction, End, Mode
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode
 from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.workload import Workload
@@ -218,14 +218,42 @@ def test_a_ceiling_below_the_measured_rate_is_not_quoted(ceiling_bit_s: int) -> 
     assert "tester-limited" not in [finding.code for finding in findings]
 
 
+@pytest.mark.parametrize(
+    ("sent_bytes", "seconds"),
+    [
+        (80_000 * 5 // 8, None),  # the far end's samples take 28 kb/s of the link
+        (93_000 * 8 // 8, 8),  # an end that is told late to stop counts for longer
+    ],
+)
+def test_a_slow_link_carries_its_own_control_connection_and_no_other_traffic(
+    sent_bytes: int, seconds: int | None
+) -> None:
+    """What the interface counted is compared over the time for which it counted."""
+    nic = replace(NIC, name="wan0", line_rate_bit_s=None)
+    counts_ns = None if seconds is None else seconds * SECOND_NS
+    ends = {"nic": nic, "counts": NicCounts(0, sent_bytes, 0, 0, 0), "counts_ns": counts_ns}
+    evidence = run(0.05, expected_bit_s=121_500, near=ends, cwnd_bytes=14_480, retransmitted=0.2)
+    assert "other-traffic" not in [finding.code for finding in diagnose(evidence)]
+    loud = replace(evidence.near, counts=NicCounts(0, 20 * sent_bytes, 0, 0, 0))
+    assert "other-traffic" in [finding.code for finding in diagnose(replace(evidence, near=loud))]
+
+
 def test_sessions_without_payload_point_to_packets_that_are_too_large() -> None:
     """The remedy finds out how large they may be."""
-    finding = first(run(0, near={"nic": replace(NIC, mtu_bytes=9_000)}))
+    finding = first(run(0, retransmits=12, near={"nic": replace(NIC, mtu_bytes=9_000)}))
     assert finding.code == "no-payload"
     assert (
         finding.remedy
         == "ping -M do -s 1472 PEER finds the largest packet; at the local end: ip link set eth0 mtu 1500"
     )
+
+
+def test_sessions_without_payload_or_retransmits_have_lost_nothing() -> None:
+    """A smaller MTU would change nothing."""
+    finding = first(run(0, retransmits=0))
+    assert finding.text == "No payload has arrived, and none was lost."
+    assert finding.evidence == "0 retransmits: the test is too short for its rate or for the path"
+    assert finding.remedy == "test for longer: linkgauge … --seconds 60"
 
 
 def test_findings_without_an_expected_rate_have_no_share() -> None:

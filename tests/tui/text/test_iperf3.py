@@ -29,10 +29,12 @@ def test_the_host_behind_an_iperf3_is_not_seen_and_has_no_cores() -> None:
 def test_a_summary_says_whose_figures_it_has(workload: Workload) -> None:
     """The receiver's, whichever end that is; without its results the sender's, in words of the protocol."""
     parts = total(Direction.OUT, 1, 11_000_000, received=11_000, lost=1_000)
-    end = "; losses at the very end are not in it" if workload is Workload.UDP else ""
+    whose = "count and the clock of iperf3"
+    if workload is Workload.UDP:  # whose clock goes on after the last datagram
+        whose = "count of iperf3, over the time in which linkgauge sent; losses at the very end are not in it"
     complete = replay(iperf3_run(Direction.DUPLEX, workload=workload, totals=reported(parts))).summary()
     assert source_texts(complete) == [
-        "→ received, by the count and the clock of iperf3" + end,
+        f"→ received, by the {whose}",
         "← received, by linkgauge's own count",
     ]
     died = replay(iperf3_run(Direction.OUT, workload=workload, reason=Reason.PEER_LOST)).summary()

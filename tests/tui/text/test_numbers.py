@@ -232,3 +232,22 @@ def test_transactions_keep_four_digits() -> None:
 def test_an_estimated_time_has_its_units(seconds: int, text: str) -> None:
     """Digits with a colon could be hours or minutes."""
     assert spaced(numbers.rough_time(seconds * SECOND_NS)) == text
+
+
+@pytest.mark.parametrize(
+    ("bit_s", "text", "cell", "scaled"),
+    [
+        (936, "0.000936", "   0.94 kb/s", "0.94 kb/s"),
+        (9_600, "0.00960", "   9.60 kb/s", "9.60 kb/s"),
+        (64_120, "0.0641", "  64.12 kb/s", "64.12 kb/s"),
+        (500_000, "0.50", "  500.0 kb/s", "500.0 kb/s"),
+        (1_500_000, "1.50", "   1.50 Mb/s", "1.50 Mb/s"),
+        (0, "0.00", "   0.00 Mb/s", "0.00 Mb/s"),
+    ],
+)
+def test_a_low_rate_is_in_kbit_or_keeps_its_digits(bit_s: float, text: str, cell: str, scaled: str) -> None:
+    """In a column of Mb/s, 9.6 kb/s is no 0.01."""
+    assert numbers.mbit(bit_s) == text
+    assert numbers.rate_cell(bit_s, 7).replace(numbers.NBSP, " ") == cell
+    scale = numbers.rate_scale(numbers.RateUnit.MBIT, bit_s)
+    assert f"{scale.number(bit_s)} {scale.unit}" == scaled

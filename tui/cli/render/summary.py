@@ -37,6 +37,7 @@ from ...text.summary import (
     plan_text,
     probe_rows,
     rate_rows,
+    rate_unit,
     tcp_text,
     transaction_rows,
     transfer_text,
@@ -223,7 +224,7 @@ def _test(summary: Summary, preset_id: str | None, started: Started | None) -> P
 
 
 def _rates(summary: Summary, pass_percent: float) -> Padding:
-    columns = ("Mb/s", "± 95 %", "MiB/s", "payload", "expected", "share", "source")
+    columns = (rate_unit(summary), "± 95 %", "MiB/s", "payload", "expected", "share", "source")
     table = _NumberTable(*columns, optional=(7, 3, 4, 2, 5), words=(7,))
     for row in rate_rows(summary, pass_percent):
         cells = (row.rate, _bare(row.margin), row.mib_rate, row.payload, row.expected, row.share, row.source)

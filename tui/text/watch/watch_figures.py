@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ....engine.model.plan import SECOND_NS
-from ....presets.number_text import NBSP
+from ....presets.number_text import NBSP, is_slow_rate
 from ....presets.verdict import FAIL_PERCENT
 from ....watch.events import CheckResult, CheckVerdict, Level, Metric
 from .. import numbers
@@ -128,6 +128,8 @@ def _unit(metric: Metric, largest: float, *, is_transactions: bool) -> _Unit:
         case Metric.GOODPUT_BIT_S if is_transactions:
             return _Unit("trans/s", 1.0)
         case Metric.GOODPUT_BIT_S:
+            if is_slow_rate(largest):
+                return _Unit("kb/s", 1e-3)
             return _Unit("Gb/s", 1e-9) if largest >= _LEAST_GBIT_S else _Unit("Mb/s", 1e-6)
         case Metric.LATENCY_S:
             return _Unit("ms", 1e3) if largest >= _LEAST_MS_S else _Unit("µs", 1e6)

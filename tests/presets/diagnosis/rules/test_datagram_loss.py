@@ -155,6 +155,14 @@ def test_datagrams_of_which_none_arrives_may_be_too_large() -> None:
     assert finding.remedy == "linkgauge … --datagram 1200; linkgauge mtu PEER finds the largest packet"
 
 
+def test_datagrams_of_which_none_arrives_and_none_is_lost_are_no_smaller_next_time() -> None:
+    """The test was too short."""
+    finding = first(udp(0, {}, 0.0))
+    assert finding.code == "no-payload"
+    assert "0 datagrams lost" in finding.evidence.replace("\u00a0", " ")
+    assert "--datagram" not in finding.remedy
+
+
 def test_losses_against_an_iperf3_are_on_the_path_or_in_its_host() -> None:
     """What the local kernel dropped is named for itself; nobody knows the rest's place."""
     causes = LossCauses(send_queue=100, send_nic=0)
@@ -166,3 +174,23 @@ def test_losses_against_an_iperf3_are_on_the_path_or_in_its_host() -> None:
     assert (rest.code, rest.end, own.code, own.end) == ("loss", None, "send-queue-full", End.NEAR)
     assert rest.text == "Datagrams are lost on the path or in the remote host."
     assert "900 of 1" in rest.evidence
+
+
+@pytest.mark.parametrize("expected_bit_s", [None, 948e6])
+def test_a_sender_that_skipped_datagrams_was_held_up(expected_bit_s: float | None) -> None:
+    """The summary says how many were not sent: no test that lasts longer finds another cause."""
+    ends = {"near": {"waiting": 0.03, "busiest_worker": 0.4}, "expected_bit_s": expected_bit_s}
+    finding = first(udp(0, {}, 500.0, ends=ends, skipped=27_856, asked_bit_s=948_000_000))
+    assert finding.code == "sender-starved"
+    assert finding.end is End.NEAR
+    assert finding.evidence.replace("\u00a0", " ") == (
+        "27 856 datagrams not sent in time, 12 % of those due; its worker used 40 % of a core, "
+        "and waited 3 % of the time for one"
+    )
+    assert finding.share == (None if expected_bit_s is None else 1.0)
+
+
+def test_a_few_skipped_datagrams_hold_no_sender_up() -> None:
+    """Each sender is late at times."""
+    finding = first(udp(0, {}, 800.0, skipped=300, asked_bit_s=948_000_000))
+    assert finding.code == "unexplained"

@@ -148,7 +148,7 @@ def test_the_summary_fits_the_terminal(width: int) -> None:
 def test_a_summary_against_an_iperf3_says_whose_figures_it_has_and_what_is_not_seen(workload: Workload) -> None:
     """With its results, and without them; its host is not one of 0 cores."""
     parts = total(Direction.OUT, 1, 11_000_000, received=11_000, lost=100)
-    for totals, words in ((reported(parts), "by the count and the clock of iperf3"), (None, "reported no results")):
+    for totals, words in ((reported(parts), "received, by the count"), (None, "reported no results")):
         meter = replay(iperf3_run(Direction.OUT, workload=workload, totals=totals))
         text = " ".join(text_of(meter.summary(), meter.started).split())
         assert words in text
