@@ -4,14 +4,13 @@ Pure. Base units inside: bytes, nanoseconds, bits per second. Every limit on a p
 here, so that the command line, the app and the far end refuse the same things in the same words.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
-from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
+from .socket_options import SocketOptions
 from .workload import Workload, all_workloads
 
 T = TypeVar("T")
@@ -30,14 +29,13 @@ MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket
 MAX_WINDOW_BYTES: Final = 1 << 30  # TCP's largest window: 65,535 << 14 (RFC 7323, section 2.3)
 MAX_DURATION_NS: Final = 86_400 * SECOND_NS
 MIN_DURATION_NS: Final = SECOND_NS // 2
+MAX_WAIT_NS: Final = 86_400 * SECOND_NS
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
 MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means over so long
 _LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64
 MAX_BLOCK_BYTES: Final = 16 * MIB
-MIN_MSS_BYTES: Final = 88  # TCP_MIN_MSS of Linux
-MAX_MSS_BYTES: Final = 32_767  # MAX_TCP_WINDOW of Linux
 MAX_WORKERS: Final = 64
 MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
@@ -50,7 +48,7 @@ MAX_PORT: Final = 65_535
 MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
 MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 DEFAULT_LOSS_GOAL_PPM: Final = 1_000
-_CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
+_KERNEL_OPTIONS: Final = SocketOptions()
 
 
 class Mode(StrEnum):
@@ -246,39 +244,6 @@ DEFAULT_SETTINGS: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True)
-class SocketOptions:
-    """The socket options of every data connection, at both ends; None leaves an option to the kernel.
-
-    `congestion` names a congestion control, `mss_bytes` is TCP_MAXSEG, `nodelay` TCP_NODELAY (tcp(7)); `dscp` is
-    the six bits of RFC 2474. `source` and `device` bind the near end's side to an address and an interface.
-    """
-
-    congestion: str | None = None
-    mss_bytes: int | None = None
-    dscp: int | None = None
-    nodelay: bool = False
-    source: str | None = None
-    device: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raise PlanError for a value out of range."""
-        name = self.congestion
-        if name is not None and not _CONGESTION_NAME.fullmatch(name):
-            raise PlanError("congestion control", repr(name), "give a name such as cubic, reno or bbr (tcp(7))")
-        if self.mss_bytes is not None and not MIN_MSS_BYTES <= self.mss_bytes <= MAX_MSS_BYTES:
-            raise PlanError("MSS", self.mss_bytes, f"give {MIN_MSS_BYTES} to {MAX_MSS_BYTES} bytes")
-        if self.dscp is not None and not 0 <= self.dscp <= 63:
-            raise PlanError("DSCP", self.dscp, "give 0 to 63 (RFC 2474)")
-        for name, text in (("source", self.source), ("device", self.device)):
-            if text is not None and not (0 < len(text) <= 64 and text.isprintable() and " " not in text):
-                raise PlanError(
-                    name, repr(text), f"give the {'address' if name == 'source' else 'name'} of an interface"
-                )
-        if self.source is not None:
-            check_zone("source", self.source)
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a run.
 
@@ -294,6 +259,9 @@ class Plan:
     first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
     millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs `probe`, there
     are further probes, senders keep little unsent, and samples say what waits at the interface.
+
+    An `exclusive` run has the endpoint for itself. A run waits for its turn at a busy endpoint for up to `wait_ns`;
+    with 0 it is refused at once.
     """
 
     settings: Settings = Settings()
@@ -303,7 +271,7 @@ class Plan:
     interval_ns: int = SECOND_NS // 4
     block_bytes: int = MIB
     mode: Mode | None = None
-    socket: SocketOptions = SocketOptions()
+    socket: SocketOptions = _KERNEL_OPTIONS
     workers: int | None = None
     near_cores: tuple[int, ...] | None = None
     far_cores: tuple[int, ...] | None = None
@@ -317,6 +285,8 @@ class Plan:
     client_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     loss_goal_ppm: int = field(default=DEFAULT_LOSS_GOAL_PPM, metadata=OMITTED_AT_DEFAULT)
     responsiveness: ResponsivenessTest | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    exclusive: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    wait_ns: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -416,6 +386,8 @@ class Plan:
             )
 
     def _check_limits(self) -> None:
+        if not 0 <= self.wait_ns <= MAX_WAIT_NS:
+            raise PlanError("wait", f"{self.wait_ns / SECOND_NS:g}", "give 0 to 86400 seconds")
         rate, limit, port = self.rate_bit_s, self.bytes_limit, self.client_port
         if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
             raise PlanError("rate", rate, "give 1K to 10T bits a second")
@@ -468,6 +440,11 @@ class Plan:
             return self.settings
         sessions = min(MAX_SESSIONS, 2 * self.settings.sessions)
         return replace(self.settings, direction=directions[-1], sessions=sessions)
+
+    @property
+    def needs_turns(self) -> bool:
+        """Whether it asks for a turn at the endpoint: for itself, or after a wait."""
+        return self.exclusive or self.wait_ns > 0
 
     @property
     def has_documented_transactions(self) -> bool:

@@ -181,7 +181,7 @@ class Run(ABC):
     async def prepare(self) -> None:
         """Open all sessions and start the clocks; raise PeerError if that fails."""
         try:
-            async with asyncio.timeout(PREPARE_DEADLINE_S):
+            async with asyncio.timeout(PREPARE_DEADLINE_S + self.plan.wait_ns / SECOND_NS):
                 idle = await self._open()
         except TimeoutError as error:
             text = (

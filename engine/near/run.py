@@ -26,6 +26,7 @@ from ..model.errors import (
     RemoteProtocolError,
 )
 from ..model.events import EndText, Expectation, Reason, RunEnd, WarningText
+from ..model.other_tests import OtherTestsWatch
 from ..model.peer import Peer
 from ..model.plan import Direction, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
@@ -89,6 +90,10 @@ async def open_run(
     async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
         if ends.is_data_tunneled:
             _check_tunnel(plan, peer)
+        if plan.needs_turns and not ends.far.reads_others:
+            option = "--exclusive" if plan.exclusive else "--wait"
+            text = f"{peer} runs an earlier version, which does not know {option}; update linkgauge there"
+            raise PeerError(f"{text}, or leave the option out")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
@@ -140,6 +145,7 @@ class EndpointRun(Run):
         self._failed_end: RunEnd | None = None
         self._is_unreadable = False  # the far end cannot be heard or understood any more
         self._validator = PeerValidator(plan)
+        self._other_tests = OtherTestsWatch()
         self._opener = NearSessions(
             self.pool,
             control,
@@ -224,6 +230,7 @@ class EndpointRun(Run):
         if drain is not None:
             await drain
             self._ended_ns = self._sampler.elapsed_ns  # the far end's clock has counted its drain, too
+        self._warn_of_others(self._other_tests.take_rest())
         if self._is_confirmed:
             for text in self._validator.find_discrepancies(self._ended_ns):
                 self._warn(text)
@@ -290,6 +297,7 @@ class EndpointRun(Run):
             self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
                 self._stamp(message.sample)
+            self._warn_of_others(self._other_tests.take(message.sample))
             self._check_bytes()
             self._check_search(message.sample)
         elif isinstance(message, FarSessionOpened):
@@ -305,6 +313,10 @@ class EndpointRun(Run):
             self._handle_finish(message.end)
             self._is_confirmed = True
             self._finished.set()
+
+    def _warn_of_others(self, text: str | None) -> None:
+        if text is not None:
+            self._warn(text)
 
     def _handle_finish(self, end: RunEnd) -> None:
         """End the run for the far end's reason; where this end has stopped it, only a failure counts."""
