@@ -26,7 +26,7 @@ from ..workers.fork_client import ForkServerLease
 from ..workloads.mode_trial import ModeChooser
 from .acceptor import Acceptor
 from .admission import Admission
-from .client import serve_client
+from .clients.client_service import serve_client
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen

@@ -43,12 +43,12 @@ from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .admission import ConnectBackLimit
+from .clients.turns import OtherTestsReader, Turn
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .memory import SessionWindows, windows_of
 from .path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
 from .status import RunStatus
-from .turns import OtherTestsReader, Turn
 
 PREPARATION_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it

@@ -4,14 +4,15 @@ Pure. Base units inside: bytes, nanoseconds, bits per second. Every limit on a p
 here, so that the command line, the app and the far end refuse the same things in the same words.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
+from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
-from .socket_options import SocketOptions
-from .workload import Workload, all_workloads
+from .workload import Mode, Workload, all_workloads
 
 T = TypeVar("T")
 
@@ -36,6 +37,8 @@ MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means 
 _LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64
 MAX_BLOCK_BYTES: Final = 16 * MIB
+MIN_MSS_BYTES: Final = 88  # TCP_MIN_MSS of Linux
+MAX_MSS_BYTES: Final = 32_767  # MAX_TCP_WINDOW of Linux
 MAX_WORKERS: Final = 64
 MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
@@ -48,30 +51,7 @@ MAX_PORT: Final = 65_535
 MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
 MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 DEFAULT_LOSS_GOAL_PPM: Final = 1_000
-_KERNEL_OPTIONS: Final = SocketOptions()
-
-
-class Mode(StrEnum):
-    """How payload gets into the sender's kernel and out of the receiver's.
-
-    A stream has the first three. `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the
-    sender's copy: the kernel takes the pages of a memory file. `discard` saves the receiver's: its kernel drops the
-    payload (MSG_TRUNC, tcp(7)), so that it measures the path and not what an application there could read.
-
-    Datagrams have the other two. `rate` passes them to and from the kernel in groups (UDP_SEGMENT and UDP_GRO of
-    udp(7)). `quality` passes each on its own, with the time at which the kernel received it.
-    """
-
-    COPY = "copy"
-    SENDFILE = "sendfile"
-    DISCARD = "discard"
-    RATE = "rate"
-    QUALITY = "quality"
-
-    @property
-    def is_for_datagrams(self) -> bool:
-        """Whether it is a mode of datagrams rather than of a stream."""
-        return self in {Mode.RATE, Mode.QUALITY}
+_CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
 
 class Dialect(StrEnum):
@@ -244,6 +224,39 @@ DEFAULT_SETTINGS: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True)
+class SocketOptions:
+    """The socket options of every data connection, at both ends; None leaves an option to the kernel.
+
+    `congestion` names a congestion control, `mss_bytes` is TCP_MAXSEG, `nodelay` TCP_NODELAY (tcp(7)); `dscp` is
+    the six bits of RFC 2474. `source` and `device` bind the near end's side to an address and an interface.
+    """
+
+    congestion: str | None = None
+    mss_bytes: int | None = None
+    dscp: int | None = None
+    nodelay: bool = False
+    source: str | None = None
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise PlanError for a value out of range."""
+        name = self.congestion
+        if name is not None and not _CONGESTION_NAME.fullmatch(name):
+            raise PlanError("congestion control", repr(name), "give a name such as cubic, reno or bbr (tcp(7))")
+        if self.mss_bytes is not None and not MIN_MSS_BYTES <= self.mss_bytes <= MAX_MSS_BYTES:
+            raise PlanError("MSS", self.mss_bytes, f"give {MIN_MSS_BYTES} to {MAX_MSS_BYTES} bytes")
+        if self.dscp is not None and not 0 <= self.dscp <= 63:
+            raise PlanError("DSCP", self.dscp, "give 0 to 63 (RFC 2474)")
+        for name, text in (("source", self.source), ("device", self.device)):
+            if text is not None and not (0 < len(text) <= 64 and text.isprintable() and " " not in text):
+                raise PlanError(
+                    name, repr(text), f"give the {'address' if name == 'source' else 'name'} of an interface"
+                )
+        if self.source is not None:
+            check_zone("source", self.source)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a run.
 
@@ -271,7 +284,7 @@ class Plan:
     interval_ns: int = SECOND_NS // 4
     block_bytes: int = MIB
     mode: Mode | None = None
-    socket: SocketOptions = _KERNEL_OPTIONS
+    socket: SocketOptions = SocketOptions()
     workers: int | None = None
     near_cores: tuple[int, ...] | None = None
     far_cores: tuple[int, ...] | None = None

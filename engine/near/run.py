@@ -26,13 +26,13 @@ from ..model.errors import (
     RemoteProtocolError,
 )
 from ..model.events import EndText, Expectation, Reason, RunEnd, WarningText
-from ..model.other_tests import OtherTestsWatch
 from ..model.peer import Peer
 from ..model.plan import Direction, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
+from ..protocol.other_tests_watch import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, Run, conduct, no_expectation

@@ -201,6 +201,7 @@ class Meter:
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
+            others=sum_end(self.periods, End.FAR).others.summary,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

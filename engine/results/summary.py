@@ -11,6 +11,7 @@ from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
 from .responsiveness.result import Responsiveness
+from .sums.other_tests_sum import OtherTestsSummary
 from .udp.packet_overhead import PacketOverhead
 
 DatagramMode = Literal["rate", "quality", "mixed"]
@@ -242,7 +243,7 @@ class Summary:
     that of the run's only setting. A run of several settings has none, because no source has a rate for their
     mix: its periods have one each. `overhead` is that of datagrams; None for TCP, or where it is unknown.
     `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
-    `responsiveness` has only a run that measures latency under load.
+    `responsiveness` has only a run that measures latency under load. `others` is None if the endpoint did not tell.
     """
 
     plan: Plan
@@ -258,6 +259,7 @@ class Summary:
     overhead: PacketOverhead | None = None
     unseen_end: End | None = None
     responsiveness: Responsiveness | None = None
+    others: OtherTestsSummary | None = None
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:

@@ -30,9 +30,9 @@ from ...protocol.iperf3.states import State, list_streams
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import SessionSpec
+from ..clients.turns import Turn
 from ..datagram_limits import DatagramLimits, DatagramTraffic
 from ..status import RunStatus
-from ..turns import Turn
 from .observer import Observation, RunObserver
 from .requests import HAS_THREADS, KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client

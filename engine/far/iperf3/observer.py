@@ -20,12 +20,12 @@ from ...model.events import (
     Warned,
 )
 from ...model.host_info import HostInfo
-from ...model.other_tests import OtherTestsWatch
 from ...model.peer import IPERF3_SCHEME, unmap_ip_address
 from ...model.plan import MAX_BYTES_LIMIT, SECOND_NS, Direction, End, Plan
 from ...model.samples import Sample
 from ...model.socket_info import SocketInfo
-from ..turns import OtherTestsReader
+from ...protocol.other_tests_watch import OtherTestsWatch
+from ..clients.turns import OtherTestsReader
 from .requests import TestRequest
 
 

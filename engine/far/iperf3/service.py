@@ -36,12 +36,12 @@ from ...protocol.iperf3.states import COOKIE_BYTES, State
 from ...workloads.mode_trial import ModeChooser
 from ..acceptor import Acceptor
 from ..admission import Admission
-from ..client import choose_mode, end_entry
-from ..clients import AdmittedClient
+from ..clients.admitted_client import AdmittedClient
+from ..clients.client_service import choose_mode, end_entry
+from ..clients.turns import Turn
 from ..memory import windows_of
 from ..pending import PendingConnection, PendingConnections
 from ..status import LogEntry, LogSink
-from ..turns import Turn
 from .client_test import ClientTest
 from .datagram_hellos import DatagramHellos
 from .observer import Iperf3Options

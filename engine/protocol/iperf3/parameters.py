@@ -10,13 +10,14 @@ from typing import Any, Final
 from ...model.plan import (
     MAX_BYTES_LIMIT,
     MAX_DATAGRAM_BYTES,
+    MAX_MSS_BYTES,
     MAX_RATE_BIT_S,
     MAX_SESSIONS,
     MIB,
     MIN_DATAGRAM_BYTES,
+    MIN_MSS_BYTES,
     Direction,
 )
-from ...model.socket_options import MAX_MSS_BYTES, MIN_MSS_BYTES
 from .json_bodies import as_object, read_text, read_true, read_whole
 from .refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from ..model.errors import EndpointBusy, RequestDeclined
-from ..model.plan import SECOND_NS, Plan
-from ..model.samples import OtherTests
-from .clients import AdmittedClient, CurrentRun
+from ...model.errors import EndpointBusy, RequestDeclined
+from ...model.plan import SECOND_NS, Plan
+from ...model.samples import OtherTests
+from .admitted_client import AdmittedClient, CurrentRun
 
-# A slow test moves nothing for moments, and is still there.
-_PAUSE_NS: Final = SECOND_NS
+# A slow test moves nothing for a while, and is still there: iperf3 sends 128 KiB at once at any rate.
+_PAUSE_NS: Final = 30 * SECOND_NS
 
 
 class _Seen(NamedTuple):
@@ -38,6 +38,8 @@ class OtherTestsReader:
         self._runs = runs
         self._seen: dict[CurrentRun, _Seen] = {}
         self.take()
+        # What they carried earlier does not tell whether they still carry anything.
+        self._seen = {run: seen._replace(moved_ns=None) for run, seen in self._seen.items()}
 
     def take(self) -> OtherTests:
         """Return what they carried since the last call."""

@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..control.connection import ControlConnection
-from ..control.handshake import HandshakeResult, handshake_as_far
-from ..model.errors import (
+from ...control.connection import ControlConnection
+from ...control.handshake import HandshakeResult, handshake_as_far
+from ...model.errors import (
     AddressRefused,
     ConnectionClosed,
     LimitReached,
@@ -22,17 +22,17 @@ from ..model.errors import (
     RequestDeclined,
     explain_os_error,
 )
-from ..model.events import Reason, RunEnd
-from ..model.peer import SharedKey
-from ..model.plan import Mode, Plan
-from ..protocol.messages import Open, Ready, Refuse
-from ..workloads.mode_trial import ModeChooser
-from .admission import Admission
-from .clients import AdmittedClient
-from .listener import format_host
-from .memory import windows_of
-from .run import FarRun, RunRegistry
-from .status import LogEntry, LogSink, LogValue, RunStatus
+from ...model.events import Reason, RunEnd
+from ...model.peer import SharedKey
+from ...model.plan import Mode, Plan
+from ...protocol.messages import Open, Ready, Refuse
+from ...workloads.mode_trial import ModeChooser
+from ..admission import Admission
+from ..listener import format_host
+from ..memory import windows_of
+from ..run import FarRun, RunRegistry
+from ..status import LogEntry, LogSink, LogValue, RunStatus
+from .admitted_client import AdmittedClient
 from .turns import Turn
 
 
@@ -96,7 +96,7 @@ class _ClientService:
     key: SharedKey | None = None
 
     async def serve(self, on_admitted: Callable[[], None]) -> None:
-        """Serve the client from its handshake to the end of its run; raise LinkgaugeError for what it may not do."""
+        """Serve the client from its handshake to the end of its run; raise LinkgaugeError otherwise."""
         admission, limits = self.admission, self.admission.limits
         clients: list[AdmittedClient] = []
 

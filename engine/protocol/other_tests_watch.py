@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from .events import WarningText
-from .plan import SECOND_NS
-from .samples import OtherTests, Sample
+from ..model.events import WarningText
+from ..model.plan import SECOND_NS
+from ..model.samples import OtherTests, Sample
 
 _GONE_NS: Final = 3 * SECOND_NS  # others that come back sooner are the same ones
 
@@ -28,10 +28,14 @@ class OtherTestsWatch:
                 self._known = 0
             return self.take_rest()
         self._seen_ns = sample.elapsed_ns
-        text, is_due = _describe(others, sample.interval_ns), self._begun is not None
-        self._begun = None if is_due or others.tests <= self._known else text
-        self._known = max(self._known, others.tests)
-        return text if is_due else None
+        text = _describe(others, sample.interval_ns)
+        if self._begun is not None:
+            self._known = max(self._known, others.tests)
+            before = self.take_rest()
+            return text if others.received_bytes + others.sent_bytes else before
+        if others.tests > self._known:
+            self._known, self._begun = others.tests, text
+        return None
 
     def take_rest(self) -> str | None:
         """Return the warning that still waits for another sample, as at the end of a run."""

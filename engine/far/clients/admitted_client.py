@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from ..model.peer import client_network
-from .memory import SessionWindows
-from .status import ClientStatus, RunStatus
+from ...model.peer import client_network
+from ..memory import SessionWindows
+from ..status import ClientStatus, RunStatus
 
 
 class CurrentRun(Protocol):
