@@ -295,8 +295,7 @@ def other_tests_text(summary: Summary) -> str:
     counts = f"{numbers.quantity(others.most_tests, 'test')}, {numbers.quantity(others.most_sessions, 'session')}"
     parts = (("received", others.received_bit_s), ("sent", others.sent_bit_s))
     rates = " and ".join(f"{verb} {numbers.rate(bit_s)}" for verb, bit_s in parts if bit_s) or "carried nothing"
-    seconds = f"{others.span_ns / SECOND_NS:.1f}{numbers.NBSP}s"
-    return f"at most {counts} on this endpoint, for {seconds}; it {rates} in them on average"
+    return f"at most {counts} on this endpoint; it {rates} in them on average"
 
 
 def mode_text(summary: Summary, *, is_short: bool = False) -> str:

@@ -17,13 +17,12 @@ FIGURES: Final = ("other_tests", "other_received_mbit_s", "other_sent_mbit_s")
 class OtherTestsSummary:
     """The other tests of the endpoint in the measured time of a run; none at all if `most_tests` is 0.
 
-    `most_tests` ran beside it at the same time at most, with `most_sessions`, and some of them for `span_ns`. The
-    rates are means over the whole measured time, of payload that the endpoint received and sent.
+    `most_tests` ran beside it at the same time at most, with `most_sessions`. The rates are means over the whole
+    measured time, of payload that the endpoint received and sent.
     """
 
     most_tests: int
     most_sessions: int
-    span_ns: int
     received_bit_s: float
     sent_bit_s: float
 
@@ -32,7 +31,6 @@ class OtherTestsSummary:
 class OtherTestsSum:
     """The sum over the samples that tell of other tests."""
 
-    told_ns: int = 0
     span_ns: int = 0
     tests: int = 0
     sessions: int = 0
@@ -43,16 +41,14 @@ class OtherTestsSum:
         """Add a sample of the endpoint."""
         others = sample.others
         if others is not None:
-            span_ns = sample.interval_ns if others.tests else 0
-            self._add(sample.interval_ns, span_ns, others)
+            self._add(sample.interval_ns, others)
 
     def extend(self, other: "OtherTestsSum") -> None:
         """Add another sum, over another time."""
         counts = OtherTests(other.tests, other.sessions, other.received_bytes, other.sent_bytes)
-        self._add(other.told_ns, other.span_ns, counts)
+        self._add(other.span_ns, counts)
 
-    def _add(self, told_ns: int, span_ns: int, others: OtherTests) -> None:
-        self.told_ns += told_ns
+    def _add(self, span_ns: int, others: OtherTests) -> None:
         self.span_ns += span_ns
         self.tests, self.sessions = max(self.tests, others.tests), max(self.sessions, others.sessions)
         self.received_bytes += others.received_bytes
@@ -61,12 +57,10 @@ class OtherTestsSum:
     @property
     def summary(self) -> OtherTestsSummary | None:
         """The summary; None if no sample tells of other tests."""
-        if not self.told_ns:
+        if not self.span_ns:
             return None
-        received_bit_s, sent_bit_s = (
-            _bit_s(count, self.told_ns) for count in (self.received_bytes, self.sent_bytes)
-        )
-        return OtherTestsSummary(self.tests, self.sessions, self.span_ns, received_bit_s, sent_bit_s)
+        rates = (_bit_s(count, self.span_ns) for count in (self.received_bytes, self.sent_bytes))
+        return OtherTestsSummary(self.tests, self.sessions, *rates)
 
 
 def merge_others(parts: Sequence[OtherTests | None]) -> OtherTests | None:
@@ -98,7 +92,6 @@ def other_tests_document(others: OtherTestsSummary | None) -> dict[str, Any] | N
     return {
         "most_tests": others.most_tests,
         "most_sessions": others.most_sessions,
-        "seconds": others.span_ns / SECOND_NS,
         "received_mbit_s": round_figure(others.received_bit_s / 1e6),
         "sent_mbit_s": round_figure(others.sent_bit_s / 1e6),
     }
