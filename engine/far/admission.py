@@ -1,6 +1,6 @@
 """Admission of clients and runs to an endpoint, by its limits.
 
-Pure: it counts, and knows neither sockets nor clocks.
+It counts, and knows neither sockets nor clocks.
 """
 
 import logging
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
-from typing import Protocol
 
 from ..host.cpu import check_cores, shares_cores
 from ..model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
@@ -16,54 +15,24 @@ from ..model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
 from ..model.peer import client_network
 from ..model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ..model.workload import Workload
+from .clients.admitted_client import AdmittedClient
+from .clients.turns import Turns
 from .datagram_limits import DatagramLimits
 from .memory import SessionWindows, count_connections, estimate_memory, merge_windows
-from .status import ClientStatus, RunStatus
 
 _log = logging.getLogger(__name__)
-
-
-class CurrentRun(Protocol):
-    """A run of a client, as its endpoint sees it."""
-
-    rate_bit_s: int
-
-    def get_status(self) -> RunStatus:
-        """Return the progress of the run."""
-        ...
-
-
-class AdmittedClient:
-    """A client that the endpoint serves. `run` is set while the client has one.
-
-    `software` names a client that is not a linkgauge.
-    """
-
-    def __init__(self, number: int, address: str, since_ns: int) -> None:
-        self.address = address  # empty without a network connection
-        self._number, self._since_ns = number, since_ns
-        self.network = client_network(address)
-        self.windows: SessionWindows = {}  # of all sessions that its run may have open, each the largest one
-        self.memory_bytes = 0  # reserved for them
-        self.samples_s = 0
-        self.hostname: str | None = None
-        self.software: str | None = None
-        self.run: CurrentRun | None = None
-
-    def get_status(self) -> ClientStatus:
-        """Return what the client does at this moment."""
-        run = None if self.run is None else self.run.get_status()
-        return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run, self.software)
 
 
 class Admission:
     """Counts the clients of an endpoint, in all and by `client_network`, and refuses those over a limit.
 
-    `limits` may be replaced at any time. New limits apply to later clients and runs.
+    `limits` may be replaced at any time. New limits apply to later clients and runs. `turns` has those of
+    the tests, one at a time with `is_exclusive`.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, *, is_exclusive: bool = False) -> None:
         self.limits = limits or Limits()
+        self.turns = Turns(is_exclusive=is_exclusive)
         self._close_reason: str | None = None
         self._network_counts: Counter[str] = Counter()
         self._clients: dict[int, AdmittedClient] = {}
@@ -95,9 +64,10 @@ class Admission:
         return self._close_reason is not None
 
     def close(self, reason: str) -> None:
-        """Refuse all later clients and runs with this reason."""
+        """Refuse all later clients and runs with this reason, and those that wait for a turn."""
         _log.debug("admission is closed: %s", reason)
         self._close_reason = reason
+        self.turns.close(reason)
 
     def check_address(self, address: str) -> None:
         """Raise AddressRefused if the lists of denied and allowed networks exclude an address."""

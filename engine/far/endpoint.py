@@ -26,11 +26,12 @@ from ..workers.fork_client import ForkServerLease
 from ..workloads.mode_trial import ModeChooser
 from .acceptor import Acceptor
 from .admission import Admission
+from .clients.client_service import serve_client
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
 from .pending import PendingConnection, PendingConnections
-from .run import FarRun, RunRegistry, serve_client
+from .run import FarRun, RunRegistry
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Endpoint:
         accepts_control: bool = True,
         mode_chooser: ModeChooser | None = None,
         iperf3: "Iperf3Options | None" = None,
+        is_exclusive: bool = False,
     ) -> None:
         """Make an endpoint that does not accept yet.
 
@@ -72,8 +74,9 @@ class Endpoint:
             accepts_control: False accepts only data connections; control then comes by `serve_connection`.
             mode_chooser: chooses how this host sends where a plan names no mode; None copies.
             iperf3: serves clients of iperf3 as well, on a port of their own; None does not.
+            is_exclusive: carries out one test at a time, those of iperf3 clients included.
         """
-        self.admission = Admission(limits)
+        self.admission = Admission(limits, is_exclusive=is_exclusive)
         self._mode_chooser = mode_chooser
         self.key = key
         self._listener = listener
@@ -130,6 +133,7 @@ class Endpoint:
         await self._datagrams.close()
         if self._iperf3 is not None:
             await self._iperf3.close()
+        self.admission.close(EndText.FAR_SHUTDOWN.value)
         for run in self._registry.values():
             run.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
         if self._tasks:

@@ -1,38 +1,28 @@
-"""The far end of a run: handshake, preparation, samples to the near end, end.
-
-`serve_client` serves one control connection, which carries at most one run.
-"""
+"""The far end of a run: preparation, samples to the near end, end."""
 
 import asyncio
-import contextlib
-import errno
 import logging
 import secrets
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from ..control.connection import ControlConnection
-from ..control.handshake import HandshakeResult, handshake_as_far
+from ..control.handshake import HandshakeResult
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
 from ..model.errors import (
-    AddressRefused,
     ConnectionClosed,
     LimitReached,
     LinkgaugeError,
     RemoteProtocolError,
-    RequestDeclined,
     WorkerError,
-    explain_os_error,
 )
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
-from ..model.peer import SharedKey
 from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
@@ -41,10 +31,7 @@ from ..protocol.messages import (
     Change,
     Finish,
     Message,
-    Open,
     Ping,
-    Ready,
-    Refuse,
     Report,
     SessionClosed,
     SessionOpened,
@@ -54,15 +41,14 @@ from ..protocol.messages import (
 from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
-from ..workloads.mode_trial import ModeChooser
 from ..workloads.session_handshake import SessionSpec
-from .admission import Admission, AdmittedClient, ConnectBackLimit
+from .admission import ConnectBackLimit
+from .clients.turns import OtherTestsReader, Turn
 from .datagram_limits import DatagramLimits, DatagramTraffic
-from .listener import format_host
 from .memory import SessionWindows, windows_of
 from .path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
-from .status import LogEntry, LogSink, LogValue, RunStatus
+from .status import RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
 _OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it
@@ -76,151 +62,6 @@ _MAX_REPORT_PAUSE_NS: Final = SECOND_NS
 _log = logging.getLogger(__name__)
 
 RunRegistry = dict[bytes, "FarRun"]
-
-
-async def serve_client(
-    control: ControlConnection,
-    registry: RunRegistry,
-    log: LogSink,
-    get_key: Callable[[], SharedKey | None] = lambda: None,
-    admission: Admission | None = None,
-    on_admitted: Callable[[], None] = lambda: None,
-    mode_chooser: ModeChooser | None = None,
-) -> None:
-    """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
-
-    Args:
-        control: the connection to the near end, before the handshake.
-        registry: the endpoint's current runs by their tag, for data connections.
-        log: receives the entries of the event log.
-        get_key: returns the key that the near end must prove at this moment; None serves everybody.
-        admission: the endpoint's clients and limits; None admits this client by the default limits.
-        on_admitted: called once the near end has proved the key and is admitted.
-        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
-    """
-    admission = admission or Admission()
-    limits = admission.limits
-    address = format_host(control.peer_address) if control.peer_address else None
-    clients: list[AdmittedClient] = []
-    key: SharedKey | None = None
-    with contextlib.ExitStack() as stack:
-
-        def admit() -> None:
-            nonlocal key
-            key = get_key()
-            clients.append(stack.enter_context(admission.admit(address or "", time.monotonic_ns())))
-            on_admitted()
-
-        try:
-            if address is not None:
-                admission.check_address(address)
-            async with _deadline(limits.handshake_s, "handshake_s"):
-                ends = await handshake_as_far(control, get_key, admit)
-            clients[0].hostname = ends.near.hostname
-            log(LogEntry("client", "connected", client=address, hostname=ends.near.hostname))
-            async with _deadline(limits.idle_s, "idle_s"):
-                message = await control.receive()
-            if isinstance(message, Open):
-                # Key and lists may have changed while the client waited with its plan.
-                if address is not None:
-                    admission.check_address(address)
-                _check_same_key(key, get_key())
-                admission.check_plan(message.plan, admission.carried_bit_s)
-                admission.reserve(clients[0], message.plan, windows_of(message.plan.widest_settings))
-                mode = await choose_mode(message.plan, mode_chooser, is_idle=not admission.has_runs)
-                await _serve_run(control, message.plan, mode, ends, admission, registry, log, clients[0])
-        except AddressRefused as error:
-            control.try_send(Refuse(str(error), "limit"))
-            log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
-        except RequestDeclined as error:
-            limit = error.limit if isinstance(error, LimitReached) else None
-            control.try_send(Refuse(str(error), "limit" if limit else "other"))
-            log(LogEntry("refused", f"rejected: {error}", client=address, limit=limit))
-        except ConnectionClosed:
-            pass  # a near end that only asked for the host's facts
-        except LinkgaugeError as error:
-            log(LogEntry("dropped", f"rejected: {error}", client=address))
-        except MemoryError:
-            control.try_send(Refuse("the remote host is out of memory"))
-            log(LogEntry("dropped", "rejected: out of memory", client=address))
-        finally:
-            await control.aclose()
-
-
-def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
-    """Raise RequestDeclined if the endpoint has another key than the one that a client proved."""
-    if current is not None and (proved is None or proved.reveal() != current.reveal()):
-        raise RequestDeclined("its key has changed since you connected; connect again with the new key")
-
-
-@contextlib.asynccontextmanager
-async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError as error:
-        raise LimitReached(f"nothing received for {seconds} s", limit, seconds) from error
-
-
-async def choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool) -> Mode | None:
-    """Return the mode of a plan, or the one in which this host sends faster."""
-    if chooser is None or not plan.sender_chooses_mode:
-        return plan.mode
-    return await chooser.choose(is_idle=is_idle)
-
-
-async def _serve_run(
-    control: ControlConnection,
-    plan: Plan,
-    mode: Mode | None,
-    ends: HandshakeResult,
-    admission: Admission,
-    registry: RunRegistry,
-    log: LogSink,
-    client: AdmittedClient,
-) -> None:
-    run: FarRun | None = None
-    address = client.address or None
-    try:
-        reserve = partial(admission.reserve, client, plan)
-        run = FarRun(control, plan, mode, ends, admission.limits, reserve)
-        async with run.pool:
-            registry[run.run_tag] = run
-            client.run = run
-            control.send(Ready(run.nonce.hex()))
-            log(LogEntry("run_began", f"started: {plan.workload}", client=address))
-            end = await run.execute()
-            client.run = None  # its bytes are those of an ended run from here on
-            log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
-    except (LinkgaugeError, OSError) as error:
-        reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
-        if isinstance(error, OSError) and error.errno == errno.EMFILE:
-            reason += "; raise the limit of open files there (ulimit -n)"
-        control.try_send(Refuse(f"the test could not be prepared: {reason}"))
-        raise LinkgaugeError(reason) from error
-    finally:
-        client.run = None
-        if run is not None:
-            registry.pop(run.run_tag, None)
-            run.release()
-
-
-def end_entry(
-    end: RunEnd, status: RunStatus, total_bytes: int, address: str | None, **further: LogValue
-) -> LogEntry:
-    """Return the log entry of a run's end: its text is the reason, its fields have the figures."""
-    text = {Reason.COMPLETED: "finished", Reason.STOPPED: "stopped"}.get(end.reason, f"INTERRUPTED: {end.detail}")
-    return LogEntry(
-        "run_ended",
-        text,
-        client=address,
-        reason=end.reason,
-        bytes=total_bytes,
-        received_bytes=status.received_bytes,
-        sent_bytes=status.sent_bytes,
-        milliseconds=status.elapsed_ns // 1_000_000,
-        **further,
-    )
 
 
 class FarRun:
@@ -238,6 +79,7 @@ class FarRun:
         ends: HandshakeResult,
         limits: Limits,
         reserve: Callable[[SessionWindows], None],
+        turn: Turn,
     ) -> None:
         """Make a run that has no workers yet.
 
@@ -248,6 +90,7 @@ class FarRun:
             ends: both ends, as they introduced themselves.
             limits: the endpoint's limits.
             reserve: reserves what further sessions and windows need; raises LimitReached where that is too much.
+            turn: the run's turn, which it gives back at its end.
         """
         self.rate_bit_s = 0  # over the last ping interval
         self._limits, self._reserve = limits, reserve
@@ -263,7 +106,9 @@ class FarRun:
             End.FAR, own_plan, self._handle_worker_event, self._handle_worker_loss, limits.workers, mode
         )
         nic = ends.far.nic
-        self._near_reads_waits = ends.near.reads_waits
+        self._near = ends.near
+        self._turn = turn
+        self._others: OtherTestsReader | None = None
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
@@ -319,6 +164,7 @@ class FarRun:
             if self._plan.workload.is_datagram and end.reason in _ENDS_IN_ORDER:
                 await self._drain()
         self.rate_bit_s = 0  # before the near end learns of the end and asks for its next run
+        self._turn.end()
         self._control.try_send(Finish(end))
         return end
 
@@ -413,6 +259,7 @@ class FarRun:
         if isinstance(message, Start):
             _log.debug("run starts")
             self._sampler.start()
+            self._others = self._turn.read_others() if self._near.reads_others else None
             self.pool.start_payload()
             self._control.send(Begun())
             self._sampling = asyncio.create_task(self._sampler.run(self._report, None, self._is_report_due))
@@ -446,8 +293,10 @@ class FarRun:
         return is_long_ago or self._control.sent_bytes <= allowed_bytes
 
     def _report(self, sample: Sample) -> None:
-        # To a near end of an earlier version the key would be an error.
-        self._control.try_send(Report(sample if self._near_reads_waits else replace(sample, waits=None)))
+        others = None if self._others is None or sample.is_drain else self._others.take()
+        # To a near end of an earlier version the keys would be errors.
+        waits = sample.waits if self._near.reads_waits else None
+        self._control.try_send(Report(replace(sample, waits=waits, others=others)))
         if self._control.unsent_bytes > _MAX_UNSENT_BYTES:
             self.end(Reason.PEER_LOST, EndText.NEAR_NOT_READING.value)
 

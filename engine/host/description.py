@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ... import __version__
-from ..model.host_info import READS_WAITS, HostInfo, TcpSysctls
+from ..model.host_info import READS, HostInfo, TcpSysctls
 from .event_loop import loop_name
 from .nic import AddressPort, read_connection_nic
 
@@ -22,7 +22,7 @@ async def describe_host(local: AddressPort, peer: AddressPort) -> HostInfo:
         hostname=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
         cores=os.cpu_count() or 1,
-        software=f"linkgauge {__version__}{READS_WAITS}",
+        software=f"linkgauge {__version__}{READS}",
         event_loop=loop_name(),
         nic=await read_connection_nic(local, peer),
         tcp=read_tcp_sysctls(),

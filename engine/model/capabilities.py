@@ -29,6 +29,7 @@ class Feature(StrEnum):
     FAR_CPU = "remote CPU"
     FAR_HOST = "remote host"
     KEY = "key"
+    TURNS = "turns"
 
 
 _IPERF3_LACKS: Final = {
@@ -40,6 +41,7 @@ _IPERF3_LACKS: Final = {
     Feature.FAR_CORES: "an iperf3 server chooses its cores itself: start it with iperf3 -s -A CORE",
     Feature.FAR_CPU: "iperf3 reports only the CPU time of its process, at the end of a test",
     Feature.FAR_HOST: "iperf3 does not describe its host",
+    Feature.TURNS: "an iperf3 server has one test at a time, refuses others and lets none wait; leave it out",
     Feature.KEY: "an iperf3 server knows users, not keys: give iperf3://USER@HOST",
 }
 
@@ -61,6 +63,8 @@ def _unsupported_by_iperf3(plan: Plan, peer: Peer) -> Iterator[PlanError]:
         (plan.probe, "probe", "", Feature.PROBE),
         (plan.settings.searches_rate, "rate", "search", Feature.RATE_SEARCH),
         (plan.far_cores is not None, "far cores", "", Feature.FAR_CORES),
+        (plan.exclusive, "exclusive", "", Feature.TURNS),
+        (plan.wait_ns > 0, "wait", "", Feature.TURNS),
     )
     for is_wanted, field, value, feature in features:
         if is_wanted:

@@ -25,6 +25,7 @@ LinkgaugeError
 │   └── RemoteProtocolError  by the other end
 │       └── RequestDeclined  it asks for what an endpoint does not do
 │           ├── LimitReached more than a limit allows
+│           ├── EndpointBusy other tests run there now
 │           └── AddressRefused its address is excluded
 ├── Iperf3Refusal            an iperf3 client's test that a server of ours refuses or ends
 ├── WorkerError              a worker process did not start, or ended by itself
@@ -236,6 +237,10 @@ class LimitReached(RequestDeclined):
     def __init__(self, text: str, limit: str, value: object) -> None:
         super().__init__(f"{text} (its limit {limit} is {value})")
         self.limit = limit
+
+
+class EndpointBusy(RequestDeclined):
+    """A client asks for a test beside others, or beside one that has the endpoint for itself."""
 
 
 class AddressRefused(RequestDeclined):

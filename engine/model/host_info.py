@@ -11,8 +11,13 @@ _MAX_MTU_BYTES: Final = 1 << 32  # what the kernel's word for it holds
 _MOST_BIT_S: Final = 10**15  # a thousand times what the fastest interfaces have
 _LONGEST_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
-READS_WAITS: Final = " (waits)"
-"""The end of the software's name of an end that decodes `Sample.waits`: unknown keys are errors to all others."""
+_READS_OTHERS: Final = " (others)"
+_READS_WAITS: Final = " (waits)"
+READS: Final = _READS_OTHERS + _READS_WAITS
+"""The end of this version's software name: the keys that it decodes. To versions without them they are errors.
+
+Those that know the waits alone look for them at the very end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,12 @@ class HostInfo:
     @property
     def reads_waits(self) -> bool:
         """Whether this end decodes `Sample.waits`."""
-        return self.software.endswith(READS_WAITS)
+        return self.software.endswith(_READS_WAITS)
+
+    @property
+    def reads_others(self) -> bool:
+        """Whether this end decodes `Sample.others`, and the plan of a run that asks for a turn."""
+        return self.software.endswith(READS)
 
     @property
     def is_iperf3(self) -> bool:
@@ -104,7 +114,7 @@ class HostInfo:
     @property
     def program(self) -> str:
         """The name and version of the software, for a person."""
-        return self.software.removesuffix(READS_WAITS)
+        return self.software.removesuffix(_READS_WAITS).removesuffix(_READS_OTHERS)
 
 
 def lacks_offloads(nic: NicInfo) -> bool:

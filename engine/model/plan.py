@@ -12,7 +12,7 @@ from typing import Final, Generic, Literal, Self, TypeVar
 from .errors import PlanError
 from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
-from .workload import Workload, all_workloads
+from .workload import Mode, Workload, all_workloads
 
 T = TypeVar("T")
 
@@ -30,6 +30,7 @@ MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket
 MAX_WINDOW_BYTES: Final = 1 << 30  # TCP's largest window: 65,535 << 14 (RFC 7323, section 2.3)
 MAX_DURATION_NS: Final = 86_400 * SECOND_NS
 MIN_DURATION_NS: Final = SECOND_NS // 2
+MAX_WAIT_NS: Final = 86_400 * SECOND_NS
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
 MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means over so long
@@ -53,29 +54,6 @@ MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/dat
 MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 DEFAULT_LOSS_GOAL_PPM: Final = 1_000
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
-
-
-class Mode(StrEnum):
-    """How payload gets into the sender's kernel and out of the receiver's.
-
-    A stream has the first three. `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the
-    sender's copy: the kernel takes the pages of a memory file. `discard` saves the receiver's: its kernel drops the
-    payload (MSG_TRUNC, tcp(7)), so that it measures the path and not what an application there could read.
-
-    Datagrams have the other two. `rate` passes them to and from the kernel in groups (UDP_SEGMENT and UDP_GRO of
-    udp(7)). `quality` passes each on its own, with the time at which the kernel received it.
-    """
-
-    COPY = "copy"
-    SENDFILE = "sendfile"
-    DISCARD = "discard"
-    RATE = "rate"
-    QUALITY = "quality"
-
-    @property
-    def is_for_datagrams(self) -> bool:
-        """Whether it is a mode of datagrams rather than of a stream."""
-        return self in {Mode.RATE, Mode.QUALITY}
 
 
 class Dialect(StrEnum):
@@ -306,6 +284,9 @@ class Plan:
     first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
     millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs `probe`, there
     are further probes, senders keep little unsent, and samples say what waits at the interface.
+
+    An `exclusive` run has the endpoint for itself. A run waits for its turn at a busy endpoint for up to `wait_ns`;
+    with 0 it is refused at once.
     """
 
     settings: Settings = Settings()
@@ -329,6 +310,8 @@ class Plan:
     client_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     loss_goal_ppm: int = field(default=DEFAULT_LOSS_GOAL_PPM, metadata=OMITTED_AT_DEFAULT)
     responsiveness: ResponsivenessTest | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    exclusive: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    wait_ns: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -447,6 +430,8 @@ class Plan:
             )
 
     def _check_limits(self) -> None:
+        if not 0 <= self.wait_ns <= MAX_WAIT_NS:
+            raise PlanError("wait", f"{self.wait_ns / SECOND_NS:g}", "give 0 to 86400 seconds")
         rate, limit, port = self.rate_bit_s, self.bytes_limit, self.client_port
         if rate is not None and not MIN_RATE_BIT_S <= rate <= MAX_RATE_BIT_S:
             raise PlanError("rate", rate, "give 1K to 10T bits a second")
@@ -499,6 +484,11 @@ class Plan:
             return self.settings
         sessions = min(MAX_SESSIONS, 2 * self.settings.sessions)
         return replace(self.settings, direction=directions[-1], sessions=sessions)
+
+    @property
+    def needs_turns(self) -> bool:
+        """Whether it asks for a turn at the endpoint: for itself, or after a wait."""
+        return self.exclusive or self.wait_ns > 0
 
     @property
     def has_documented_transactions(self) -> bool:

@@ -264,6 +264,20 @@ class HostDrops:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherTests:
+    """What the other tests of the far endpoint carried during an interval, those of iperf3 clients included.
+
+    `tests` are those that moved payload in it or shortly before, and `sessions` all of theirs in one direction. Of
+    their payload, the endpoint received and sent so many bytes. All are 0 if the run had the endpoint for itself.
+    """
+
+    tests: int = 0
+    sessions: int = 0
+    received_bytes: int = 0
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
@@ -280,6 +294,8 @@ class Sample:
     With `is_from_sender` the bytes are those that the other end sent, as its own counters say: acknowledged ones
     over TCP, all over UDP. They stand in for a receiver that reports only at the end of the run (`Totals`), and
     everything but the sessions' bytes is unknown. `queue` has only a responsiveness test.
+
+    A far end tells of `others` if the near end reads them (see `HostInfo.reads_others`); None is unknown.
     """
 
     end: End
@@ -300,3 +316,4 @@ class Sample:
     drops: HostDrops | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     is_from_sender: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     queue: QueueSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    others: OtherTests | None = field(default=None, metadata=OMITTED_AT_DEFAULT)

@@ -9,10 +9,34 @@ commas: each calls `register_workload` and `register_sessions` when it is import
 import importlib
 import os
 import re
+from enum import StrEnum
 from typing import ClassVar, Final, Self
 
 WORKLOADS_VARIABLE: Final = "LINKGAUGE_WORKLOADS"
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,15}", re.ASCII)
+
+
+class Mode(StrEnum):
+    """How payload gets into the sender's kernel and out of the receiver's.
+
+    A stream has the first three. `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the
+    sender's copy: the kernel takes the pages of a memory file. `discard` saves the receiver's: its kernel drops the
+    payload (MSG_TRUNC, tcp(7)), so that it measures the path and not what an application there could read.
+
+    Datagrams have the other two. `rate` passes them to and from the kernel in groups (UDP_SEGMENT and UDP_GRO of
+    udp(7)). `quality` passes each on its own, with the time at which the kernel received it.
+    """
+
+    COPY = "copy"
+    SENDFILE = "sendfile"
+    DISCARD = "discard"
+    RATE = "rate"
+    QUALITY = "quality"
+
+    @property
+    def is_for_datagrams(self) -> bool:
+        """Whether it is a mode of datagrams rather than of a stream."""
+        return self in {Mode.RATE, Mode.QUALITY}
 
 
 class Workload(str):

@@ -184,7 +184,7 @@ class Run(ABC):
         """Open all sessions and start the clocks; raise PeerError if that fails."""
         self._prepared_from_s = time.monotonic()
         try:
-            async with asyncio.timeout(PREPARE_DEADLINE_S):
+            async with asyncio.timeout(PREPARE_DEADLINE_S + self.plan.wait_ns / SECOND_NS):
                 idle = await self._open()
         except TimeoutError as error:
             text = (

@@ -32,6 +32,7 @@ from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
+from ..protocol.other_tests_watch import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, Run, conduct, no_expectation
@@ -89,6 +90,10 @@ async def open_run(
     async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
         if ends.is_data_tunneled:
             _check_tunnel(plan, peer)
+        if plan.needs_turns and not ends.far.reads_others:
+            option = "--exclusive" if plan.exclusive else "--wait"
+            text = f"{peer} runs an earlier version, which does not know {option}; update linkgauge there"
+            raise PeerError(f"{text}, or leave the option out")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
@@ -141,6 +146,7 @@ class EndpointRun(Run):
         self._lost_end = RunEnd(Reason.PEER_LOST, EndText.END_UNCONFIRMED.value)
         self._is_unreadable = False  # the far end cannot be heard or understood any more
         self._validator = PeerValidator(plan)
+        self._other_tests = OtherTestsWatch()
         self._opener = NearSessions(
             self.pool,
             control,
@@ -228,6 +234,7 @@ class EndpointRun(Run):
                 await self._finished.wait()
         if drain is not None:
             await drain
+        self._warn_of_others(self._other_tests.take_rest())
         if self._is_confirmed:
             # The far end's clock has counted its drain, too.
             ended_ns = self._ended_ns if drain is None else self._sampler.elapsed_ns
@@ -308,6 +315,7 @@ class EndpointRun(Run):
             self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
                 self._stamp(self._without_overtime(message.sample))
+            self._warn_of_others(self._other_tests.take(message.sample))
             self._check_bytes()
             self._check_search(message.sample)
         elif isinstance(message, FarSessionOpened):
@@ -331,6 +339,10 @@ class EndpointRun(Run):
         """
         is_late = self._has_last_sample and sample.elapsed_ns - sample.interval_ns >= self._ended_ns
         return replace(sample, is_drain=True) if is_late else sample
+
+    def _warn_of_others(self, text: str | None) -> None:
+        if text is not None:
+            self._warn(text)
 
     def _handle_finish(self, end: RunEnd) -> None:
         """End the run for the far end's reason; where this end has stopped it, only a failure counts."""

@@ -12,7 +12,7 @@ from typing import Final
 from ..model.errors import RemoteProtocolError
 from ..model.events import WarningText
 from ..model.host_info import HostInfo
-from ..model.plan import MAX_DATAGRAM_BYTES, SECOND_NS, End, Plan, sender_of
+from ..model.plan import MAX_DATAGRAM_BYTES, MAX_SESSIONS, SECOND_NS, End, Plan, sender_of
 from ..model.samples import CpuWaits, Sample
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
@@ -126,6 +126,7 @@ class PeerValidator:
         self._bytes = 0
         self._cpu_ns = 0
         self._waits_ns = 0
+        self._others_bytes = 0
         self._received = {End.NEAR: 0, End.FAR: 0}
         self._sent = {End.NEAR: 0, End.FAR: 0}
         self._datagrams = _DatagramCounts()
@@ -168,7 +169,18 @@ class PeerValidator:
         self._waits_ns += (waits.worker_ns or 0) + (waits.quota_ns or 0)
         if self._waits_ns > self._elapsed_ns * _MOST_CORES:
             raise RemoteProtocolError("it reports more time without a core than any host's processes have")
+        self._check_others(sample)
         self._count(sample)
+
+    def _check_others(self, sample: Sample) -> None:
+        others = sample.others
+        if others is None:
+            return
+        self._others_bytes += others.received_bytes + others.sent_bytes
+        if not others.tests <= others.sessions <= others.tests * MAX_SESSIONS:
+            raise RemoteProtocolError(f"it reports {others.tests} other tests with {others.sessions} sessions")
+        if self._others_bytes > self._elapsed_ns * _MOST_BYTES_NS + _BUFFERS_BYTES:
+            raise RemoteProtocolError("it reports more payload of other tests than any link carries")
 
     def _check_queues(self, sample: Sample) -> None:
         queue = sample.queue

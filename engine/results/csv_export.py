@@ -34,6 +34,8 @@ from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .responsiveness.interval_figures import interval_figures
 from .summary import Measurement
+from .sums import other_tests_sum
+from .sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from .sums.receiver_sum import latency_counts
 from .udp.interval_figures import FIGURES, Figures, flow_figures, session_figures
 
@@ -70,6 +72,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     *FIGURES,
     "counted_by",
     *RESPONSIVENESS_FIGURES,
+    *OTHER_TESTS_FIGURES,
 )
 _FIRST_COLUMNS: Final = 28  # those of files from before datagrams
 ALL_SESSIONS: Final = "all"
@@ -281,6 +284,7 @@ def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
             **_all_transactions(receiver, flow),
             **_probe_cells(interval.near),
             **_round_cells(interval_figures(interval.near, interval.far)),
+            **_round_cells(other_tests_sum.interval_figures(interval.far)),
             **cost,
             **_tcp_cells(list(sent.values())),
             **_round_cells(flow_figures(receiver, sender, flow)),

@@ -24,6 +24,7 @@ from .summary import (
     ProbeSummary,
     Summary,
 )
+from .sums.other_tests_sum import other_tests_document
 from .udp.packet_overhead import PacketOverhead
 
 DOCUMENT_VERSION: Final = 1
@@ -62,6 +63,7 @@ def build_document(
         ],
         "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
         "tcp": _tcp(summary),
+        "other_tests": other_tests_document(summary.others),
         "warnings": list(summary.warnings),
         "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
     }
@@ -82,6 +84,7 @@ def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:
         **rate_document(plan.settings, plan.workload),
         "rate_mbit_s": _mbit_s(plan.settings.rate_bit_s if plan.workload.is_datagram else plan.rate_bit_s),
         "bytes": plan.bytes_limit,
+        "exclusive": plan.exclusive,
         **_transactions(plan),
     }
 

@@ -24,6 +24,7 @@ from .json_document import (
 )
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
+from .sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from .udp.interval_figures import FIGURES
 
 _RATE_COLUMNS: Final = (
@@ -171,6 +172,7 @@ def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:
         "sessions": first["sessions"],
         "window_bytes": first["window_bytes"],
         "responsiveness": _responsiveness(interval, first, meter),
+        "other_tests": _other_tests(first),
         **{name: flows.get(flow) for name, flow in DIRECTION_KEYS.items() if flow is not Direction.DUPLEX},
         "total_mbit_s": None if None in rates else round_figure(sum(rates)),
         **{end.value: {name: first.get(f"{end.value}_{name}") for name in _CPU_COLUMNS} for end in End},
@@ -184,6 +186,13 @@ def _responsiveness(interval: Interval, row: dict[str, Any], meter: Meter) -> di
         return None
     load = sampled.settings.direction.value
     return {"load": load, **{name: row.get(name) for name in RESPONSIVENESS_FIGURES}}
+
+
+def _other_tests(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the other tests of the endpoint; None if it does not tell."""
+    if OTHER_TESTS_FIGURES[0] not in row:
+        return None
+    return {name.removeprefix("other_"): row[name] for name in OTHER_TESTS_FIGURES}
 
 
 def _datagrams(row: dict[str, Any]) -> dict[str, Any] | None:

@@ -202,6 +202,7 @@ class Meter:
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
             unknown_ns=self._unknown_ns,
+            others=sum_end(self.periods, End.FAR).others.summary,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

@@ -34,6 +34,7 @@ from ..model.samples import (
 from ..model.socket_info import TCP_COUNTERS
 from ..model.workload import Workload
 from .counter_sums import add_cores, add_host_drops, add_nic_counts, sum_known
+from .sums.other_tests_sum import merge_others
 from .sums.sample_sum import SampleOrder
 from .udp.datagram_sums import merge_datagrams
 
@@ -205,6 +206,7 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
         is_drain=last.is_drain,
         is_from_sender=last.is_from_sender,
         queue=_merge_queues([sample.queue for sample in samples if sample.queue is not None]),
+        others=merge_others([sample.others for sample in samples]),
     )
 
 

@@ -11,6 +11,7 @@ from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
 from .responsiveness.result import Responsiveness
+from .sums.other_tests_sum import OtherTestsSummary
 from .udp.packet_overhead import PacketOverhead
 
 DatagramMode = Literal["rate", "quality", "mixed"]
@@ -239,11 +240,12 @@ class Summary:
     """The results of a run, and of each of its periods.
 
     `measured` has each direction's results under the newest settings with which it was measured, and the newest
-    total: of a run with one setting that is all of it. `expectation` has the
-    rates to expect of these. `overhead` is that of datagrams; None for TCP, or where it is unknown.
+    total: of a run with one setting that is all of it. `expectation` has the rates
+    to expect of these. `overhead` is that of datagrams; None for TCP, or if it is unknown.
     `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
-    `responsiveness` has only a run that measures latency under load. `unknown_ns` is the time before the end for
-    which a receiver's samples are missing, up to an interval or two in a run that ended in order.
+    `responsiveness` has only a run that measures latency under load. `others` is None if the endpoint did not tell.
+    `unknown_ns` is the time before the end for which a receiver's samples are missing, up to an interval or two in a
+    run that ended in order.
     """
 
     plan: Plan
@@ -260,6 +262,7 @@ class Summary:
     unseen_end: End | None = None
     responsiveness: Responsiveness | None = None
     unknown_ns: int = 0
+    others: OtherTestsSummary | None = None
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:

@@ -26,6 +26,7 @@ _PACKAGES: Final = (
         "workloads/probes",
         "workers",
         "far",
+        "far/clients",
         "far/probes",
         "ssh",
     ),

@@ -22,6 +22,7 @@ from .rules.processor import (
     has_full_core,
 )
 from .rules.queue import find_queues
+from .rules.shared_endpoint import find_other_tests
 from .rules.window import find_remaining_window_limits, find_window_limits
 
 # A rate this close to the one over loopback measures the tester.
@@ -58,8 +59,18 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     follow in a run that measures latency under load; one that does nothing else has no others.
     """
     if evidence.is_latency_test:
-        return find_queues(evidence) if evidence.bit_s > 0 else (_no_payload(evidence),)
+        return diagnose_untargeted(evidence) if evidence.bit_s > 0 else (_no_payload(evidence),)
     return (*_diagnose_rate(evidence), *find_queues(evidence))
+
+
+def diagnose_untargeted(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return the findings of a run whose rate has no target: its queues, and the other tests of the endpoint."""
+    views = flow_views(evidence)
+    shared: list[Finding] = []
+    for view in views:
+        if not list(_rate_limit(view)):
+            shared += [_scale(finding, 1 / len(views), evidence) for finding in find_other_tests(view)]
+    return (*find_queues(evidence), *rank_findings(_merge(shared)))
 
 
 def _diagnose_rate(evidence: Evidence) -> tuple[Finding, ...]:
@@ -94,6 +105,8 @@ def _diagnose_datagrams(evidence: Evidence) -> tuple[Finding, ...]:
     others: list[Finding] = []
     for view in views:
         part = view.gap_bit_s / gap if gap else 1 / len(views)
+        if part > 0 and not evidence.is_as_expected:
+            others += [_scale(finding, part, evidence) for finding in find_other_tests(view)]
         for finding in find_datagram_losses(view):
             share = None if evidence.is_as_expected else _scale(finding, part, evidence).share
             losses.append(replace(finding, share=share, weight=finding.weight * _lost(view) / max(1, lost)))
@@ -125,6 +138,7 @@ def _apply_rules(view: FlowView) -> Iterator[Finding]:
         yield from find_ssh_limit(view)
         return
     yield from _rate_limit(view)
+    yield from find_other_tests(view)
     yield from _tester(view)
     if evidence.workload.is_transactional and not evidence.workload.is_bulk:
         yield from find_core_limits(view)

@@ -17,6 +17,7 @@ from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest, sende
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.result import Responsiveness
+from ...engine.results.sums.other_tests_sum import OtherTestsSummary
 from ...engine.results.udp.loss_location import LossCauses
 from ...engine.results.udp.loss_pattern import LossPattern
 from ..preset import Framing, Preset
@@ -179,7 +180,8 @@ class Evidence:
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
     them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
     `unseen_end` is the end that is an iperf3, of whose host nothing is known. `test` is how the run measures
-    latency under load, `responsiveness` what it has found so far, over all of its loads.
+    latency under load, `responsiveness` what it has found so far, over all of its loads. `others` are the other
+    tests of the endpoint, if it tells of them.
     """
 
     workload: Workload
@@ -208,6 +210,7 @@ class Evidence:
     unseen_end: End | None = None
     test: ResponsivenessTest | None = None
     responsiveness: Responsiveness | None = None
+    others: OtherTestsSummary | None = None
 
     @property
     def is_latency_test(self) -> bool:

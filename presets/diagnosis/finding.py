@@ -47,6 +47,7 @@ FindingCode = Literal[
     "half-duplex",
     "duplex-mismatch",
     "other-traffic",
+    "other-tests",
     "rate-limited",
     "tester-limited",
     "no-queue",

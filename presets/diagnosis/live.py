@@ -20,11 +20,10 @@ from ...engine.results.sums.sample_sum import RecentSamples, SampleSum
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ...engine.results.udp.loss_location import LossCauses
 from .bounds import FlowWindows, flow_windows
-from .diagnose import diagnose
+from .diagnose import diagnose, diagnose_untargeted
 from .evidence import CoreLoad, DatagramEvidence, EndEvidence, Evidence, FlowEvidence, LinkEvidence
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
-from .rules.queue import find_queues
 
 RECENT_NS: Final = 3 * SECOND_NS
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
@@ -143,6 +142,7 @@ class EvidenceCollector:
             unseen_end=started.unseen_end,
             test=plan.responsiveness,
             responsiveness=self.meter.responsiveness,
+            others=sums.ends[End.FAR].others.summary,
         )
 
     def _flow(
@@ -373,7 +373,7 @@ class LiveDiagnosis:
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
         if has_target or self._without_target or evidence.is_latency_test:
             return diagnose(evidence)
-        return find_queues(evidence)
+        return diagnose_untargeted(evidence)
 
 
 def _key(findings: tuple[Finding, ...]) -> _Key | None:

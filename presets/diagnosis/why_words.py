@@ -40,6 +40,7 @@ WHY_WORDS: Final = {
     "half-duplex": "half duplex",
     "duplex-mismatch": "duplex mismatch",
     "other-traffic": "other traffic",
+    "other-tests": "other tests on the endpoint",
     "rate-limited": "limited by the rate of the test",
     "tester-limited": "this machine is the bottleneck",
     "no-queue": "no queue",

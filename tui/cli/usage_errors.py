@@ -63,7 +63,7 @@ _OPTIONS: Final = {
                 "loss",
             ),
             *("MSS", "MTU", "probe", "rate", "report", "request", "response", "sessions", "slow", "source"),
-            *("tunnel", "window", "workers"),
+            *("exclusive", "tunnel", "wait", "window", "workers"),
             *("every", "probe-every", "retests", "retest-after", "budget"),
         )
     },

@@ -42,6 +42,7 @@ from ..text.summary import (
     cpu_rows,
     findings_period,
     headline,
+    other_tests_text,
     period_rows,
     plan_text,
     probe_rows,
@@ -130,6 +131,7 @@ class _RunView:
     tcp: str
     udp: str
     transfer: str
+    other_tests: str
     warnings: Sequence[str]
     details: Sequence[tuple[str, str]]
     method: Sequence[str]
@@ -218,6 +220,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         tcp="" if is_datagram else tcp_text(summary),
         udp=udp_text(summary),
         transfer="" if is_mixed else transfer_text(summary),
+        other_tests=other_tests_text(summary),
         warnings=[numbers.sanitize(warning) for warning in summary.warnings],
         details=_details(run),
         method=[*_method(summary), *source_sentences(summary)],

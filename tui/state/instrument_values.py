@@ -192,6 +192,14 @@ class ChangeMark:
 
 
 @dataclass(slots=True)
+class OtherTestsSpan:
+    """A time in which other tests ran on the endpoint."""
+
+    from_s: float
+    until_s: float
+
+
+@dataclass(slots=True)
 class PlotPeriod:
     """A period of a plot, between two changes of settings: its settings, expectation and points."""
 

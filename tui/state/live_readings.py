@@ -36,6 +36,7 @@ from .instrument_values import (
     CpuReading,
     DatagramReading,
     FlowReading,
+    OtherTestsSpan,
     Phase,
     PlotPeriod,
     PlotPoint,
@@ -48,6 +49,8 @@ _RECENT_NS: Final = SECOND_NS
 _PROBE_WINDOW_NS: Final = 10 * SECOND_NS  # a probe makes at most 100 transactions a second, too few for percentiles
 # Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
 _MAX_POINTS: Final = 1_600
+_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same ones
+_MAX_OTHER_TESTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,7 @@ class LiveReadings:
         self.in_warmup = True
         self.periods: list[PlotPeriod] = []
         self.change_marks: list[ChangeMark] = []
+        self.other_tests: list[OtherTestsSpan] = []
         self.warnings: list[str] = []
         self.unseen_end: End | None = None
         self.highest_bit_s: dict[Direction, float] = {}
@@ -298,6 +302,19 @@ class LiveReadings:
             None if packets is None or not recent.span_ns else packets * SECOND_NS / recent.span_ns,
         )
 
+    def _note_other_tests(self, sample: Sample) -> None:
+        """Extend the time of the endpoint's other tests, or begin a new one with its mark."""
+        if sample.others is None or not sample.others.tests:
+            return
+        until_s = sample.elapsed_ns / SECOND_NS
+        from_s = until_s - sample.interval_ns / SECOND_NS
+        spans = self.other_tests
+        if spans and (from_s - spans[-1].until_s < _SHORT_PAUSE_S or len(spans) == _MAX_OTHER_TESTS):
+            spans[-1].until_s = until_s
+            return
+        spans.append(OtherTestsSpan(from_s, until_s))
+        self.change_marks.append(ChangeMark(from_s, "other test" if sample.others.tests == 1 else "other tests"))
+
     def _change(self, event: Changed) -> None:
         at_s = event.elapsed_ns / SECOND_NS
         if self.periods:
@@ -326,6 +343,7 @@ class LiveReadings:
         self.in_warmup = event.warmup
         self._recent.add(sample)
         self._recent_sums = None
+        self._note_other_tests(sample)
         self._plot(sample, is_warmup=event.warmup)
 
     def _plot(self, sample: Sample, *, is_warmup: bool) -> None:

@@ -15,7 +15,16 @@ from ...presets.diagnosis.finding import Finding
 from . import numbers
 from .datagram_results import delay_rows, loss_rows, udp_text
 from .iperf3 import source_texts
-from .summary import ROW_NAMES, cpu_rows, plan_text, rate_rows, rate_unit, tcp_text, warmup_text
+from .summary import (
+    ROW_NAMES,
+    cpu_rows,
+    other_tests_text,
+    plan_text,
+    rate_rows,
+    rate_unit,
+    tcp_text,
+    warmup_text,
+)
 
 WIDTH: Final = 80
 _NAME_WIDTH: Final = 9
@@ -82,6 +91,8 @@ def _rows(summary: Summary, started: Started | None, findings: tuple[Finding, ..
         yield "udp", udp_text(summary)
     else:
         yield "tcp", tcp_text(summary)
+    if others := other_tests_text(summary):
+        yield "others", others
     yield from (("note", warning) for warning in summary.warnings)
     if findings:
         yield "why", "(local: the client, remote: this server)"

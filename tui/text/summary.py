@@ -299,6 +299,17 @@ def transfer_text(summary: Summary) -> str:
     return ", ".join(words)
 
 
+def other_tests_text(summary: Summary) -> str:
+    """Return what other tests of the endpoint carried meanwhile; empty without any, or if it does not tell."""
+    others = summary.others
+    if others is None or not others.most_tests:
+        return ""
+    counts = f"{numbers.quantity(others.most_tests, 'test')}, {numbers.quantity(others.most_sessions, 'session')}"
+    parts = (("received", others.received_bit_s), ("sent", others.sent_bit_s))
+    rates = " and ".join(f"{verb} {numbers.rate(bit_s)}" for verb, bit_s in parts if bit_s) or "carried nothing"
+    return f"at most {counts} on this endpoint; it {rates} in them on average"
+
+
 def mode_text(summary: Summary, *, is_short: bool = False) -> str:
     """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
     mode = summary.tcp.mode

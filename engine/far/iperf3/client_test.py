@@ -5,7 +5,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ from ...protocol.iperf3.states import State, list_streams
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import SessionSpec
+from ..clients.turns import Turn
 from ..datagram_limits import DatagramLimits, DatagramTraffic
 from ..status import RunStatus
 from .observer import Observation, RunObserver
@@ -62,8 +63,8 @@ class ClientTest:
         request: TestRequest,
         limits: Limits,
         observer: RunObserver | None,
+        turn: Turn,
         *,
-        count_others: Callable[[], int] = lambda: 0,
         gives_json: bool = False,
     ) -> None:
         """Make a test that has no workers yet.
@@ -73,14 +74,14 @@ class ClientTest:
             request: What the client asks for.
             limits: The endpoint's limits.
             observer: Makes the output of the server; None where the client asks for none.
-            count_others: Returns how many other tests run on this endpoint.
+            turn: Its turn, which it gives back at its end.
             gives_json: Whether the output of the server is JSON.
         """
         plan, parameters = request.plan, request.parameters
         self.rate_bit_s = 0
         self._channel, self._request, self._limits = channel, request, limits
         self._observer, self._gives_json = observer, gives_json
-        self._count_others, self._most_others = count_others, 0
+        self._turn = turn
         self._datagram_limits = DatagramLimits(limits, plan.workload)
         own_plan = replace(
             plan,
@@ -216,6 +217,7 @@ class ClientTest:
                 sock.close()
             self._arrived.clear()
         self.rate_bit_s = 0
+        self._turn.end()
         await self._take_leave(end)
         return end
 
@@ -316,7 +318,8 @@ class ClientTest:
             self._background.append(asyncio.create_task(self._end_omitted_part(omit_s)))
         if self._observer is not None:
             utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._observation = Observation(self._observer, self._request, self.pool.counters)
+            others = self._turn.read_others()
+            self._observation = Observation(self._observer, self._request, self.pool.counters, others)
             self._observation.begin(utc, self._channel.local_address, self._opened)
             self._background.append(asyncio.create_task(self._observation.sample()))
 
@@ -366,7 +369,7 @@ class ClientTest:
     def _make_output(self, observation: Observation, theirs: EndResults) -> str | dict[str, Any]:
         """Return the output of the server, with what both ends have counted."""
         totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.is_udp)
-        return observation.make_output(totals, self._most_others, is_json=self._gives_json)
+        return observation.make_output(totals, is_json=self._gives_json)
 
     async def _watch(self) -> None:
         """End the test when it exceeds a limit, is overdue, carries nothing, or has lost a stream."""
@@ -376,7 +379,6 @@ class ClientTest:
             await asyncio.sleep(_WATCH_S)
             now_ns, total_bytes = time.monotonic_ns(), self.pool.counters.total_bytes()
             self.rate_bit_s = progress.take(now_ns, total_bytes)
-            self._most_others = max(self._most_others, self._count_others())
             if self._started_ns is None or self._is_over:
                 continue
             try:

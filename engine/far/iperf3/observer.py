@@ -24,6 +24,8 @@ from ...model.peer import IPERF3_SCHEME, unmap_ip_address
 from ...model.plan import MAX_BYTES_LIMIT, SECOND_NS, Direction, End, Plan
 from ...model.samples import Sample
 from ...model.socket_info import SocketInfo
+from ...protocol.other_tests_watch import OtherTestsWatch
+from ..clients.turns import OtherTestsReader
 from .requests import TestRequest
 
 
@@ -90,9 +92,12 @@ class FiguresObserver:
 class Observation:
     """Feeds an observer the events of one test: call `begin` when payload flows, `sample`, then `make_output`."""
 
-    def __init__(self, observer: RunObserver, request: TestRequest, counters: SharedCounters) -> None:
+    def __init__(
+        self, observer: RunObserver, request: TestRequest, counters: SharedCounters, others: OtherTestsReader
+    ) -> None:
         self._observer = observer
         self._request = request
+        self._others, self._watch = others, OtherTestsWatch()
         nic = None if request.far.nic is None else request.far.nic.name
         self._sampler = Sampler(End.FAR, _limited_plan(request), counters, nic)
 
@@ -115,20 +120,17 @@ class Observation:
         """Feed a sample each interval, until it is cancelled."""
         await self._sampler.run(self._take_sample, None)
 
-    def make_output(self, totals: Totals, others: int, *, is_json: bool) -> str | dict[str, Any]:
+    def make_output(self, totals: Totals, *, is_json: bool) -> str | dict[str, Any]:
         """Feed the last events, and return the output of the server; call it once.
 
         Args:
             totals: The results of the client.
-            others: How many other tests ran here at the same time, at most.
             is_json: Whether the output is JSON.
         """
         sample = self._sampler.take_sample()
         if sample is not None:
             self._take_sample(sample)
-        if others:
-            tests = f"{others} other test{'s' if others > 1 else ''}"
-            self._observer.feed(Warned(f"{tests} ran on this endpoint at the same time"))
+        self._warn(self._watch.take_rest())
         self._observer.feed(totals)
         self._observer.feed(Ended(RunEnd(Reason.COMPLETED, "")))
         return self._observer.document() if is_json else self._observer.text()
@@ -152,12 +154,18 @@ class Observation:
     def _take_sample(self, sample: Sample) -> None:
         """Pass a sample on, and in the place of the client's own the bytes that it has acknowledged."""
         plan = self._request.plan
+        sample = replace(sample, others=self._others.take())
         is_warmup = sample.elapsed_ns <= plan.effective_warmup_ns
         self._observer.feed(Sampled(sample, plan.settings, is_warmup))
         sent = tuple(session for session in sample.sessions if session.direction is Direction.IN)
         if sent:
             near = Sample(End.NEAR, sample.index, sample.elapsed_ns, sample.interval_ns, sent, is_from_sender=True)
             self._observer.feed(Sampled(near, plan.settings, is_warmup))
+        self._warn(self._watch.take(sample))
+
+    def _warn(self, text: str | None) -> None:
+        if text is not None:
+            self._observer.feed(Warned(text))
 
 
 def _limited_plan(request: TestRequest) -> Plan:

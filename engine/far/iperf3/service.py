@@ -27,6 +27,7 @@ from ...model.errors import (
     explain_os_error,
 )
 from ...model.events import EndText, Reason
+from ...model.plan import Plan
 from ...protocol.iperf3.json_bodies import MAX_PARAMETERS_BYTES
 from ...protocol.iperf3.parameters import TestParameters, decode_parameters
 from ...protocol.iperf3.plans import plan_of
@@ -34,10 +35,12 @@ from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal
 from ...protocol.iperf3.states import COOKIE_BYTES, State
 from ...workloads.mode_trial import ModeChooser
 from ..acceptor import Acceptor
-from ..admission import Admission, AdmittedClient
+from ..admission import Admission
+from ..clients.admitted_client import AdmittedClient
+from ..clients.client_service import choose_mode, end_entry
+from ..clients.turns import Turn
 from ..memory import windows_of
 from ..pending import PendingConnection, PendingConnections
-from ..run import choose_mode, end_entry
 from ..status import LogEntry, LogSink
 from .client_test import ClientTest
 from .datagram_hellos import DatagramHellos
@@ -159,8 +162,11 @@ class Iperf3Service:
                 admitted = await self._admit(stack, client)
                 self._pending.discard(connection)
                 self._log_client(admitted, parameters)
-                request = await self._prepare(channel, cookie, parameters, admitted)
-                await self._run_test(channel, request, admitted)
+                plan = self._check_plan(parameters, admitted)
+                turn = await self._admission.turns.take(admitted, plan)
+                stack.callback(turn.end)
+                request = await self._prepare(channel, cookie, parameters, plan, admitted)
+                await self._run_test(channel, request, admitted, turn)
         except Iperf3Refusal as refusal:
             self._log(LogEntry("refused", f"rejected: {refusal}", client=client, limit=None))
             await channel.send_error(refusal.number, refusal.system_errno)
@@ -220,10 +226,8 @@ class Iperf3Service:
         )
         self._log(entry)
 
-    async def _prepare(
-        self, channel: Iperf3Channel, cookie: bytes, parameters: TestParameters, admitted: AdmittedClient
-    ) -> TestRequest:
-        """Return a test that the limits and this kernel allow; raise RequestDeclined or Iperf3Refusal."""
+    def _check_plan(self, parameters: TestParameters, admitted: AdmittedClient) -> Plan:
+        """Return the plan of a test that the limits allow; raise RequestDeclined or Iperf3Refusal."""
         admission = self._admission
         admission.check_address(admitted.address)  # the lists may have changed
         plan = plan_of(parameters)
@@ -233,6 +237,18 @@ class Iperf3Service:
             raise LimitReached(text, "block_bytes", admission.limits.block_bytes)
         if parameters.is_udp and not self._hellos.is_open:
             raise Iperf3Refusal(ErrorNumber.STREAM_ACCEPT, "this endpoint has no UDP port")
+        return plan
+
+    async def _prepare(
+        self,
+        channel: Iperf3Channel,
+        cookie: bytes,
+        parameters: TestParameters,
+        plan: Plan,
+        admitted: AdmittedClient,
+    ) -> TestRequest:
+        """Return a test that this kernel allows; raise RequestDeclined or Iperf3Refusal."""
+        admission = self._admission
         check_window(parameters)
         plan, caution = choose_congestion(plan)
         admission.reserve(admitted, plan, windows_of(plan.settings))
@@ -242,7 +258,9 @@ class Iperf3Service:
             cookie, parameters, plan, far, admitted.address, mode, () if caution is None else (caution,)
         )
 
-    async def _run_test(self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient) -> None:
+    async def _run_test(
+        self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient, turn: Turn
+    ) -> None:
         """Carry out a test, with the entries of its beginning and end in the log."""
         plan, limits, parameters = request.plan, self._admission.limits, request.parameters
         observer = self._options.make_observer() if parameters.asks_output else None
@@ -251,7 +269,7 @@ class Iperf3Service:
             request,
             limits,
             observer,
-            count_others=lambda: len(self.tests) - 1,
+            turn,
             gives_json=self._options.gives_json,
         )
         try:
@@ -267,8 +285,8 @@ class Iperf3Service:
                         title=parameters.title,
                     )
                 )
-                turn = self._hellos.take_turn(admitted.address, test)
-                end = await test.execute(turn if test.is_udp else contextlib.nullcontext())
+                opening = self._hellos.take_turn(admitted.address, test)
+                end = await test.execute(opening if test.is_udp else contextlib.nullcontext())
                 admitted.run = None  # its bytes are those of an ended run from here on
                 self._log(
                     end_entry(

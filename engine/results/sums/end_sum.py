@@ -15,6 +15,7 @@ from ..counter_sums import (
     hottest_core_percent,
 )
 from ..summary import CpuSummary
+from .other_tests_sum import OtherTestsSum
 
 
 def _time_share(time_ns: int | None, span_ns: int) -> float | None:
@@ -34,6 +35,7 @@ class EndSum:
     quota_wait_ns: int | None = None
     nic: NicCounts | None = None
     drops: HostDrops | None = None
+    others: OtherTestsSum = field(default_factory=OtherTestsSum)
     _cores: list[CoreTimes] = field(default_factory=list[CoreTimes])
 
     def add(self, sample: Sample) -> None:
@@ -44,6 +46,7 @@ class EndSum:
             self.process_span_ns += sample.interval_ns
         self._add_host(sample.busiest_worker_ns, sample.nic, sample.cores or ())
         self.drops = add_host_drops(self.drops, sample.drops)
+        self.others.add(sample)
         if sample.waits is not None:
             self._add_waits(sample.waits.worker_ns, sample.waits.quota_ns)
 
@@ -60,6 +63,7 @@ class EndSum:
         self.process_span_ns += other.process_span_ns
         self._add_host(other.worker_ns, other.nic, other.cores)
         self.drops = add_host_drops(self.drops, other.drops)
+        self.others.extend(other.others)
         self._add_waits(other.worker_wait_ns, other.quota_wait_ns)
 
     def _add_waits(self, worker_ns: int | None, quota_ns: int | None) -> None:

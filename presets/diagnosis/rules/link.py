@@ -19,6 +19,7 @@ from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies
 from ..evidence import EndEvidence, FlowView, LinkEvidence, end_name, nic_name
 from ..finding import Finding
+from .shared_endpoint import other_tests_bit_s
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
 # Acknowledgements, the control connection and ARP stay under this share of the expected rate, or on a slow link
@@ -185,6 +186,8 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
     # A tenth of the other direction is an upper bound of its acknowledgements.
     own = view.flow.bit_s + sum(flow.bit_s for flow in evidence.flows if flow is not view.flow) * 0.1
     mss = view.flow.mss_bytes or _SMALL_MSS_BYTES
+    # Other tests of the endpoint have a finding of their own. They may come from the near host as well.
+    own += other_tests_bit_s(view)
     own *= _HEADERS if mss >= _SMALL_MSS_BYTES else _SMALL_MTU_HEADERS
     own *= 1 + (view.flow.retransmitted or 0.0)
     # What was under way at the end, or waited behind a lost packet, has crossed an interface and was not received.
@@ -201,13 +204,14 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
         if other < least or (share := view.budget.remaining("network")) <= 0:
             continue
         share = view.budget.take("network", limit=_share_of_gap(view, other))
+        tests = "tests of this endpoint" if other_tests_bit_s(view) else "the test"
         way = evidence.tense("leaves", "left") if sends else evidence.tense("arrives", "arrived")
         yield Finding(
             "other-traffic",
             share,
             0.8,
             f"Other traffic {way} through {end.end.label} {end.nic.name}.",
-            f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it from the test",
+            f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it from {tests}",
             f"at {end_name(end.end)}: ss -tuanpi, or test while the link is idle",
             end.end,
         )

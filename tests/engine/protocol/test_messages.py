@@ -24,7 +24,15 @@ from linkgauge.engine.model.plan import (
     Settings,
     SocketOptions,
 )
-from linkgauge.engine.model.samples import CoreTimes, CpuWaits, HostDrops, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.samples import (
+    CoreTimes,
+    CpuWaits,
+    HostDrops,
+    LatencyCounts,
+    OtherTests,
+    Sample,
+    SessionSample,
+)
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.protocol.framing import (
@@ -108,6 +116,7 @@ def samples(draw: st.DrawFn) -> Sample:
         process_cpu_ns=draw(UNKNOWN_OR_COUNTS),
         waits=draw(st.none() | st.builds(CpuWaits, UNKNOWN_OR_COUNTS, UNKNOWN_OR_COUNTS)),
         drops=draw(st.none() | st.builds(HostDrops, *[UNKNOWN_OR_COUNTS] * 8)),
+        others=draw(st.none() | st.builds(OtherTests, *[COUNTS] * 4)),
     )
 
 

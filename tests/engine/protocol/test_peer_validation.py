@@ -24,6 +24,7 @@ from linkgauge.engine.model.samples import (
     CpuWaits,
     DatagramSample,
     LatencyCounts,
+    OtherTests,
     QueueSample,
     Sample,
     SessionSample,
@@ -346,6 +347,9 @@ def test_a_command_that_a_person_may_paste_is_safe_whatever_an_interface_is_call
         ([a_sample(process_cpu_ns=10**16)], "more CPU time than any host has"),
         ([a_sample(waits=CpuWaits(10**16))], "more time without a core than any host's processes have"),
         ([a_sample(waits=CpuWaits(0, 10**16))], "more time without a core than any host's processes have"),
+        ([a_sample(others=OtherTests(2, 1))], "reports 2 other tests with 1 sessions"),
+        ([a_sample(others=OtherTests(1, 10**6))], "reports 1 other tests with 1000000 sessions"),
+        ([a_sample(others=OtherTests(1, 1, 10**14, 0))], "more payload of other tests than any link carries"),
         ([a_sample(0, 40 * SECOND_NS)], "its clock counts 40.0 s of a test that has lasted 1.0 s here"),
     ],
 )

@@ -22,6 +22,7 @@ from linkgauge.engine.model.samples import (
     HostDrops,
     LatencyCounts,
     NicCounts,
+    OtherTests,
     ProbeSample,
     Sample,
     SessionSample,
@@ -106,6 +107,7 @@ def _sample(chance: random.Random, end: End, plan: Plan, settings: Settings, *, 
         else None,
         _maybe(chance, CpuWaits(number(10**6), _maybe(chance, number(10**6)))),
         drops=_maybe(chance, HostDrops(*(_maybe(chance, number(100)) for _ in range(8)))),
+        others=OtherTests(*(number(10**6) for _ in range(4))) if end is End.FAR else None,
     )
 
 

@@ -19,6 +19,7 @@ from linkgauge.engine.model.samples import SessionSample
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
+from linkgauge.engine.results.sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from linkgauge.engine.results.udp.interval_figures import FIGURES
 
 from .datagram_runs import draw_datagram_run
@@ -41,7 +42,8 @@ def test_the_columns_are_in_their_promised_order() -> None:
         "near_cpu_msec_per_mib,far_cpu_msec_per_mib,retransmits,rtt_us,cwnd_bytes,"
         "rate_mbit_s,datagram_bytes,packets_s,sent,lost,lost_percent,duplicates,reordered,jitter_ms,"
         "delay_variation_p50_ms,delay_variation_p99_ms,counted_by,"
-        "datagram_p50_us,datagram_p99_us,rise_out_us,rise_in_us,near_backlog_bytes,far_backlog_bytes"
+        "datagram_p50_us,datagram_p99_us,rise_out_us,rise_in_us,near_backlog_bytes,far_backlog_bytes,"
+        "other_tests,other_received_mbit_s,other_sent_mbit_s"
     )
 
 
@@ -80,6 +82,7 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
         **dict.fromkeys(FIGURES, ""),  # of datagrams
         "counted_by": "receiver",
         **dict.fromkeys(RESPONSIVENESS_FIGURES, ""),
+        **dict.fromkeys(OTHER_TESTS_FIGURES, ""),
     }
     assert (first["session"], first["bytes"], first["rtt_us"]) == ("1", str(10 * MIB), "100")
     assert (second["session"], second["bytes"], second["retransmits"]) == ("2", str(15 * MIB), "0")

@@ -23,6 +23,7 @@ from linkgauge.engine.model.samples import (
     HostDrops,
     LatencyCounts,
     NicCounts,
+    OtherTests,
     ProbeSample,
     QueueSample,
     Sample,
@@ -193,6 +194,7 @@ def test_no_field_of_a_sample_is_lost() -> None:
         is_drain=True,
         is_from_sender=True,
         queue=_fill(QueueSample),
+        others=_fill(OtherTests),
     )
     merged = merge_samples([sample, sample], 9)
     texts = [re.sub(r"\d+", "0", repr(value)) for value in (sample, merged)]

@@ -7,7 +7,7 @@ from linkgauge.engine.model.events import Changed, Expectation, Sampled, Started
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.latency_histogram import bucket_of, summarize_latency
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample
+from linkgauge.engine.model.samples import LatencyCounts, OtherTests, ProbeSample, Sample
 from linkgauge.tui.state.live_readings import LiveReadings
 
 
@@ -161,3 +161,17 @@ def test_a_board_reads_the_probe_since_the_latest_change() -> None:
     latest = board.probe.reading.latency
     assert latest is not None
     assert latest.min_ns > 55_000_000  # of the last ten seconds
+
+
+def test_times_with_other_tests_are_known_and_short_pauses_are_none(world: Any) -> None:
+    """Each begins with a mark for the plot of the report; an endpoint that does not tell has none."""
+    board = LiveReadings(Plan())
+    script = world.script_of(world.app("gbe-fd-1500", plan=Plan()).cockpit.preset, Plan())
+    board.feed(script.queue.get_nowait())
+    for index in range(14):
+        tests = {1: 1, 2: 1, 4: 1, 12: 2}.get(index, 0)
+        others = OtherTests(tests, tests, 1_000 * tests, 0) if index < 13 else None
+        sample = Sample(End.FAR, index, (index + 1) * SECOND_NS, SECOND_NS, (), others=others)
+        board.feed(Sampled(sample, board.settings, warmup=False))
+    assert [(span.from_s, span.until_s) for span in board.other_tests] == [(1.0, 5.0), (12.0, 13.0)]
+    assert [(mark.at_s, mark.label) for mark in board.change_marks] == [(1.0, "other test"), (12.0, "other tests")]

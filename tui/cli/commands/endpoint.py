@@ -62,6 +62,14 @@ class EndpointOptions:
         "--tls-key",
         metavar="FILE",
     )
+    exclusive: bool = option(
+        _ENDPOINT,
+        bool,
+        "Carry out one test at a time; others are refused, or wait if they have --wait.",
+        "--exclusive",
+        default=False,
+        metavar="",
+    )
     ui: bool = option(
         _ENDPOINT, bool, "Show clients, rates and the log on a screen.", "--ui", default=False, metavar=""
     )
@@ -100,6 +108,7 @@ class EndpointOptions:
             parsing.listening_port(self.port),
             None if self.key_file is None else str(self.key_file),
             is_open=self.open_,
+            is_exclusive=self.exclusive,
             tls=None if self.tls_cert is None or self.tls_key is None else (str(self.tls_cert), str(self.tls_key)),
             limits=limits,
             as_json=as_json,

@@ -8,6 +8,7 @@ from ....engine.results.labels import validate_label
 from ..latency_options import LatencyOptions, LoadOptions, check_measurable
 from ..options import ResultOptions
 from ..peer_options import AccessOptions, SshOptions
+from ..turn_options import TurnOptions
 
 
 def respond(
@@ -19,6 +20,7 @@ def respond(
     ],
     *,
     load: LoadOptions,
+    turn: TurnOptions,
     latency: LatencyOptions,
     access: AccessOptions,
     ssh: SshOptions,
@@ -31,7 +33,7 @@ def respond(
     """
     from ..runners.run_test import TestJob, run_test
 
-    plan, limit = load.to_plan(), latency.limit()
+    plan, limit = turn.apply_to(load.to_plan()), latency.limit()
     far_end = ssh.apply_to(access.parse_peer(peer))
     check_measurable(far_end, "latency under load")
     return run_test(

@@ -13,6 +13,7 @@ from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
 from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions, check_supported
+from ..turn_options import TurnOptions
 
 if TYPE_CHECKING:
     from ..runners.run_test import TestJob
@@ -41,6 +42,7 @@ def check(
         ),
     ] = None,
     test_options: TestOptions,
+    turn: TurnOptions,
     latency: LatencyOptions,
     link: LinkOptions,
     access: AccessOptions,
@@ -56,11 +58,11 @@ def check(
     latency.check_workload(test_options.workload)
     if test_options.workload.is_datagram and test_options.sending_rate() not in {"search", "max"}:
         return _test_steps(
-            test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, max_jitter
+            test_options, turn, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, max_jitter
         )
     if max_jitter is not None:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
-    return _test(test_options, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, latency)
+    return _test(test_options, turn, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, latency)
 
 
 def run(
@@ -77,6 +79,7 @@ def run(
         ),
     ] = None,
     test_options: TestOptions,
+    turn: TurnOptions,
     latency: LatencyOptions,
     link: LinkOptions,
     access: AccessOptions,
@@ -84,7 +87,7 @@ def run(
     output: OutputOptions,
 ) -> int:
     """Run a test without an expected rate, or with a preset."""
-    return _test(test_options, preset, link, ssh.apply_to(access.parse_peer(peer)), output, latency)
+    return _test(test_options, turn, preset, link, ssh.apply_to(access.parse_peer(peer)), output, latency)
 
 
 def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
@@ -106,6 +109,7 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
 
 def _test(
     test_options: TestOptions,
+    turn: TurnOptions,
     preset_id: str | None,
     link: LinkOptions,
     peer: Peer,
@@ -116,6 +120,7 @@ def _test(
 
     Args:
         test_options: the options of the plan and of an early end.
+        turn: whether the test has the endpoint alone, and how long it waits for it.
         preset_id: the preset's id, `auto`, or None for a test without one.
         link: the differences of the link from the preset's.
         peer: the far end, with its credentials.
@@ -124,12 +129,13 @@ def _test(
     """
     from ..runners.run_test import run_test
 
-    job = _job(test_options, preset_id, link, peer, output)
+    job = _job(test_options, turn, preset_id, link, peer, output)
     return run_test(replace(job, plan=latency.apply_to(job.plan, peer), latency_limit=latency.limit()))
 
 
 def _test_steps(
     test_options: TestOptions,
+    turn: TurnOptions,
     preset_id: str | None,
     link: LinkOptions,
     peer: Peer,
@@ -140,6 +146,7 @@ def _test_steps(
 
     Args:
         test_options: the options of the plan of each step.
+        turn: whether the test has the endpoint alone, and how long it waits for it.
         preset_id: the preset's id, `auto`, or None for steps of a rate of one's own.
         link: the differences of the link from the preset's.
         peer: the far end, with its credentials.
@@ -153,7 +160,7 @@ def _test_steps(
     from ..runners.step_runner import run_steps
 
     jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
-    job = _job(test_options, preset_id, link, peer, output)
+    job = _job(test_options, turn, preset_id, link, peer, output)
     if job.plan.duration_ns is None:
         raise UsageError("--seconds none has no next step; give the duration of each step")
     if job.target_ci_percent is not None:
@@ -162,12 +169,17 @@ def _test_steps(
 
 
 def _job(
-    test_options: TestOptions, preset_id: str | None, link: LinkOptions, peer: Peer, output: OutputOptions
+    test_options: TestOptions,
+    turn: TurnOptions,
+    preset_id: str | None,
+    link: LinkOptions,
+    peer: Peer,
+    output: OutputOptions,
 ) -> "TestJob":
     from ..preset_option import find_preset, read_pass_mark
     from ..runners.run_test import TestJob
 
-    plan, variant, pass_mark = test_options.to_plan(), link.to_variant(), output.pass_mark
+    plan, variant, pass_mark = turn.apply_to(test_options.to_plan()), link.to_variant(), output.pass_mark
     check_supported(plan, peer, test_options.sending_rate())
     return TestJob(
         plan,

@@ -9,6 +9,7 @@ from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from ..options import LinkOptions, SeriesOutputOptions
 from ..peer_options import PEER_HELP, AccessOptions, SshOptions, check_supported
+from ..turn_options import TurnOptions
 from ..typer_extension import option
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def sweep(
     ] = None,
     *,
     options: SweepOptions,
+    turn: TurnOptions,
     link: LinkOptions,
     access: AccessOptions,
     ssh: SshOptions,
@@ -124,6 +126,7 @@ def sweep(
             raise UsageError("PEER is missing; give a host, or --resume GROUP")
         definition, preset = options.define(catalog, peer)
         check_link_options(preset, variant)
+    definition = replace(definition, base=turn.apply_to(definition.base))
     far_peer = ssh.apply_to(access.parse_peer(definition.peer))
     for point in definition.points:
         check_supported(point.to_plan(definition.base), far_peer)

@@ -133,6 +133,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
             certificate=setup.certificate,
             mode_chooser=ModeChooser(cache_dir()),
             iperf3=setup.iperf3 and setup.iperf3.options(gives_json=False),
+            is_exclusive=config.is_exclusive,
         ) as endpoint,
         publication.open(endpoint),
     ):

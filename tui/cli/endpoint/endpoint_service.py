@@ -118,6 +118,7 @@ class EndpointConfig:
     iperf3: Iperf3Config | None = None
     metrics: PublishingPlan | None = None
     announce: str | None = None
+    is_exclusive: bool = False
 
     def exec_endpoint(self) -> NoReturn:
         """Replace this process with an endpoint of this configuration."""
@@ -307,6 +308,7 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
             certificate=setup.certificate,
             mode_chooser=ModeChooser(cache_dir()),
             iperf3=setup.iperf3 and setup.iperf3.options(gives_json=config.as_json),
+            is_exclusive=config.is_exclusive,
         ) as endpoint,
         publication.open(endpoint),
     ):

@@ -33,6 +33,7 @@ from ...text.summary import (
     end_words,
     findings_period,
     headline,
+    other_tests_text,
     period_rows,
     plan_text,
     probe_rows,
@@ -298,6 +299,8 @@ def _notes(summary: Summary) -> Padding:
     transfer = transfer_text(summary)
     if transfer and not summary.plan.has_phases:  # these are of one load
         grid.add_row("RFC 6349", transfer)
+    if others := other_tests_text(summary):
+        grid.add_row("others", others)
     for warning in summary.warnings:
         grid.add_row(Text("! note", "bold yellow"), numbers.sanitize(warning))
     grid.add_row("ended", end_words(summary.end))

@@ -30,6 +30,7 @@ class RatePlot:
     def __init__(self, view: CockpitSnapshot) -> None:
         self._view = view
         self._periods = view.readings.periods if view.readings else []
+        self._other_tests = view.readings.other_tests if view.readings else []
         self._scale = self._choose_scale()
 
     def titles(self) -> Iterator[Content]:
@@ -64,6 +65,8 @@ class RatePlot:
             parts.append("· peak")
         if len(periods) > 1:
             parts.append("│ change")
+        if self._other_tests:
+            parts.append("× other tests")
         if periods and periods[-1].settings.direction is Direction.DUPLEX:
             parts.append("in stacked on out")
         return parts
@@ -114,6 +117,7 @@ class RatePlot:
             if column is not None:
                 _draw_column(canvas, x, column, top, filling=" " if has_colours else "█")
         self._draw_rates(canvas, top, span_s)
+        self._draw_other_tests(canvas, span_s)
         averages = period_averages(self._periods, self._view.latest_summary)
         draw_periods(
             canvas,
@@ -133,6 +137,14 @@ class RatePlot:
                 y = _row_of(rate.bit_s, top, canvas.height)
                 for x in _dashes(period.from_s, until_s, span_s / canvas.width, length):
                     canvas.overlay(x, y, mark, EXPECTED)
+
+    def _draw_other_tests(self, canvas: Canvas, span_s: float) -> None:
+        """Mark at the bottom when other tests ran on the endpoint."""
+        step_s = span_s / canvas.width
+        for span in self._other_tests:
+            first, last = floor(span.from_s / step_s), min(ceil(span.until_s / step_s), canvas.width)
+            for x in range(first, last, 2):
+                canvas.overlay(x, 0, "×", "bold $foreground")
 
     def _peak(self, period: PlotPeriod) -> ExpectedRate | None:
         """Return the peak rate of a period's direction if it is above the expected one."""

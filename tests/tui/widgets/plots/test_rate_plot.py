@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.tui.state.instrument_values import OtherTestsSpan
 from linkgauge.tui.widgets.plots.rate_plot import RatePlot
 from linkgauge.tui.widgets.plots.run_plot import RunPlot
 
@@ -114,3 +115,18 @@ async def test_the_axis_has_the_gauges_unit(world: Any, preset: str, unit: str) 
         highest = max(int(line[:7].replace(" ", "")) for line in plot_lines(cockpit)[:-1] if "┤" in line)
         assert highest < 100 if unit == "Gb/s" else highest >= 1_000
         assert unit in cockpit.text().replace("\u00a0", " ")
+
+
+async def test_other_tests_of_the_endpoint_are_marked_below_the_rates(world: Any) -> None:
+    """For as long as they ran, with an explanation in the legend."""
+    async with world.cockpit((120, 40), plan=Plan(duration_ns=30 * SECOND_NS)) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(20, 4e9)
+        await cockpit.settle()
+        assert not any("×" in line for line in plot_lines(cockpit))
+        cockpit.app.cockpit.state.readings.other_tests.append(OtherTestsSpan(2.0, 4.0))
+        world.script.run_for(20, 4e9)
+        await cockpit.settle()
+        *_, bottom, _ = plot_lines(cockpit)
+        assert bottom.count("×") >= 2
+        assert "× other tests" in titles(cockpit)[1]

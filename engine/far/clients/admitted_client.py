@@ -1,0 +1,40 @@
+"""The clients that an endpoint serves, each with at most one run."""
+
+from typing import Protocol
+
+from ...model.peer import client_network
+from ..memory import SessionWindows
+from ..status import ClientStatus, RunStatus
+
+
+class CurrentRun(Protocol):
+    """A run of a client, as its endpoint sees it."""
+
+    rate_bit_s: int
+
+    def get_status(self) -> RunStatus:
+        """Return the progress of the run."""
+        ...
+
+
+class AdmittedClient:
+    """A client that the endpoint serves. `run` is set while the client has one.
+
+    `software` names a client that is not a linkgauge.
+    """
+
+    def __init__(self, number: int, address: str, since_ns: int) -> None:
+        self.address = address  # empty without a network connection
+        self._number, self._since_ns = number, since_ns
+        self.network = client_network(address)
+        self.windows: SessionWindows = {}  # of all sessions that its run may have open, each the largest one
+        self.memory_bytes = 0  # reserved for them
+        self.samples_s = 0
+        self.hostname: str | None = None
+        self.software: str | None = None
+        self.run: CurrentRun | None = None
+
+    def get_status(self) -> ClientStatus:
+        """Return what the client does at this moment."""
+        run = None if self.run is None else self.run.get_status()
+        return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run, self.software)

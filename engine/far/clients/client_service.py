@@ -1,0 +1,233 @@
+"""The far end of one client: its handshake, its plan's admission, its run, the entries of the log.
+
+`serve_client` serves one control connection, which carries at most one run.
+"""
+
+import asyncio
+import contextlib
+import errno
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from ...control.connection import ControlConnection
+from ...control.handshake import HandshakeResult, handshake_as_far
+from ...model.errors import (
+    AddressRefused,
+    ConnectionClosed,
+    LimitReached,
+    LinkgaugeError,
+    RemoteProtocolError,
+    RequestDeclined,
+    explain_os_error,
+)
+from ...model.events import Reason, RunEnd
+from ...model.peer import SharedKey
+from ...model.plan import Mode, Plan
+from ...protocol.messages import Open, Ready, Refuse
+from ...workloads.mode_trial import ModeChooser
+from ..admission import Admission
+from ..listener import format_host
+from ..memory import windows_of
+from ..run import FarRun, RunRegistry
+from ..status import LogEntry, LogSink, LogValue, RunStatus
+from .admitted_client import AdmittedClient
+from .turns import Turn
+
+
+async def serve_client(
+    control: ControlConnection,
+    registry: RunRegistry,
+    log: LogSink,
+    get_key: Callable[[], SharedKey | None] = lambda: None,
+    admission: Admission | None = None,
+    on_admitted: Callable[[], None] = lambda: None,
+    mode_chooser: ModeChooser | None = None,
+) -> None:
+    """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
+
+    Args:
+        control: the connection to the near end, before the handshake.
+        registry: the endpoint's current runs by their tag, for data connections.
+        log: receives the entries of the event log.
+        get_key: returns the key that the near end must prove at this moment; None serves everybody.
+        admission: the endpoint's clients and limits; None admits this client by the default limits.
+        on_admitted: called once the near end has proved the key and is admitted.
+        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+    """
+    address = format_host(control.peer_address) if control.peer_address else None
+    with contextlib.ExitStack() as stack:
+        service = _ClientService(
+            control, address, registry, log, get_key, admission or Admission(), mode_chooser, stack
+        )
+        try:
+            await service.serve(on_admitted)
+        except AddressRefused as error:
+            control.try_send(Refuse(str(error), "limit"))
+            log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
+        except RequestDeclined as error:
+            limit = error.limit if isinstance(error, LimitReached) else None
+            control.try_send(Refuse(str(error), "limit" if limit else "other"))
+            log(LogEntry("refused", f"rejected: {error}", client=address, limit=limit))
+        except ConnectionClosed:
+            pass  # a near end that only asked for the host's facts
+        except LinkgaugeError as error:
+            log(LogEntry("dropped", f"rejected: {error}", client=address))
+        except MemoryError:
+            control.try_send(Refuse("the remote host is out of memory"))
+            log(LogEntry("dropped", "rejected: out of memory", client=address))
+        finally:
+            await control.aclose()
+
+
+@dataclass(slots=True)
+class _ClientService:
+    """One client on its way to its run. What it takes from the endpoint, `stack` gives back."""
+
+    control: ControlConnection
+    address: str | None
+    registry: RunRegistry
+    log: LogSink
+    get_key: Callable[[], SharedKey | None]
+    admission: Admission
+    mode_chooser: ModeChooser | None
+    stack: contextlib.ExitStack
+    key: SharedKey | None = None
+
+    async def serve(self, on_admitted: Callable[[], None]) -> None:
+        """Serve the client from its handshake to the end of its run; raise LinkgaugeError otherwise."""
+        admission, limits = self.admission, self.admission.limits
+        clients: list[AdmittedClient] = []
+
+        def admit() -> None:
+            self.key = self.get_key()
+            clients.append(self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns())))
+            on_admitted()
+
+        if self.address is not None:
+            admission.check_address(self.address)
+        async with _deadline(limits.handshake_s, "handshake_s"):
+            ends = await handshake_as_far(self.control, self.get_key, admit)
+        clients[0].hostname = ends.near.hostname
+        self.log(LogEntry("client", "connected", client=self.address, hostname=ends.near.hostname))
+        async with _deadline(limits.idle_s, "idle_s"):
+            message = await self.control.receive()
+        if isinstance(message, Open):
+            await self._serve_plan(message.plan, ends, clients[0])
+
+    async def _serve_plan(self, plan: Plan, ends: HandshakeResult, client: AdmittedClient) -> None:
+        control, admission = self.control, self.admission
+        self._check_plan(plan)
+        turn = await _take_turn(control, admission, client, plan)
+        self.stack.callback(turn.end)
+        self._check_plan(plan)
+        admission.reserve(client, plan, windows_of(plan.widest_settings))
+        mode = await choose_mode(plan, self.mode_chooser, is_idle=not admission.has_runs)
+        await _serve_run(control, plan, mode, ends, admission, self.registry, self.log, client, turn)
+
+    def _check_plan(self, plan: Plan) -> None:
+        """Raise RequestDeclined for a plan that the client may not have, now.
+
+        Key and lists may have changed while it waited, with its plan or for its turn.
+        """
+        if self.address is not None:
+            self.admission.check_address(self.address)
+        _check_same_key(self.key, self.get_key())
+        self.admission.check_plan(plan, self.admission.carried_bit_s)
+
+
+async def _take_turn(control: ControlConnection, admission: Admission, client: AdmittedClient, plan: Plan) -> Turn:
+    """Return a turn for a client's test; stop waiting for one when the client leaves."""
+    if not plan.wait_ns:
+        return await admission.turns.take(client, plan)
+    leaving = asyncio.create_task(control.receive())
+    taking = asyncio.create_task(admission.turns.take(client, plan))
+    try:
+        await asyncio.wait({leaving, taking}, return_when=asyncio.FIRST_COMPLETED)
+        if taking.done():
+            return taking.result()
+        leaving.result()
+        raise RemoteProtocolError("it did not wait for its turn")
+    finally:
+        if not taking.done():
+            taking.cancel()
+        leaving.cancel()
+        await asyncio.gather(taking, leaving, return_exceptions=True)
+
+
+def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
+    """Raise RequestDeclined if the endpoint has another key than the one that a client proved."""
+    if current is not None and (proved is None or proved.reveal() != current.reveal()):
+        raise RequestDeclined("its key has changed since you connected; connect again with the new key")
+
+
+@contextlib.asynccontextmanager
+async def _deadline(seconds: int, limit: str) -> AsyncGenerator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise LimitReached(f"nothing received for {seconds} s", limit, seconds) from error
+
+
+async def choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool) -> Mode | None:
+    """Return the mode of a plan, or the one in which this host sends faster."""
+    if chooser is None or not plan.sender_chooses_mode:
+        return plan.mode
+    return await chooser.choose(is_idle=is_idle)
+
+
+async def _serve_run(
+    control: ControlConnection,
+    plan: Plan,
+    mode: Mode | None,
+    ends: HandshakeResult,
+    admission: Admission,
+    registry: RunRegistry,
+    log: LogSink,
+    client: AdmittedClient,
+    turn: Turn,
+) -> None:
+    run: FarRun | None = None
+    address = client.address or None
+    try:
+        reserve = partial(admission.reserve, client, plan)
+        run = FarRun(control, plan, mode, ends, admission.limits, reserve, turn)
+        async with run.pool:
+            registry[run.run_tag] = run
+            client.run = run
+            control.send(Ready(run.nonce.hex()))
+            log(LogEntry("run_began", f"started: {plan.workload}", client=address))
+            end = await run.execute()
+            client.run = None  # its bytes are those of an ended run from here on
+            log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
+    except (LinkgaugeError, OSError) as error:
+        reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
+        if isinstance(error, OSError) and error.errno == errno.EMFILE:
+            reason += "; raise the limit of open files there (ulimit -n)"
+        control.try_send(Refuse(f"the test could not be prepared: {reason}"))
+        raise LinkgaugeError(reason) from error
+    finally:
+        client.run = None
+        if run is not None:
+            registry.pop(run.run_tag, None)
+            run.release()
+
+
+def end_entry(
+    end: RunEnd, status: RunStatus, total_bytes: int, address: str | None, **further: LogValue
+) -> LogEntry:
+    """Return the log entry of a run's end: its text is the reason, its fields have the figures."""
+    text = {Reason.COMPLETED: "finished", Reason.STOPPED: "stopped"}.get(end.reason, f"INTERRUPTED: {end.detail}")
+    return LogEntry(
+        "run_ended",
+        text,
+        client=address,
+        reason=end.reason,
+        bytes=total_bytes,
+        received_bytes=status.received_bytes,
+        sent_bytes=status.sent_bytes,
+        milliseconds=status.elapsed_ns // 1_000_000,
+        **further,
+    )

@@ -1,0 +1,150 @@
+"""The turns of an endpoint's tests: which may run beside which, who waits for a turn, what the others carry.
+
+A test has a turn from the moment its plan is accepted until its end. One that is exclusive has it alone, and so has
+each test of an exclusive endpoint. Those that wait get theirs in the order in which they came. They hold nobody up
+that may run meanwhile.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from ...model.errors import EndpointBusy, RequestDeclined
+from ...model.plan import SECOND_NS, Plan
+from ...model.samples import OtherTests
+from .admitted_client import AdmittedClient, CurrentRun
+
+# A slow test moves nothing for a while, and is still there: iperf3 sends 128 KiB at once at any rate.
+_PAUSE_NS: Final = 30 * SECOND_NS
+
+
+class _Seen(NamedTuple):
+    """The payload of a run at one moment, and when it last moved."""
+
+    received_bytes: int
+    sent_bytes: int
+    moved_ns: int | None
+
+
+_UNSEEN: Final = _Seen(0, 0, None)
+
+
+class OtherTestsReader:
+    """Reads what other tests carry, from the counters that their own samples come from."""
+
+    def __init__(self, runs: Callable[[], Iterable[CurrentRun]]) -> None:
+        self._runs = runs
+        self._seen: dict[CurrentRun, _Seen] = {}
+        self.take()
+        # What they carried earlier does not tell whether they still carry anything.
+        self._seen = {run: seen._replace(moved_ns=None) for run, seen in self._seen.items()}
+
+    def take(self) -> OtherTests:
+        """Return what they carried since the last call."""
+        now_ns, seen = time.monotonic_ns(), dict[CurrentRun, _Seen]()
+        tests = sessions = received_bytes = sent_bytes = 0
+        for run in self._runs():
+            status, before = run.get_status(), self._seen.get(run, _UNSEEN)
+            received, sent = status.received_bytes - before.received_bytes, status.sent_bytes - before.sent_bytes
+            moved_ns = now_ns if received or sent else before.moved_ns
+            seen[run] = _Seen(status.received_bytes, status.sent_bytes, moved_ns)
+            if moved_ns is not None and now_ns - moved_ns <= _PAUSE_NS:
+                tests, sessions = tests + 1, sessions + status.settings.sessions
+            received_bytes, sent_bytes = received_bytes + received, sent_bytes + sent
+        self._seen = seen
+        return OtherTests(tests, sessions, received_bytes, sent_bytes)
+
+
+class Turn:
+    """The turn of one test. You must call `end` once it is over; later calls have no effect."""
+
+    def __init__(self, turns: "Turns", client: AdmittedClient) -> None:
+        self._turns, self._client = turns, client
+
+    def read_others(self) -> OtherTestsReader:
+        """Return a reader of the other tests from now on."""
+        return OtherTestsReader(lambda: self._turns.runs_beside(self._client))
+
+    def end(self) -> None:
+        """Give the turn back, and let those have it that wait."""
+        self._turns.release(self._client)
+
+
+class Turns:
+    """The turns of an endpoint. With `is_exclusive` it has one test at a time."""
+
+    def __init__(self, *, is_exclusive: bool = False) -> None:
+        self._is_exclusive = is_exclusive
+        self._held: dict[AdmittedClient, Plan] = {}
+        self._waiting: dict[AdmittedClient, tuple[Plan, asyncio.Future[None]]] = {}
+
+    def runs_beside(self, client: AdmittedClient) -> list[CurrentRun]:
+        """Return the runs of the others that have a turn."""
+        return [other.run for other in self._held if other is not client and other.run is not None]
+
+    async def take(self, client: AdmittedClient, plan: Plan) -> Turn:
+        """Return a turn for a test, after as long a wait as its plan allows; raise EndpointBusy without one."""
+        if not self._blockers(plan):
+            self._held[client] = plan
+            return Turn(self, client)
+        if not plan.wait_ns:
+            raise EndpointBusy(self._describe_busy(plan))
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[client] = (plan, granted)
+        try:
+            await asyncio.wait({granted}, timeout=plan.wait_ns / SECOND_NS)
+            self._check_granted(plan, granted)
+        except BaseException:
+            self.release(client)
+            raise
+        finally:
+            self._waiting.pop(client, None)
+        return Turn(self, client)
+
+    def _check_granted(self, plan: Plan, granted: asyncio.Future[None]) -> None:
+        """Raise the error of a turn that was not granted."""
+        if not granted.done():
+            raise EndpointBusy(f"{self._describe_busy(plan)} (waited {plan.wait_ns / SECOND_NS:g} s)")
+        granted.result()
+
+    def release(self, client: AdmittedClient) -> None:
+        """Take a client's turn back, if it has one, and give turns to those that wait and may run now."""
+        self._waiting.pop(client, None)
+        if self._held.pop(client, None) is None:
+            return
+        for other, (plan, granted) in list(self._waiting.items()):
+            if not granted.done() and not self._blockers(plan):
+                self._held[other] = plan
+                granted.set_result(None)
+
+    def close(self, reason: str) -> None:
+        """Refuse those that wait."""
+        for _, granted in self._waiting.values():
+            if not granted.done():
+                granted.set_exception(RequestDeclined(reason))
+
+    def _blockers(self, plan: Plan) -> dict[AdmittedClient, Plan]:
+        """Return the clients whose tests a plan may not run beside."""
+        is_alone = plan.exclusive or self._is_exclusive
+        return {client: other for client, other in self._held.items() if is_alone or other.exclusive}
+
+    def _describe_busy(self, plan: Plan) -> str:
+        blockers = self._blockers(plan)
+        if not blockers:  # the last one has just ended
+            return "busy until now; try again"
+        tests = f"{len(blockers)} other test{'s' if len(blockers) > 1 else ''}"
+        if any(other.exclusive for other in blockers.values()):
+            tests = "a test that has the endpoint for itself"
+        elif self._is_exclusive:
+            tests = "another test, and has one at a time"
+        left_s = max(_left_s(client, other) for client, other in blockers.items())
+        until = "" if left_s == math.inf else f", for {left_s:.0f} s more at most"
+        return f"busy with {tests}{until}; try again later, or wait for a turn with --wait"
+
+
+def _left_s(client: AdmittedClient, plan: Plan) -> float:
+    """Return for how many whole seconds a test still lasts at most."""
+    elapsed_ns = 0 if client.run is None else client.run.get_status().elapsed_ns
+    return math.inf if plan.duration_ns is None else max(0, -((elapsed_ns - plan.duration_ns) // SECOND_NS))

@@ -1,0 +1,61 @@
+"""Other tests on the same endpoint: they share its link, its cores and the path to it.
+
+Measured: what the endpoint itself received and sent for its other tests, those of iperf3 clients included, in the
+time of this one.
+
+Meaning: what it received in them takes its part of what this test could have sent to it, and what it sent, of what
+this test could have received. They explain no more than the rate that they had, and nothing of a test that a window
+keeps from using what is there.
+
+Finding: `other-tests`.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ....engine.model.plan import End
+from ...number_text import format_quantity, format_rate
+from ..bounds import find_reached_bound
+from ..evidence import FlowView
+from ..finding import Finding
+
+_CONFIDENCE: Final = 0.85
+
+
+def find_other_tests(view: FlowView) -> Iterator[Finding]:
+    """Yield what the other tests of the endpoint take from a direction."""
+    others, other_bit_s = view.evidence.others, other_tests_bit_s(view)
+    if others is None or not other_bit_s:
+        return
+    datagrams = view.flow.datagrams
+    if datagrams is not None and not datagrams.lost:
+        return  # all that was sent arrived
+    is_network_only = datagrams is not None or find_reached_bound(view) is not None
+    states = ("network",) if is_network_only else ("network", "starved", "receiver", "buffer")
+    missing_bit_s = view.gap_bit_s or view.flow.bit_s + other_bit_s
+    share = view.budget.take(*states, limit=min(1.0, other_bit_s / missing_bit_s))
+    if share <= 0:
+        return
+    evidence = view.evidence
+    subject = "Another test" if others.most_tests == 1 else "Other tests"
+    verb = evidence.tense("shares" if others.most_tests == 1 else "share", "shared")
+    words = ("receives", "received") if view.receiver.end is End.FAR else ("sends", "sent")
+    does = evidence.tense(*words)
+    counts = f"{format_quantity(others.most_tests, 'test')}, {format_quantity(others.most_sessions, 'session')}"
+    yield Finding(
+        "other-tests",
+        share,
+        _CONFIDENCE,
+        f"{subject} on this endpoint {verb} its link.",
+        f"{counts}: the endpoint {does} {format_rate(other_bit_s)} in them, "
+        f"{format_rate(view.flow.bit_s)} in this one",
+        "wait until they end, or linkgauge … --exclusive --wait 60",
+    )
+
+
+def other_tests_bit_s(view: FlowView) -> float:
+    """Return the payload rate of the endpoint's other tests in a direction; 0 also if it does not tell."""
+    others = view.evidence.others
+    if others is None:
+        return 0.0
+    return others.received_bit_s if view.receiver.end is End.FAR else others.sent_bit_s

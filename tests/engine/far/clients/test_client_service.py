@@ -1,0 +1,144 @@
+"""Clients of an endpoint beside each other: what they learn of each other, and who may run."""
+
+import asyncio
+from unittest.mock import AsyncMock
+
+import pytest
+from linkgauge.engine.control import handshake
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.errors import PeerError, PeerRefused
+from linkgauge.engine.model.events import Ended, Event, Sampled, Warned
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import OtherTests
+from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.results.meter import Meter
+
+from ...conftest import DEADLINE_S, RATE_BIT_S
+
+LONG = Plan(Settings(sessions=2), duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
+SHORT = Plan(Settings(Direction.IN), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
+
+
+async def events_of(plan: Plan, peer: Peer) -> list[Event]:
+    """Return the events of a whole run."""
+    async with open_run(plan, peer) as run:
+        return [event async for event in run]
+
+
+def others_in(events: list[Event]) -> list[OtherTests | None]:
+    """Return what the far end's samples tell of other tests."""
+    return [e.sample.others for e in events if isinstance(e, Sampled) and e.sample.end is End.FAR]
+
+
+async def until_payload(run: Run) -> None:
+    """Wait until a run carries payload."""
+    async for event in run:
+        if isinstance(event, Sampled) and any(session.bytes for session in event.sample.sessions):
+            return
+
+
+async def test_a_run_learns_what_another_one_on_its_endpoint_carries(endpoint: Endpoint) -> None:
+    """By direction, from the endpoint's own counters, with one warning; and the other one learns of it."""
+    peer = Peer(*endpoint.address)
+    async with asyncio.timeout(DEADLINE_S), open_run(LONG, peer) as beside:
+        await until_payload(beside)
+        events = await events_of(SHORT, peer)
+        beside.stop()
+        others_of_beside = others_in([event async for event in beside])
+    others = [each for each in others_in(events) if each is not None]
+    assert {(each.tests, each.sessions, each.sent_bytes) for each in others} == {(1, 2, 0)}
+    meter = Meter()
+    for event in events:
+        meter.feed(event)
+    summary = meter.summary().others
+    assert summary is not None
+    assert (summary.most_tests, summary.most_sessions, summary.sent_bit_s) == (1, 2, 0.0)
+    assert summary.received_bit_s == pytest.approx(RATE_BIT_S, rel=0.3)
+    (warning,) = [event.text for event in events if isinstance(event, Warned) and "another test" in event.text]
+    assert warning.startswith("another test on this endpoint: 1 test, 2 sessions, receives ")
+    assert {each.tests for each in others_of_beside if each is not None} == {0, 1}
+
+
+async def test_a_run_that_has_the_endpoint_for_itself_learns_so(far_end: Peer) -> None:
+    """None at all is measured, and is not unknown."""
+    events = await events_of(SHORT, far_end)
+    assert set(others_in(events)) == {OtherTests()}
+
+
+@pytest.mark.parametrize("software", ["linkgauge 0.1.0 (waits)", "linkgauge 0.1.0"])
+async def test_a_near_end_of_an_earlier_version_is_told_nothing_of_other_tests(
+    far_end: Peer, monkeypatch: pytest.MonkeyPatch, software: str
+) -> None:
+    """The key would end its run. It is counted as another test all the same."""
+    earlier = HostInfo("web-07", "Linux", 2, software, "uvloop")
+    monkeypatch.setattr(handshake, "describe_host", AsyncMock(return_value=earlier))
+    events = await events_of(SHORT, far_end)
+    assert isinstance(events[-1], Ended)
+    assert set(others_in(events)) == {None}
+
+
+async def test_an_endpoint_of_an_earlier_version_is_not_asked_for_a_turn(
+    far_end: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would close the connection without a word."""
+    earlier = HostInfo("web-07", "Linux", 2, "linkgauge 0.1.0 (waits)", "uvloop")
+    monkeypatch.setattr(handshake, "describe_host", AsyncMock(return_value=earlier))
+    for plan, option in ((Plan(exclusive=True), "--exclusive"), (Plan(wait_ns=SECOND_NS), "--wait")):
+        with pytest.raises(PeerError, match=f"earlier version, which does not know {option}; update linkgauge"):
+            await events_of(plan, far_end)
+
+
+async def test_an_exclusive_run_is_refused_beside_another_and_refuses_others(endpoint: Endpoint) -> None:
+    """Those that wait are served, once it is over."""
+    peer = Peer(*endpoint.address)
+    exclusive = Plan(duration_ns=60 * SECOND_NS, rate_bit_s=RATE_BIT_S, exclusive=True)
+    patient = Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S, wait_ns=60 * SECOND_NS)
+    async with asyncio.timeout(DEADLINE_S):
+        async with open_run(LONG, peer) as beside:
+            await until_payload(beside)
+            with pytest.raises(PeerRefused, match="declines: busy with 1 other test, for 60 s more at most"):
+                await events_of(exclusive, peer)
+            beside.stop()
+        async with open_run(exclusive, peer) as run, asyncio.TaskGroup() as group:
+            await until_payload(run)
+            with pytest.raises(PeerRefused, match="busy with a test that has the endpoint for itself"):
+                await events_of(SHORT, peer)
+            waiting = group.create_task(events_of(patient, peer))
+            run.stop()
+            events = await waiting
+    assert others_in(events)
+
+
+async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:
+    """The endpoint sees that its connection is closed; otherwise the next one would wait for ever."""
+    connected: asyncio.Queue[str] = asyncio.Queue()
+    patient = Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S, exclusive=True, wait_ns=60 * SECOND_NS)
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        Endpoint(listen("127.0.0.1", 0), connected.put_nowait) as endpoint,
+        open_run(LONG, Peer(*endpoint.address)) as beside,
+    ):
+        await until_payload(beside)
+        leaving = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
+        while endpoint.admission.client_count < 2:
+            await connected.get()
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+        waiting = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
+        beside.stop()
+        assert isinstance((await waiting)[-1], Ended)
+
+
+async def test_an_exclusive_endpoint_serves_one_run_after_the_other() -> None:
+    """As a sweep asks for them: the next one is served as soon as the last one has its end."""
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), is_exclusive=True) as endpoint:
+        peer = Peer(*endpoint.address)
+        for _ in range(3):
+            assert isinstance((await events_of(SHORT, peer))[-1], Ended)
+        async with open_run(LONG, peer) as run:
+            await until_payload(run)
+            with pytest.raises(PeerRefused, match="busy with another test, and has one at a time"):
+                await events_of(SHORT, peer)

@@ -1,0 +1,67 @@
+"""Sums of the endpoint's other tests: unknown, none, some."""
+
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.plan import SECOND_NS, End, Settings
+from linkgauge.engine.model.samples import OtherTests, Sample
+from linkgauge.engine.results.sums.other_tests_sum import (
+    OtherTestsSum,
+    OtherTestsSummary,
+    interval_figures,
+    merge_others,
+    other_tests_document,
+)
+
+
+def sample(index: int, others: OtherTests | None) -> Sample:
+    """Return the far end's sample of a second."""
+    return Sample(End.FAR, index, (index + 1) * SECOND_NS, SECOND_NS, (), others=others)
+
+
+def summarize(*others: OtherTests | None) -> OtherTestsSummary | None:
+    """Return the summary of some seconds."""
+    sums = OtherTestsSum()
+    for index, each in enumerate(others):
+        sums.add(sample(index, each))
+    return sums.summary
+
+
+def test_rates_are_means_over_all_of_the_time_that_is_known() -> None:
+    """Half of the time with 80 Mb/s are 40 Mb/s."""
+    both = summarize(OtherTests(2, 3, 10_000_000, 1_000_000), OtherTests(), None)
+    assert both == OtherTestsSummary(2, 3, 40e6, 4e6)
+    assert other_tests_document(both) == {
+        "most_tests": 2,
+        "most_sessions": 3,
+        "received_mbit_s": 40.0,
+        "sent_mbit_s": 4.0,
+    }
+
+
+def test_none_at_all_is_zero_and_an_endpoint_that_does_not_tell_is_unknown() -> None:
+    """0 is measured."""
+    assert summarize(OtherTests(), OtherTests()) == OtherTestsSummary(0, 0, 0.0, 0.0)
+    assert summarize(None, None) is None
+    assert other_tests_document(summarize(None)) is None
+
+
+def test_sums_of_two_times_and_merged_samples_say_the_same_as_single_ones() -> None:
+    """A thinned run has the same summary."""
+    first, second = OtherTests(1, 1, 1_000, 0), OtherTests(2, 2, 3_000, 500)
+    whole, part = OtherTestsSum(), OtherTestsSum()
+    whole.add(sample(0, first))
+    part.add(sample(1, second))
+    whole.extend(part)
+    assert whole.summary == summarize(first, second)
+    assert merge_others([first, None, second]) == OtherTests(2, 2, 4_000, 500)
+    assert merge_others([None]) is None
+
+
+def test_an_interval_has_its_own_rates() -> None:
+    """Or no columns."""
+    sampled = Sampled(sample(0, OtherTests(1, 4, 125_000, 0)), Settings(), warmup=False)
+    assert interval_figures(sampled) == {
+        "other_tests": 1,
+        "other_received_mbit_s": 1.0,
+        "other_sent_mbit_s": 0.0,
+    }
+    assert interval_figures(Sampled(sample(0, None), Settings(), warmup=False)) == interval_figures(None) == {}
