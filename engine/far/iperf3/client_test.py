@@ -23,7 +23,6 @@ from ...model.limits import Limits
 from ...model.plan import SECOND_NS, Dialect, Direction, End
 from ...model.socket_info import SocketInfo
 from ...protocol.iperf3.json_bodies import MAX_CLIENT_RESULTS_BYTES
-from ...protocol.iperf3.parameters import TestParameters
 from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ...protocol.iperf3.results import EndResults, decode_results, encode_results
 from ...protocol.iperf3.states import State, list_streams
