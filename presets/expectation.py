@@ -1,8 +1,9 @@
 """The expected rates of a run: those of its preset for the direction, the sessions and the workload.
 
 A documented rate comes before a computed one. A link with options (IPv6, VLAN tags, another line rate) is not the
-one that the document measured, so its rate is computed. The rate of UDP is always computed, since every document
-measured TCP.
+one that the document measured, so its rate is computed. The IP version is that of the connections. Where the wire
+model cannot compute a link, its documented rate is scaled from IPv4 to IPv6. The rate of UDP is
+always computed, since every document measured TCP.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from ..engine.model.serialization import encode
 from ..engine.model.workload import Workload, workload_named
 from .number_text import format_rate
 from .preset import Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
-from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, largest_datagram
+from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, ipv6_share, largest_datagram
 
 WIRE_MODEL: Final = "the wire model"
 _COMPUTABLE: Final[tuple[Flow, ...]] = ("simplex", "duplex")
@@ -31,6 +32,7 @@ def find_expectation(
     *,
     variant: Variant = DEFAULT_VARIANT,
     datagram_bytes: int | None = None,
+    ip_version: int | None = None,
 ) -> Expectation:
     """Return the rates to expect under these settings.
 
@@ -44,10 +46,12 @@ def find_expectation(
         workload: What the run measures.
         variant: Options that change the link.
         datagram_bytes: The UDP payload of a datagram, where it is known better than in the settings.
+        ip_version: 4 or 6, that of the connections; None is the one of the variant.
 
     Raises:
-        PlanError: The link cannot have the variant's options.
+        PlanError: The link cannot have the variant's options, or its connections are not of their IP version.
     """
+    variant = variant.over_ip(ip_version)
     if workload.is_datagram:
         return _datagram_rates(preset.link, settings, variant, datagram_bytes or settings.datagram_bytes)
     if settings.direction is Direction.DUPLEX:
@@ -60,7 +64,7 @@ def find_expectation(
 def check_variant(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the link options leave a preset without an expected rate."""
     check_wire_model(preset, variant)
-    if preset.link.duplex == "half" and variant.changes(preset.link):
+    if preset.link.duplex == "half" and replace(variant, ip=4).changes(preset.link):
         raise PlanError(
             "link options", variant.description, f"{preset.id} is half duplex, which the wire model does not cover"
         )
@@ -68,42 +72,49 @@ def check_variant(preset: Preset, variant: Variant) -> None:
 
 def check_wire_model(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the wire model cannot compute a preset's link with these options."""
-    if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
+    if replace(variant, ip=4).changes(preset.link) and derive(preset.link, "duplex", variant) is None:
         allowed = f"the expected rate of {preset.id} does not come from a line rate; leave them out"
         raise PlanError("link options", variant.description, allowed)
 
 
 def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant: Variant) -> ExpectedRate | None:
-    changed = variant.changes(preset.link)
+    is_documented = not replace(variant, ip=4).changes(preset.link)
     if workload in _EXCHANGED:
-        return None if changed or flow == "duplex" else _exchanged(preset, sessions, workload_named(workload))
+        if not is_documented or flow == "duplex":
+            return None
+        return _exchanged(preset, sessions, workload_named(workload), variant)
+    computed = _computed(preset, flow, variant) if workload == "stream" else None
+    changed = variant.changes(preset.link)
     flows: tuple[Flow, ...] = ("duplex",) if flow == "duplex" else ("simplex", flow)
-    if not changed:
+    if is_documented and not (changed and computed):
         for documented_as in _EQUIVALENT_WORKLOADS.get(workload, (workload,)):
             rate = _documented(preset, flows, sessions, documented_as)
             bit_s = None if rate is None else preset.rate_bit_s(rate)
             if rate is not None and bit_s is not None:
-                derived = derive(preset.link, flow, variant)
-                return ExpectedRate(
-                    bit_s,
-                    "documented",
-                    preset.source_of(rate),
-                    most_bit_s=None if derived is None else derived.bit_s,
-                )
-    if workload != "stream" or not (changed or set(flows) & set(preset.computed)):
-        return None
-    return _computed(preset, flow, variant)
+                derived, source = derive(preset.link, flow, variant), preset.source_of(rate)
+                if variant.ip != DEFAULT_VARIANT.ip:
+                    bit_s = round(bit_s * ipv6_share(preset.link, flow))
+                    source = f"{source}, scaled from IPv4 to IPv6"
+                most_bit_s = None if derived is None else derived.bit_s
+                return ExpectedRate(bit_s, "documented", source, most_bit_s=most_bit_s)
+    return computed if changed or set(flows) & set(preset.computed) else None
 
 
-def _exchanged(preset: Preset, sessions: int, workload: Workload) -> ExpectedRate | None:
-    """Return the documented transactions a second, with one end as the client."""
+def _exchanged(preset: Preset, sessions: int, workload: Workload, variant: Variant) -> ExpectedRate | None:
+    """Return the documented transactions a second, with one end as the client.
+
+    Over IPv6 they are those of the document as well: what the larger header takes of them, no line rate tells.
+    """
     rate = _documented(preset, ("exchange",), sessions, workload)
     transactions_s = None if rate is None else as_transactions_s(preset.value_of(rate))
     if rate is None or transactions_s is None:
         return None
     _, response_bytes = workload.transaction_sizes
     bit_s = round(transactions_s * response_bytes * 8)
-    return ExpectedRate(bit_s, "documented", preset.source_of(rate), transactions_s)
+    source = preset.source_of(rate)
+    if variant.ip != DEFAULT_VARIANT.ip:
+        source = f"{source}, measured over IPv4"
+    return ExpectedRate(bit_s, "documented", source, transactions_s)
 
 
 def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload: str) -> Rate | None:

@@ -24,6 +24,7 @@ _MAX_TCP_OPTION_BYTES: Final = 40
 _CELL_BYTES: Final = 53
 _CELL_PAYLOAD_BYTES: Final = 48
 _IP_BYTES: Final = {4: 20, 6: 40}
+_IPV4: Final = 4
 _UDP_BYTES: Final = 8
 _MAX_LENGTH_FIELD: Final = 65_535  # of IPv4 with its header, of IPv6 without it
 FRAMING_NAMES: Final[dict[Framing, str]] = {
@@ -93,6 +94,17 @@ class Variant:
     def with_timestamps(self, on: bool) -> "Variant":
         """Return the same options with TCP timestamps on or off."""
         return replace(self, timestamps=on)
+
+    def over_ip(self, version: int | None) -> "Variant":
+        """Return these options for connections of an IP version; None if it is unknown.
+
+        Raises PlanError if they expect IPv6 and the connections are of IPv4.
+        """
+        if version is None or version == self.ip:
+            return self
+        if version == _IPV4:
+            raise PlanError("IP version", "6 (--ipv6)", "the connection uses IPv4: leave it out, or connect with -6")
+        return replace(self, ip=6)
 
     def with_defaults(self, defaults: "Variant") -> "Variant":
         """Return these options, with those of `defaults` where none is set."""
@@ -173,6 +185,21 @@ def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> De
     if flow == "duplex" or link.duplex == "half":
         ack = (*headers, *line.around(_sum_bytes(headers)))
     return line.derive(headers, line.mtu_bytes, ack)
+
+
+def ipv6_share(link: LinkSpec, flow: Flow) -> Fraction:
+    """Return the payload rate of a link over IPv6 as a share of that over IPv4.
+
+    Without a line it is that of the payload in a packet, and without an MTU 1.
+    """
+    four, six = derive(link, flow), derive(link, flow, Variant(ip=6))
+    if four is not None and six is not None:
+        return Fraction(six.bit_s, four.bit_s)
+    if link.mtu_bytes is None:
+        return Fraction(1)
+    headers = [_sum_bytes(_headers(link, Variant(ip=version))) for version in (6, 4)]
+    six_bytes, four_bytes = (link.mtu_bytes - size for size in headers)
+    return Fraction(six_bytes, four_bytes) if six_bytes > 0 else Fraction(1)
 
 
 def derive_datagrams(

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, explain_os_error
 from ..model.limits import Limits, TokenBucket
-from ..model.peer import unmap_ip_address
+from ..model.peer import ip_version_of, unmap_ip_address
 from ..model.plan import End
 from ..protocol.auth import RunSecret
 from ..protocol.messages import Message, Ping, Pong
@@ -204,9 +204,14 @@ class ControlConnection(asyncio.Protocol):
         return socket.AF_INET6 if len(self.data_address) > _IPV4_PARTS else socket.AF_INET
 
     @property
+    def remote_address(self) -> str:
+        """The IP address of the data connections, IPv4 in its own notation; empty if unknown."""
+        return unmap_ip_address(str(self.data_address[0])) if self.data_address else ""
+
+    @property
     def ip_version(self) -> int:
         """The version of the packets, 4 or 6, whatever the family of the socket."""
-        return 6 if self.data_address and ":" in unmap_ip_address(str(self.data_address[0])) else 4
+        return ip_version_of(self.remote_address)
 
     def close(self) -> None:
         """Close once the queue is sent."""

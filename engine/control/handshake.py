@@ -7,13 +7,13 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from ..host.description import describe_host
 from ..host.event_loop import read_exactly
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey
+from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
@@ -94,13 +94,20 @@ _NO_DOWNGRADE: Final = (
 class HandshakeResult:
     """The two ends of a connection, each with the interface that carries it.
 
-    `notes` are for the person, about the path; `is_data_tunneled` means that ssh carries the data.
+    `notes` are for the person, about the path; `is_data_tunneled` means that ssh carries the data. `address` is the
+    far end's IP address, empty if unknown.
     """
 
     near: HostInfo
     far: HostInfo
     notes: tuple[str, ...] = ()
     is_data_tunneled: bool = False
+    address: str = ""
+
+    @property
+    def ip_version(self) -> Literal[4, 6] | None:
+        """The version of the packets; None if unknown."""
+        return ip_version_of(self.address) if self.address else None
 
 
 async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeResult:
@@ -123,7 +130,7 @@ async def handshake_as_near(link: ControlConnection, peer: Peer) -> HandshakeRes
             raise PeerUntrusted(f"{peer} cannot be trusted: {_NO_DOWNGRADE}")
     far = _require(Introduction, await link.receive(), peer).facts
     link.try_send(Introduction(near))
-    return HandshakeResult(near, replace_impossible_names(far))
+    return HandshakeResult(near, replace_impossible_names(far), address=link.remote_address)
 
 
 async def _prove(link: ControlConnection, peer: Peer, key: SharedKey | None) -> None:

@@ -26,6 +26,12 @@ def resolve_addresses(host: str, port: int) -> list[Address]:
     return interleave_families((family, address) for family, _type, _protocol, _name, address in infos)
 
 
+def of_ip_version(addresses: Iterable[Address], version: int | None) -> list[Address]:
+    """Return the addresses of an IP version, 4 or 6; all if it is None."""
+    family = {None: None, 4: socket.AF_INET, 6: socket.AF_INET6}[version]
+    return [each for each in addresses if family in {None, each[0]}]
+
+
 def interleave_families(addresses: Iterable[Address]) -> list[Address]:
     """Return the addresses, families in turn, in the resolver's order otherwise (RFC 8305, section 4)."""
     by_family: dict[int, list[Address]] = {}

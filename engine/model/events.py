@@ -77,7 +77,8 @@ class RunEnd:
 class Started:
     """Both ends are ready and the clocks have started: always the first event of a run.
 
-    `idle` is the probe's sample from before payload flowed. `ip_version` is 4 or 6, that of the connections.
+    `idle` is the probe's sample from before payload flowed. `ip_version` is 4 or 6, that of the connections, and
+    `address` the far end's address that they lead to.
     """
 
     started_utc: str
@@ -88,6 +89,7 @@ class Started:
     expectation: Expectation
     idle: ProbeSample | None = None
     ip_version: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    address: str | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def unseen_end(self) -> End | None:

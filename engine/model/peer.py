@@ -14,9 +14,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from .errors import InvalidKeyError, PlanError
+from .serialization import OMITTED_AT_DEFAULT
 
 MIN_KEY_CHARACTERS: Final = 16
 MAX_KEY_CHARACTERS: Final = 1_024
@@ -91,6 +92,7 @@ def mac(key: bytes, *parts: bytes) -> bytes:
 
 
 IpAddress = IPv4Address | IPv6Address
+IpVersion = Literal[4, 6]
 
 DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
@@ -193,7 +195,8 @@ class Peer:
     """The address of a far end: a host name or IP address, and a TCP port. `loopback` is an embedded endpoint.
 
     `access` is None until the key for this peer has been looked up. With `ssh`, the far end is started on that host
-    and chooses its port itself. With `iperf3` the far end is an iperf3 server.
+    and chooses its port itself. With `iperf3` the far end is an iperf3 server. `only_ip` leaves a name only its
+    addresses of that IP version.
     """
 
     host: str
@@ -201,6 +204,7 @@ class Peer:
     access: Access | None = field(default=None, compare=False, repr=False)
     ssh: SshSettings | None = None
     iperf3: Iperf3Settings | None = None
+    only_ip: IpVersion | None = field(default=None, compare=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""
@@ -228,6 +232,24 @@ class Peer:
     def is_loopback(self) -> bool:
         """Whether it is the run's own embedded endpoint."""
         return self.host == "loopback" and self.ssh is None
+
+    @property
+    def ip_version(self) -> "IpVersion | None":
+        """The IP version of connections to it, by its address or `only_ip`; None for a name that may have both."""
+        try:
+            return parse_ip_address(self.host).version
+        except ValueError:
+            return self.only_ip
+
+    def over_ip(self, version: "IpVersion | None") -> Self:
+        """Return this peer with its addresses of an IP version only; None leaves it all.
+
+        Raises PlanError for an address of the other version, and for IPv6 to the embedded endpoint.
+        """
+        own = 4 if self.is_loopback else replace(self, only_ip=None).ip_version
+        if version is not None and own not in {None, version}:
+            raise PlanError("IP version", version, f"{self.host} is an IPv{own} address: leave out -{version}")
+        return replace(self, only_ip=version)
 
     def with_key(self, key: SharedKey) -> Self:
         """Return this peer with a key to prove there."""
@@ -354,6 +376,11 @@ def unmap_ip_address(text: str) -> str:
     except ValueError:
         return text
     return str(address) if address.version == 4 else text
+
+
+def ip_version_of(address: str) -> IpVersion:
+    """Return the version of the packets to an address, as `unmap_ip_address` writes it."""
+    return 6 if ":" in address else 4
 
 
 def client_network(text: str) -> str:

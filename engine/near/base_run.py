@@ -9,10 +9,11 @@ import logging
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
 
 from ..control.handshake import HandshakeResult
 from ..control.keepalive import SILENCE_TIMEOUT_NS, SSH_SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
@@ -68,7 +69,15 @@ _LIVENESS_WARNINGS: Final = {
 _log = logging.getLogger(__name__)
 
 
-def no_expectation(_settings: Settings) -> Expectation:
+class ExpectationFinder(Protocol):
+    """Returns the rates to expect under given settings, over connections of an IP version."""
+
+    def __call__(self, settings: Settings, /, *, ip_version: int) -> Expectation:
+        """Return the rates."""
+        ...
+
+
+def no_expectation(_settings: Settings, *, ip_version: int) -> Expectation:  # noqa: ARG001
     """Return an expectation without any rate."""
     return Expectation()
 
@@ -87,7 +96,7 @@ class Run(ABC):
         peer: FarEnd,
         ends: HandshakeResult,
         ip_version: int,
-        expectation_for: Callable[[Settings], Expectation],
+        expectation_for: ExpectationFinder,
         mode: Mode | None,
         dialect: Dialect = Dialect.LINKGAUGE,
         *,
@@ -108,9 +117,9 @@ class Run(ABC):
         self.plan = plan
         self._peer = peer
         self._ends = ends
-        self._ip_version = ip_version
-        self._expect = expectation_for
-        self._timeline = Timeline(plan, expectation_for)
+        self.ip_version = ip_version
+        self._expect = partial(expectation_for, ip_version=ip_version)
+        self._timeline = Timeline(plan, self._expect)
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._started = False
         self._early_events: list[Event] = []  # those from before `Started`
@@ -261,7 +270,17 @@ class Run(ABC):
         expectation = self._expect(self.plan.settings)
         near, far = self._ends.near, self._ends.far
         self._events.put_nowait(
-            Started(started, str(self._peer), near, far, self.plan, expectation, idle, self._ip_version)
+            Started(
+                started,
+                str(self._peer),
+                near,
+                far,
+                self.plan,
+                expectation,
+                idle,
+                self.ip_version,
+                self._ends.address or None,
+            )
         )
         self._started = True
         _log.debug("run started")

@@ -18,7 +18,7 @@ from ..control.handshake import HandshakeResult, handshake_as_near
 from ..control.tls import start_tls
 from ..far.loopback import embedded_endpoint
 from ..host.event_loop import call_in_thread, connect_socket
-from ..host.happy_eyeballs import Address, first_success, resolve_addresses
+from ..host.happy_eyeballs import Address, first_success, of_ip_version, resolve_addresses
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -294,6 +294,8 @@ async def resolve_peer(peer: Peer) -> list[Address]:
         raise PeerUnreachable(
             f"{peer.host} does not resolve to an address; check the spelling, or give the address"
         ) from error
+    addresses = of_ip_version(addresses, peer.only_ip)
     if not addresses:
-        raise PeerUnreachable(f"{peer} cannot be reached: it has no address")
+        kind = "address" if peer.only_ip is None else f"IPv{peer.only_ip} address; leave out -{peer.only_ip}"
+        raise PeerUnreachable(f"{peer} cannot be reached: it has no {kind}")
     return addresses

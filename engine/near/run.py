@@ -7,7 +7,7 @@ releases sockets, workers and counters, whatever happened in it.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -25,7 +25,7 @@ from ..model.errors import (
     PeerRefused,
     RemoteProtocolError,
 )
-from ..model.events import EndText, Expectation, Reason, RunEnd, WarningText
+from ..model.events import EndText, Reason, RunEnd, WarningText
 from ..model.peer import Peer
 from ..model.plan import Direction, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
@@ -35,7 +35,7 @@ from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.other_tests_watch import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
-from .base_run import CHECK_INTERVAL_S, Run, conduct, no_expectation
+from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, conduct, no_expectation
 from .binding import check_binding, check_options
 from .connect import (
     CHECK_HAS_RESPONSIVENESS,
@@ -62,7 +62,7 @@ async def open_run(
     plan: Plan,
     peer: FarEnd,
     *,
-    expectation_for: Callable[[Settings], Expectation] = no_expectation,
+    expectation_for: ExpectationFinder = no_expectation,
     mode: Mode | None = None,
 ) -> AsyncGenerator["Run"]:
     """Start a run and yield it; on leaving the block, stop it and wait for its end.
@@ -125,7 +125,7 @@ class EndpointRun(Run):
         peer: FarEnd,
         control: ControlConnection,
         ends: HandshakeResult,
-        expectation_for: Callable[[Settings], Expectation],
+        expectation_for: ExpectationFinder,
         mode: Mode | None,
     ) -> None:
         """Make a run that has not begun.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..host.event_loop import call_in_thread, connect_socket
-from ..host.happy_eyeballs import Address, first_success, resolve_addresses
+from ..host.happy_eyeballs import Address, first_success, of_ip_version, resolve_addresses
 from ..model.errors import PeerUnreachable
 from ..model.events import WarningText
 from ..model.peer import Peer
@@ -69,7 +69,7 @@ async def find_data_path(
     """
     name = configuration.get("hostname", peer.host)
     host, port = listen_address
-    addresses = await _resolve(name, port)
+    addresses = of_ip_version(await _resolve(name, port), peer.only_ip)
     if forward is not None:
         data: AddressPort = (_LOOPBACK, forward.near_port)
         if await _try_connection(data, DATA_PATH_DEADLINE_S) is None:
@@ -81,7 +81,8 @@ async def find_data_path(
         return DataPath(data, _source_for(far), far, is_through_ssh=True)
     # The interface of a link-local address has that name on the remote host only.
     if host is not None and "%" not in host and (is_proxied(configuration) or not addresses):
-        addresses += [each for each in await _resolve(host, port) if each not in addresses]
+        further = of_ip_version(await _resolve(host, port), peer.only_ip)
+        addresses += [each for each in further if each not in addresses]
     way = await _find_first(addresses)
     if way is not None:
         return way

@@ -138,7 +138,8 @@ def _destination(peer: Peer) -> list[str]:
     ssh = _ssh(peer)
     port = [] if ssh.port is None else ["-p", str(ssh.port)]
     user = [] if ssh.user is None else ["-l", ssh.user]
-    return [*port, *user, "--", peer.host]
+    only_ip = [] if peer.only_ip is None else [f"-{peer.only_ip}"]
+    return [*only_ip, *port, *user, "--", peer.host]
 
 
 def _ssh(peer: Peer) -> SshSettings:

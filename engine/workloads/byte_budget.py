@@ -13,6 +13,17 @@ _CLAIM_DIVISOR: Final = 64
 _LARGEST_CLAIM_BYTES: Final = 16 << 20
 
 
+def extend_amount(claims: memoryview, count: int) -> None:
+    """Let the sessions of a direction carry up to `count` bytes more than its amount, or all of it again.
+
+    Call it once they have started all. A claim at the same moment may undo it.
+    """
+    for index, claimed in enumerate(claims.tolist()):
+        taken_back = min(claimed, count)
+        claims[index] -= taken_back
+        count -= taken_back
+
+
 class ByteBudget:
     """One session's part of a direction's amount.
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.engine.model.workload import Workload
@@ -139,9 +140,52 @@ def test_options_that_change_nothing_leave_the_documented_rate() -> None:
 def test_half_duplex_and_links_without_a_line_have_no_computed_rate() -> None:
     """Waiting for the wire, and memory, are in no model."""
     catalog = load_catalog()
-    variant = Variant(ip=6)
-    for preset_id in ("10mb-hd", "fddi-4352", "loopback", "lpar-1500", "zvm-vctc-1500"):
-        assert find_expectation(catalog.find(preset_id), Settings(), variant=variant) == Expectation()
+    variant = Variant(vlan_tags=1)
+    assert find_expectation(catalog.find("10mb-hd"), Settings(), variant=variant) == Expectation()
+    for preset_id in ("loopback", "lpar-1500", "zvm-vctc-1500"):
+        expectation = find_expectation(catalog.find(preset_id), Settings(), variant=Variant(timestamps=True))
+        assert expectation == Expectation()
+
+
+@pytest.mark.parametrize("preset_id", ["10mb-hd", "zvm-hipersockets-1500"])
+def test_a_documented_rate_without_a_model_is_scaled_to_the_ip_version_of_the_connection(preset_id: str) -> None:
+    """The basis says so: the document measured IPv4."""
+    preset = load_catalog().find(preset_id)
+    four = find_expectation(preset, Settings(), ip_version=4).out
+    six = find_expectation(preset, Settings(), ip_version=6).out
+    assert four
+    assert six
+    assert 0.95 * four.bit_s < six.bit_s < four.bit_s
+    assert six.source == f"{four.source}, scaled from IPv4 to IPv6"
+
+
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+def test_the_ip_version_of_the_connection_decides_what_a_link_carries(workload: Workload) -> None:
+    """As the option says it that expects IPv6; IPv4 is what the document measured."""
+    preset, settings = load_catalog().find("gbe-fd-1500"), Settings()
+    plain = find_expectation(preset, settings, workload)
+    expected = find_expectation(preset, settings, workload, variant=Variant(ip=6))
+    assert find_expectation(preset, settings, workload, ip_version=6) == expected != plain
+    assert find_expectation(preset, settings, workload, ip_version=4) == plain
+    assert expected.out
+    assert "IPv6" in expected.out.source
+
+
+def test_transactions_over_ipv6_have_the_documents_rate_and_say_so() -> None:
+    """A larger header costs them next to nothing."""
+    preset = load_catalog().find("zvm-vctc-1500")
+    exchanges = [each for each in (Workload.RR, Workload.CRR) if find_expectation(preset, Settings(), each).out]
+    assert exchanges
+    for workload in exchanges:
+        six = find_expectation(preset, Settings(), workload, ip_version=6).out
+        assert six
+        assert six.source.endswith(", measured over IPv4")
+
+
+def test_ipv6_that_is_expected_and_not_in_use_is_an_error() -> None:
+    """A run is not judged by headers that its packets do not have."""
+    with pytest.raises(PlanError, match=r"6 \(--ipv6\) is invalid; the connection uses IPv4"):
+        find_expectation(load_catalog().find("gbe-fd-1500"), Settings(), variant=Variant(ip=6), ip_version=4)
 
 
 def test_the_capacity_of_a_link_is_known_if_it_has_a_line() -> None:
@@ -178,7 +222,7 @@ def test_transactions_are_expected_as_the_document_prints_them(sessions: int, tr
         assert direction_rate.transactions_s == transactions_s
         assert direction_rate.bit_s == round(transactions_s * 8_192 * 8)
     assert find_expectation(preset, Settings(Direction.DUPLEX, sessions), Workload.CRR) == Expectation()
-    assert find_expectation(preset, Settings(), Workload.CRR, variant=Variant(ip=6)) == Expectation()
+    assert find_expectation(preset, Settings(), Workload.CRR, variant=Variant(timestamps=True)) == Expectation()
 
 
 @pytest.mark.parametrize("preset", load_catalog().presets, ids=lambda preset: preset.id)

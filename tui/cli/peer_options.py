@@ -85,8 +85,23 @@ class AccessOptions:
         metavar="",
     )
 
+    version4: bool = option(_ACCESS, bool, "Connect over IPv4 only.", "--version4", "-4", default=False, metavar="")
+    version6: bool = option(_ACCESS, bool, "Connect over IPv6 only.", "--version6", "-6", default=False, metavar="")
+
     def parse_peer(self, text: str) -> Peer:
-        """Return the peer of this text, with the credentials for it; raise UsageError for those of another kind."""
+        """Return the peer of this text, with its IP version and the credentials for it.
+
+        Raises UsageError for credentials of another kind, and PlanError for an address of the other IP version.
+        """
+        return self.limit_ip(self._with_credentials(text))
+
+    def limit_ip(self, peer: Peer) -> Peer:
+        """Return a peer with its addresses of the IP version of -4 or -6 only. Raises as `parse_peer`."""
+        if self.version4 and self.version6:
+            raise UsageError("-4 and -6 exclude each other; give one of them")
+        return peer.over_ip(4 if self.version4 else 6 if self.version6 else None)
+
+    def _with_credentials(self, text: str) -> Peer:
         from ..services.credentials import read_fingerprint, with_access
 
         peer = parsing.peer(text)

@@ -96,8 +96,6 @@ _IPERF3_REMEDIES: Final = {
     ("--client", "-c"): "give the host alone: linkgauge run HOST",
     ("--server", "-s"): "start the remote end with linkgauge endpoint",
     ("--port", "-p"): "write the port behind the host: HOST:PORT",
-    ("--version4", "-4"): "give the IPv4 address of the host",
-    ("--version6", "-6"): "give the IPv6 address of the host",
     ("--verbose", "-V"): "the summary has all details; linkgauge -v prints a log",
     ("--format", "-f"): "Mb/s and MiB/s are both printed",
     ("--daemon", "-D"): "docs/endpoint.md has a service for systemd",

@@ -63,23 +63,35 @@ async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: 
     return PresetChoice(selection.preset, adapted, tuple(notices))
 
 
-def with_sending_rate(plan: Plan, rate: SendingRate | None, choice: PresetChoice) -> tuple[Plan, PresetChoice]:
+async def with_sending_rate(
+    plan: Plan, rate: SendingRate | None, choice: PresetChoice, far: FarEnd
+) -> tuple[Plan, PresetChoice]:
     """Return a plan of datagrams with its rate, and the choice with a notice about one that nobody typed.
 
-    Raises PlanError for `expected` where no rate is expected.
+    The expected rate depends on the IP version of a connection to the far end. Raises PlanError for `expected` if
+    no rate is expected, and PeerError if the peer does not answer.
     """
     if not plan.workload.is_datagram:
         return plan, choice
     preset = choice.preset
+    is_expected = preset is not None and (rate is None or rate == "expected")
+    ip_version = await _find_ip_version(far) if is_expected else None
 
     def find(settings: Settings) -> Expectation:
         if preset is None:
             return Expectation()
-        return find_expectation(preset, settings, plan.workload, variant=choice.variant)
+        return find_expectation(preset, settings, plan.workload, variant=choice.variant, ip_version=ip_version)
 
     settings, notice = choose_rate(plan.settings, rate, find, None if preset is None else preset.id)
     notices = (*choice.notices, notice) if notice else choice.notices
     return replace(plan, settings=settings), replace(choice, notices=notices)
+
+
+async def _find_ip_version(far: FarEnd) -> int | None:
+    """Return the IP version of connections to a far end; None for one that is not started yet."""
+    if isinstance(far, Peer) and far.is_loopback:
+        return None
+    return (await query_ends(with_access(far) if isinstance(far, Peer) else far)).ip_version
 
 
 def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:

@@ -103,11 +103,7 @@ async def open_run_session(
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         mode = await _choose_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
-        find_expected = (
-            no_expectation
-            if preset is None or not plan.has_documented_transactions
-            else partial(_find_expected, plan, preset, options)
-        )
+        find_expected = no_expectation if preset is None else partial(_find_expected, plan, preset, options)
         run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected, mode=mode))
         session = RunSession(
             run,
@@ -119,7 +115,7 @@ async def open_run_session(
             options=options,
             diagnosis=LiveDiagnosis(
                 Meter(),
-                None if preset is None else link_evidence(preset, options.variant),
+                None if preset is None else link_evidence(preset, options.variant.over_ip(run.ip_version)),
                 pass_percent=options.pass_percent,
                 ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
                 without_target=options.diagnose_without_target,
@@ -132,9 +128,14 @@ async def open_run_session(
             session.abandon()
 
 
-def _find_expected(plan: Plan, preset: Preset, options: SessionOptions, settings: Settings) -> Expectation:
+def _find_expected(
+    plan: Plan, preset: Preset, options: SessionOptions, settings: Settings, *, ip_version: int
+) -> Expectation:
     """Return the rates to expect of a run while it has these settings."""
-    expectation = find_expectation(preset, settings, plan.workload, variant=options.variant)
+    variant = options.variant.over_ip(ip_version)
+    if not plan.has_documented_transactions:
+        return Expectation()
+    expectation = find_expectation(preset, settings, plan.workload, variant=variant)
     return limit_expectation(expectation, plan.rate_bit_s) if options.is_rate_expected else expectation
 
 

@@ -80,7 +80,11 @@ class StoredRun:
         plan = self.outcome.summary.plan
         preset = _find_preset(catalog, self.row.preset)
         settings = plan.settings.with_changes(sessions=MAX_SESSIONS)
-        return Expectation() if preset is None else find_expectation(preset, settings, plan.workload)
+        if preset is None:
+            return Expectation()
+        started = self.outcome.started
+        ip_version = None if started is None else started.ip_version
+        return find_expectation(preset, settings, plan.workload, ip_version=ip_version)
 
 
 def read_stored_run(history: History, run_id: str) -> StoredRun:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.errors import PlanError
-from ...engine.model.events import Event, Expectation
+from ...engine.model.events import Event, Expectation, Started
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
+from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.bounds import FlowWindows
@@ -62,6 +63,7 @@ class CockpitState:
         self._series_ns = 0
         self._near: HostInfo | None = None
         self._far: HostInfo | None = None
+        self._ip_version: int | None = None
         self._run_link = preset, DEFAULT_VARIANT
         self._notices: tuple[str, ...] = ()
         typed = plan.settings.rate_bit_s if sending_rate is None else sending_rate
@@ -106,9 +108,9 @@ class CockpitState:
             readings=self.readings,
             summary=self.summary,
             verdict=self.verdict,
-            expectation=find_expectation(self.preset, in_force, plan.workload, variant=self.variant),
+            expectation=self._find(self.preset, in_force, plan.workload, self.variant),
             interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
-            peak=find_expectation(preset, settings.with_changes(sessions=MAX_SESSIONS), workload, variant=variant),
+            peak=self._find(preset, settings.with_changes(sessions=MAX_SESSIONS), workload, variant),
             problem=self.problem,
             notices=tuple(self.run.notices) if self.run else self._notices,
             findings=self._findings(),
@@ -170,6 +172,8 @@ class CockpitState:
 
     def handle_event(self, event: Event) -> None:
         """Process the run's next event."""
+        if isinstance(event, Started):
+            self._ip_version = event.ip_version
         if self.readings is not None:
             self.readings.feed(event)
             self._near, self._far = self.readings.near or self._near, self.readings.far or self._far
@@ -220,6 +224,7 @@ class CockpitState:
     def set_peer(self, peer: Peer) -> None:
         """Select another far end, whose host information is not yet known."""
         self.peer, self._far, self.problem = peer, None, None
+        self._ip_version = None
 
     def stop_run(self) -> None:
         """Stop the current run; if it is still being opened, as soon as it is open."""
@@ -306,7 +311,12 @@ class CockpitState:
             return choose_rate(replace(settings, searches_rate=False), None, self._find_expectation)[0]
 
     def _find_expectation(self, settings: Settings) -> Expectation:
-        return find_expectation(self.preset, settings, self.plan.workload, variant=self.variant)
+        return self._find(self.preset, settings, self.plan.workload, self.variant)
+
+    def _find(self, preset: Preset, settings: Settings, workload: Workload, variant: Variant) -> Expectation:
+        """Return the rates to expect over the IP version of the last run with this peer, else by its address."""
+        version = self._ip_version or self.peer.ip_version
+        return find_expectation(preset, settings, workload, variant=variant, ip_version=version)
 
 
 class RefreshPacer:

@@ -23,18 +23,18 @@ from ...model.limits import Limits
 from ...model.plan import SECOND_NS, Dialect, Direction, End
 from ...model.socket_info import SocketInfo
 from ...protocol.iperf3.json_bodies import MAX_CLIENT_RESULTS_BYTES
-from ...protocol.iperf3.parameters import TestParameters
 from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ...protocol.iperf3.results import EndResults, decode_results, encode_results
 from ...protocol.iperf3.states import State, list_streams
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
 from ...workers.pool import WorkerPool
+from ...workloads.byte_budget import extend_amount
 from ...workloads.session_handshake import SessionSpec
 from ..clients.turns import Turn
 from ..datagram_limits import DatagramLimits, DatagramTraffic
 from ..status import RunStatus
 from .observer import Observation, RunObserver
-from .requests import HAS_THREADS, KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
+from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
@@ -47,6 +47,8 @@ _QUIET_DATAGRAMS_S: Final = 0.3
 _LONGEST_REST_S: Final = 5.0
 _REST_LOOK_S: Final = 0.02
 _WHOLE_TEST_S: Final = 1e7  # the watch has the deadline of a test
+_UNCOUNTED_NS: Final = 2 * SECOND_NS  # a client looks at its counts once a second
+_UNCOUNTED_PARTS: Final = 100
 _CLIENT_STOPPED: Final = "the client stopped the test"
 _log = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ class ClientTest:
         own_plan = replace(
             plan,
             settings=self._datagram_limits.cap(plan.settings),
-            bytes_limit=_sending_limit(parameters),
+            bytes_limit=parameters.sent_bytes,
             workers=choose_workers(parameters),
         )
         self.pool = WorkerPool(
@@ -326,6 +328,23 @@ class ClientTest:
     async def _end_omitted_part(self, omit_s: int) -> None:
         await asyncio.sleep(omit_s)
         self._counts.begin(time.monotonic_ns())
+        self._send_more(self._request.parameters.sent_bytes or 0)
+
+    def _send_more(self, count: int) -> None:
+        """Send more bytes than the client has asked for."""
+        with self.pool.counters.claims(Direction.IN) as claims:
+            extend_amount(claims, count)
+
+    def _send_uncounted(self, now_ns: int) -> None:
+        """Send a part of the bytes again if the client has all and does not end the test.
+
+        The threads of a client share one count, and sometimes one overwrites what another has added.
+        """
+        parameters = self._request.parameters
+        acknowledged_ns = self.pool.counters.last_received_ns()
+        if parameters.sent_bytes is not None and now_ns - acknowledged_ns > _UNCOUNTED_NS:
+            blocks = parameters.parallel * parameters.block_bytes
+            self._send_more(max(blocks, parameters.sent_bytes // _UNCOUNTED_PARTS))
 
     async def _exchange_results(self) -> None:
         """Take the final counts, exchange results, and wait until the client is done."""
@@ -387,6 +406,8 @@ class ClientTest:
                 self._check_duration()
             except LimitReached as error:
                 self._stop_for_limit(error)
+            if progress.still_ns(now_ns) > _UNCOUNTED_NS:
+                self._send_uncounted(now_ns)
             if progress.still_ns(now_ns) > _SILENCE_NS:
                 self.refuse(refuse_by_number(ErrorNumber.NO_DATA), Reason.PEER_LOST)
             lost_at_s = self._lost_at_s
@@ -429,18 +450,6 @@ class ClientTest:
 
     def _handle_worker_loss(self, reason: str) -> None:
         self.end(Reason.WORKER_LOST, EndText.FAR_WORKER_LOST.format(reason=reason))
-
-
-def _sending_limit(parameters: TestParameters) -> int | None:
-    """Return the bytes that this end sends at most; None sends until the client ends the test.
-
-    Only clients with one thread count every byte that they receive: the threads of later ones leave some out, and
-    such a client would wait for them without an end. The others are sent no more than they ask for, but they count
-    without the omitted part, and without datagrams that are lost: they may need more of these.
-    """
-    counts_all = (0, 0) < version_of(parameters) < HAS_THREADS
-    has_limit = parameters.bytes_limit and counts_all and not (parameters.omit_s or parameters.is_udp)
-    return parameters.bytes_limit if has_limit else None
 
 
 class _Progress:

@@ -27,7 +27,7 @@ from ...model.errors import (
     explain_os_error,
 )
 from ...model.host_info import HostInfo
-from ...model.peer import Peer, unmap_ip_address
+from ...model.peer import Peer, ip_version_of, unmap_ip_address
 from ...model.plan import SocketOptions
 from ...protocol.iperf3.json_bodies import MAX_SERVER_RESULTS_BYTES
 from ...protocol.iperf3.parameters import TestParameters, encode_parameters
@@ -85,7 +85,7 @@ class Iperf3Client:
     @property
     def ip_version(self) -> int:
         """The version of the packets, 4 or 6, whatever the family of the socket."""
-        return 6 if ":" in unmap_ip_address(str(self.server_address[0])) else 4
+        return ip_version_of(unmap_ip_address(str(self.server_address[0])))
 
     @property
     def segment_bytes(self) -> int | None:
@@ -279,7 +279,8 @@ async def describe_ends(peer: Peer) -> HandshakeResult:
                 failure = error
             else:
                 near = await describe_host(sock.getsockname(), sock.getpeername())
-                return HandshakeResult(near, describe_server(peer))
+                remote = unmap_ip_address(str(sock.getpeername()[0]))
+                return HandshakeResult(near, describe_server(peer), address=remote)
     reason = "it has no address" if failure is None else explain_os_error(failure)
     raise PeerUnreachable(f"{peer} cannot be reached: {reason}") from failure
 

@@ -6,7 +6,7 @@ Its events are those of every run, with two differences: a sample of the far end
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from ...control.handshake import HandshakeResult
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
-from ...model.events import EndText, Expectation, Reason, RunEnd, Totals, WarningText
+from ...model.events import EndText, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
 from ...model.plan import (
     MAX_BYTES_LIMIT,
@@ -42,7 +42,7 @@ from ...protocol.iperf3.parameters import (
 from ...protocol.iperf3.plans import omit_seconds, parameters_of
 from ...protocol.iperf3.results import EndResults
 from ...protocol.iperf3.states import list_streams
-from ..base_run import Run, conduct
+from ..base_run import ExpectationFinder, Run, conduct
 from ..binding import check_binding
 from ..session_set import Iperf3Sessions
 from .client import Iperf3Client, connect_client
@@ -60,7 +60,7 @@ _MOST_WARMUP: Final = 0.9  # of the duration, as a plan has it
 
 @asynccontextmanager
 async def open_iperf3_run(
-    plan: Plan, peer: Peer, expectation_for: Callable[[Settings], Expectation], mode: Mode | None
+    plan: Plan, peer: Peer, expectation_for: ExpectationFinder, mode: Mode | None
 ) -> AsyncGenerator["Iperf3Run"]:
     """Start a run against an iperf3 server and yield it; on leaving the block, stop it and wait for its end.
 
@@ -156,7 +156,7 @@ class Iperf3Run(Run):
         peer: Peer,
         client: Iperf3Client,
         ends: HandshakeResult,
-        expectation_for: Callable[[Settings], Expectation],
+        expectation_for: ExpectationFinder,
         mode: Mode | None,
     ) -> None:
         """Make a run that has not begun.

@@ -84,6 +84,12 @@ class TestParameters:
         """The number of streams in all directions."""
         return self.parallel * len(self.direction.flows)
 
+    @property
+    def sent_bytes(self) -> int | None:
+        """The bytes after which a server stops sending TCP: whole blocks, as a client counts no others."""
+        blocks = self.block_limit or -(-self.bytes_limit // self.block_bytes)
+        return None if self.is_udp or not blocks else min(blocks * self.block_bytes, MAX_BYTES_LIMIT)
+
 
 def encode_parameters(parameters: TestParameters) -> dict[str, Any]:
     """Return the document that a client sends. Keys of what is off are left out, as iperf3 leaves them out."""

@@ -9,6 +9,7 @@ from linkgauge.engine.model.errors import InvalidKeyError, PlanError
 from linkgauge.engine.model.peer import (
     DEFAULT_PORT,
     LOOPBACK,
+    IpVersion,
     Peer,
     SharedKey,
     SshSettings,
@@ -272,3 +273,21 @@ def test_a_new_key_is_usable_random_and_hidden() -> None:
     assert len({key.reveal() for key in keys}) == 20
     assert not any(key.reveal().startswith("-") or key.reveal() in repr(key) for key in keys)
     assert SharedKey.generate(lambda count: "n" * count).reveal() == "k" + "n" * 24
+
+
+@pytest.mark.parametrize(
+    ("host", "own"), [("192.0.2.7", 4), ("2001:db8::7", 6), ("::ffff:192.0.2.7", 4), ("loopback", 4)]
+)
+def test_an_address_is_limited_to_its_own_ip_version_only(host: str, own: IpVersion) -> None:
+    """The other one is refused, with what to leave out."""
+    other: IpVersion = 6 if own == 4 else 4
+    assert Peer(host).over_ip(own).only_ip == own
+    with pytest.raises(PlanError, match=f"{host} is an IPv{own} address: leave out -{other}"):
+        Peer(host).over_ip(other)
+
+
+def test_a_name_has_the_ip_version_that_it_is_limited_to() -> None:
+    """Without one it may have both."""
+    assert Peer("db-02").ip_version is None
+    assert Peer("db-02").over_ip(6).ip_version == 6
+    assert Peer("db-02").over_ip(6).over_ip(None).ip_version is None

@@ -39,7 +39,7 @@ def open_app(
     """
     is_app = has_screen() and not as_json
     plan = plan_options.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
-    far_peer = ssh.apply_to(LOOPBACK if peer is None else access.parse_peer(peer))
+    far_peer = ssh.apply_to(access.limit_ip(LOOPBACK) if peer is None else access.parse_peer(peer))
     language = resolve_language(lang)
     if is_app:
         from ..terminal_app import run_app

@@ -134,7 +134,7 @@ async def _run_session(
                     far = await stack.enter_async_context(open_far_end(test.peer))
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
                 choice = await choose_preset(test.preset, test.variant, far or test.peer)
-                plan, choice = with_sending_rate(test.plan, test.sending_rate, choice)
+                plan, choice = await with_sending_rate(test.plan, test.sending_rate, choice, far or test.peer)
                 async with open_run_session(
                     plan,
                     choice.preset,

@@ -121,7 +121,7 @@ async def _run_steps(test: TestJob, log: RunLog | None, progress: _Steps) -> Non
                 # Not earlier: ssh may ask for something on the terminal while it connects.
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
                 choice = await choose_preset(test.preset, test.variant, far)
-                plan, choice = with_sending_rate(test.plan, test.sending_rate, choice)
+                plan, choice = await with_sending_rate(test.plan, test.sending_rate, choice, far)
                 for notice in choice.notices:
                     live.print_above(notice)
                 runner = _StepRunner(test, choice, far, log, live)

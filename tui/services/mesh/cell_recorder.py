@@ -66,7 +66,7 @@ class CellRecorder:
         recorder = RunRecorder(
             LiveDiagnosis(
                 Meter(),
-                None if preset is None else link_evidence(preset, variant),
+                None if preset is None else link_evidence(preset, variant.over_ip(started.ip_version)),
                 pass_percent=self._judging.pass_percent,
             ),
             log=self._log,
@@ -151,5 +151,6 @@ def _with_expectation(started: Started, preset: Preset | None, variant: Variant)
     plan = started.plan
     if preset is None or not plan.has_documented_transactions:
         return started
+    variant = variant.over_ip(started.ip_version)
     expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
     return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))

@@ -87,10 +87,11 @@ class PeerCheck:
         if watched.preset is not None:
             preset = context.catalog if watched.preset == AUTO else context.catalog.find(watched.preset)
         async with open_far_end(with_access(watched.peer)) as far:
-            choice = await choose_preset(preset, DEFAULT_VARIANT, far if watched.peer.ssh else watched.peer)
+            known = far if watched.peer.ssh else watched.peer
+            choice = await choose_preset(preset, DEFAULT_VARIANT, known)
             plan = watched.plan
             if not plan.settings.searches_rate:
-                plan, choice = with_sending_rate(plan, plan.settings.rate_bit_s, choice)
+                plan, choice = await with_sending_rate(plan, plan.settings.rate_bit_s, choice, known)
             options = SessionOptions(
                 pass_percent=watched.pass_percent,
                 variant=choice.variant,

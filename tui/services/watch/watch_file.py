@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from ....engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
-from ....engine.model.peer import Peer
+from ....engine.model.peer import IpVersion, Peer
 from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ....engine.model.workload import Workload, all_workloads, workload_named
 from ....presets.auto_select import AUTO
@@ -85,7 +85,15 @@ def _integer(remedy: str) -> Callable[[str], int]:
     return lambda text: parsing.integer(text, "", remedy)
 
 
+def _ip_version(text: str) -> IpVersion:
+    if text not in {"4", "6"}:
+        raise PlanError("", text, "give 4 or 6")
+    return 4 if text == "4" else 6
+
+
 _Parser = Callable[[str], Any]
+
+
 # What a key's text becomes. A number in the file is its own text; `bool` is the one that is not.
 _OPTIONS: Final[Mapping[str, _Parser]] = {
     "preset": _preset,
@@ -114,6 +122,7 @@ _OPTIONS: Final[Mapping[str, _Parser]] = {
     "mss": _integer("give bytes, such as 1448"),
     "dscp": _integer("give 0 to 63 (RFC 2474)"),
     "nodelay": bool,
+    "ip": _ip_version,
     "source": _name,
     "device": _name,
 }
@@ -187,8 +196,8 @@ class _WatchReader:
     def _peer(self, values: dict[str, Any], defaults: dict[str, Any], place: str) -> WatchedPeer:
         if "address" not in values:
             raise UsageError(f'{self._file}: {place} has no address; give address = "HOST" or "HOST:PORT"')
-        address: Peer = values["address"]
         merged = {**defaults, **values}
+        address: Peer = self._made(f"{place}.", lambda: values["address"].over_ip(merged.get("ip")))
         name = merged.get("name", address.host)
         preset = merged.get("preset", AUTO)
         if self._presets is not None and preset not in {None, AUTO}:

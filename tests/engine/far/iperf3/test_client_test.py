@@ -286,3 +286,68 @@ async def test_the_rest_of_a_number_of_bytes_is_waited_for_while_it_comes() -> N
         await hopeful.start(num=10**12)
         assert (await hopeful.exchange(streams=[stream]))["streams"][0]["bytes"] == 0
         await hopeful.close()
+
+
+async def receive_until_quiet(client: RawClient, quiet_s: float = 0.5, most: int = 32 << 20) -> int:
+    """Return the bytes of all streams until none comes for a while, or far too many have come."""
+
+    def receive(sock: socket.socket) -> int:
+        sock.settimeout(quiet_s)
+        count = 0
+        with contextlib.suppress(TimeoutError):
+            while count < most:
+                count += len(sock.recv(1 << 20))
+        return count
+
+    return sum(await asyncio.gather(*(asyncio.to_thread(receive, sock) for sock in client.streams)))
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "sent"),
+    [
+        ("3.12", {"num": 5 << 20}, 5 << 20),
+        ("3.21", {"num": 5_000_001}, 39 << 17),
+        ("3.21", {"blockcount": 40}, 5 << 20),
+        (None, {"num": 1_000_001, "len": 1000}, 1_001_000),
+    ],
+    ids=["bytes", "no whole blocks", "blocks", "small blocks"],
+)
+async def test_a_client_of_any_version_is_sent_the_bytes_that_it_asks_for_and_no_more(
+    version: str | None, asked: dict[str, int], sent: int
+) -> None:
+    """In whole blocks, as its own server sends them: it waits for the rest of a block that has begun."""
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.start(2, parallel=2, reverse=True, client_version=version, **asked)
+        assert await receive_until_quiet(client) == sent
+        results = await client.exchange()
+        assert sum(stream["bytes"] for stream in results["streams"]) == sent
+        await client.close()
+
+
+async def test_both_directions_of_a_number_of_bytes_end_at_it() -> None:
+    """Only the second stream is sent payload."""
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.start(2, bidirectional=True, num=5 << 20, client_version="3.21")
+        assert await receive_until_quiet(client) == 5 << 20
+        await client.close()
+
+
+async def test_a_client_that_has_miscounted_its_bytes_gets_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads of a client share one count without a lock. It would wait for the rest of it for ever."""
+    monkeypatch.setattr(client_test, "_UNCOUNTED_NS", 0)
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.start(reverse=True, num=5 << 20, client_version="3.21")
+        assert await receive_until_quiet(client, 1.5, most=6 << 20) >= 6 << 20
+        await client.close()
+
+
+async def test_bytes_of_the_omitted_part_are_sent_again_after_it() -> None:
+    """The counts begin anew then, at both ends."""
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.start(reverse=True, num=5 << 20, omit=1, client_version="3.21")
+        assert await receive_until_quiet(client, 1.5) == 2 * (5 << 20)
+        await client.close()
