@@ -1,4 +1,4 @@
-"""Signals that a command was started to ignore, as nohup(1) and a shell's background jobs have them: they stay so."""
+"""Signals that a command was started to ignore, as nohup(1) and background jobs of a shell have them."""
 
 import os
 import signal
