@@ -128,11 +128,11 @@ class DefinitionStore:
 
     def save(self, name: str, document: Any) -> None:
         """Write a definition, in place of an earlier one of this name. Raises RunLogError."""
-        from ...engine.host.saved_files import write_atomically
+        from ...engine.host.saved_files import create_directory, write_atomically
 
         path = self._path(name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_directory(path.parent)
             write_atomically(path, json.dumps(document, indent=1) + "\n")
         except OSError as error:
             raise RunLogError(f"the {self.kind} cannot be saved in {path}: {explain_os_error(error)}") from error
