@@ -45,8 +45,8 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
     """Write a text file as a draft in the same directory, and rename the draft over the file.
 
     A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
-    that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without one what the umask leaves.
-    Raises OSError, and leaves no draft, where the file cannot be written or another user's link leads to it.
+    that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without one what the umask
+    leaves. Raises OSError, and leaves no draft, if the file cannot be written or another user's link leads to it.
     """
     target = follow_links(path)
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
