@@ -343,7 +343,7 @@ class Worker:
         is_sender = self._config.is_sender(spec.direction)
         if self._config.workload.is_datagram:
             mode = socket_options.mode_under(self._settings, sock, mode)
-        elif mode is Mode.SENDFILE and is_sender and self._resources.payload.fd < 0:
+        elif mode is Mode.SENDFILE and is_sender and self._resources and self._resources.payload.fd < 0:
             mode = Mode.COPY  # there is no room for the file
         return sockets.read_socket_info(
             sock,
