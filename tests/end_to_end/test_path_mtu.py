@@ -130,8 +130,8 @@ def test_a_datagram_beyond_an_mtu_that_the_route_cache_keeps_is_explained_with_t
     assert answer.status == 3
     assert (
         "a datagram of 1450 bytes does not fit the path's MTU of 1400 bytes, which a router has told the sending "
-        f"host and its cache keeps for minutes; if the path carries more by now, `ip{family} route flush cache` there "
-        f"forgets it; give --datagram auto, or at most {1_400 - headers} bytes"
+        f"host and its cache keeps for minutes; if the path carries more by now, `ip{family} route flush cache` "
+        f"there forgets it; give --datagram auto, or at most {1_400 - headers} bytes"
     ) in answer.document["ended"]["detail"]
 
 
@@ -155,8 +155,8 @@ def test_a_datagram_beyond_the_mtu_of_a_route_is_explained_with_the_remedy(
     answer = linkgauge.finish(linkgauge.start(*command, within=path.near))
     assert answer.status == 3
     assert (
-        f"bytes does not fit the path's MTU of {mtu} bytes, which the route of the sending host sets: see `ip route "
-        f"get {FAR_HOST}` there{words}"
+        f"bytes does not fit the path's MTU of {mtu} bytes, which the route of the sending host sets: see `ip "
+        f"route get {FAR_HOST}` there{words}"
     ) in " ".join((answer.out + answer.err).split())
 
 
