@@ -15,6 +15,7 @@ from socket import SocketType
 from typing import Any, Final
 
 from ..host.event_loop import connect_socket
+from ..host.happy_eyeballs import resolvable
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
 from ..model.socket_info import SocketInfo
@@ -150,7 +151,8 @@ def local_address(text: str, port: int) -> tuple[Any, ...]:
 
     Raises OSError where this machine has no such interface.
     """
-    return socket.getaddrinfo(text, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
+    host = resolvable(text)
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
 
 
 _cached_address = lru_cache(local_address)  # crr binds each connection
