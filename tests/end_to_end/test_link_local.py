@@ -178,6 +178,6 @@ def test_an_interface_may_have_any_name_of_the_kernel(link: VethLink, linkgauge:
     options = ("--open", "--source", "fe80::1%ünet~0", "--workload", workload, "--rate", "10M", "--seconds", "0.5")
     answer = linkgauge.in_process("run", "fe80::2%ünet~0", *options, "--json", within=link.near)
     assert answer.status == 0, answer
-    assert answer.document["peer"].startswith("[fe80::2%ünet~0]")
+    assert answer.document["measured"]["total"]["bytes"] > 0
     answer = linkgauge.in_process("run", "fe80::2", *options[:1], "--device", "ünet~0", within=link.near)
     assert answer.status == 2
