@@ -140,10 +140,10 @@ def _every_file(directories: Sequence[Path], problems: list[PresetProblem]) -> I
     for directory in directories:
         try:
             paths = sorted(p for p in directory.iterdir() if p.suffix == ".toml")
-        except FileNotFoundError:
-            continue
         except OSError as error:
-            problems.append(PresetProblem(str(directory), "", f"cannot be read: {error.strerror}"))
+            # A file in place of a directory above it leaves nothing to read; one in its own place is a mistake.
+            if not isinstance(error, FileNotFoundError | NotADirectoryError) or directory.exists():
+                problems.append(PresetProblem(str(directory), "", f"cannot be read: {error.strerror}"))
             continue
         if directory == _OWN:
             paths.sort(key=lambda path: _ORDER.index(path.stem) if path.stem in _ORDER else len(_ORDER))

@@ -9,6 +9,7 @@ from collections.abc import MutableMapping
 from ipaddress import ip_address
 from typing import Any, Final
 
+from ..host.happy_eyeballs import resolvable
 from ..host.nic import read_addresses
 from ..model.errors import EndpointError, explain_os_error
 from ..model.peer import IpAddress, unmap_ip_address
@@ -58,7 +59,7 @@ def _listen(bind: str | None, port: int, option: str) -> socket.socket:
                     )
             return socket.create_server(("", port), backlog=_BACKLOG)
         family, _type, _protocol, _name, address = socket.getaddrinfo(
-            bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            resolvable(bind), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         return socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:

@@ -5,6 +5,7 @@ cost its whole deadline.
 """
 
 import asyncio
+import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain, zip_longest
@@ -22,7 +23,7 @@ Address = tuple[int, tuple[Any, ...]]
 
 def resolve_addresses(host: str, port: int) -> list[Address]:
     """Return the TCP addresses of a name, families in turn, each once; blocks. Raises OSError or UnicodeError."""
-    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    infos = socket.getaddrinfo(resolvable(host), port, type=socket.SOCK_STREAM)
     return interleave_families((family, address) for family, _type, _protocol, _name, address in infos)
 
 
@@ -30,6 +31,11 @@ def of_ip_version(addresses: Iterable[Address], version: int | None) -> list[Add
     """Return the addresses of an IP version, 4 or 6; all if it is None."""
     family = {None: None, 4: socket.AF_INET, 6: socket.AF_INET6}[version]
     return [each for each in addresses if family in {None, each[0]}]
+
+
+def resolvable(host: str) -> str | bytes:
+    """Return a host as `getaddrinfo` takes it: Python would write the name of an interface as that of a domain."""
+    return os.fsencode(host) if "%" in host else host
 
 
 def interleave_families(addresses: Iterable[Address]) -> list[Address]:

@@ -48,8 +48,18 @@ def load_measurement(path: Path, kind: type[T], machine: Machine) -> T | None:
 
 def save_measurement(path: Path, machine: Machine, value: object) -> None:
     """Store a value in place of an earlier one of the same machine; raise OSError if that fails."""
-    values = {**_read(path), machine.key: encode(value)}
     create_private_directory(path.parent)
+    _write(path, {**_read(path), machine.key: encode(value)})
+
+
+def forget_measurement(path: Path, machine: Machine) -> None:
+    """Remove the value of a machine; raise OSError if that fails."""
+    values = _read(path)
+    if values.pop(machine.key, None) is not None:
+        _write(path, values)
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
     write_atomically(path, json.dumps(values, indent=1) + "\n", mode=PRIVATE_FILE_MODE)
 
 

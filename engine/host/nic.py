@@ -150,7 +150,8 @@ _RTM_NEWADDR, _RTM_GETADDR = 20, 22
 _RTM_NEWROUTE, _RTM_GETROUTE = 24, 26
 _NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 _NLA_TYPE_MASK: Final = 0x3FFF  # the other two bits mark nested attributes and network byte order
-_RTA_DST, _RTA_SRC, _RTA_OIF = 1, 2, 4
+_RTA_DST, _RTA_SRC, _RTA_OIF, _RTA_CACHEINFO = 1, 2, 4, 12
+_EXPIRES: Final = slice(8, 12)  # of struct rta_cacheinfo
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RT_SCOPE_LINK: Final = 253  # this and larger scopes end at the link or at the host
 _IFA_F_PASSING: Final = 0x01 | 0x08 | 0x20 | 0x40  # secondary or temporary, failed, deprecated, tentative
@@ -177,17 +178,31 @@ class _Link(NamedTuple):
 
 def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> int | None:
     """Return the interface that the kernel routes such packets by; None where it has no route for them."""
+    index = _get_route(netlink, source, target).get(_RTA_OIF)
+    return None if index is None else int.from_bytes(index, sys.byteorder)
+
+
+def is_path_mtu_cached(local: AddressPort, peer: AddressPort) -> bool:
+    """Return whether a router has told this host an MTU of the route, which it keeps until that expires."""
+    source, target = (parse_ip_address(str(address[0])) for address in (local, peer))
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.settimeout(NETLINK_DEADLINE_S)
+        cache_info = _get_route(netlink, source, target).get(_RTA_CACHEINFO, b"")
+    return any(cache_info[_EXPIRES])
+
+
+def _get_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> Attributes:
+    """Return the attributes of the route of such packets; none where there is no route."""
     if source.version != target.version:
-        return None
+        return {}
     family = _family_of(target)
     bits = target.max_prefixlen
     request = _ROUTE.pack(family, bits, bits, 0, 0, 0, 0, 0, 0)
     for kind, address in ((_RTA_DST, target.packed), (_RTA_SRC, source.packed)):
         request += _ATTRIBUTE.pack(_ATTRIBUTE.size + len(address), kind) + address
     for body in request_netlink(netlink, _RTM_GETROUTE, _RTM_NEWROUTE, request):
-        index = parse_attributes(body[_ROUTE.size :]).get(_RTA_OIF)
-        return None if index is None else int.from_bytes(index, sys.byteorder)
-    return None
+        return parse_attributes(body[_ROUTE.size :])
+    return {}
 
 
 class _Address(NamedTuple):

@@ -8,7 +8,8 @@ program that resolves a path itself gets around it, so the same rule is applied 
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,17 +41,19 @@ def check_output_path(field: str, path: Path) -> None:
         raise PlanError(field, path, f"{explain_os_error(error)}; give a file that can be written") from error
 
 
-def write_atomically(path: Path, text: str, *, mode: int = 0o666) -> None:
+def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
     """Write a text file as a draft in the same directory, and rename the draft over the file.
 
     A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
-    that a crash leaves no empty file. The file gets `mode`, reduced by the umask. Raises OSError, and leaves no
-    draft, where the file cannot be written or another user's link leads to it.
+    that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without one what the umask
+    leaves. Raises OSError, and leaves no draft, if the file cannot be written or another user's link leads to it.
     """
     target = follow_links(path)
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
-        with open(draft, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
+        with open(create_file(draft, 0o666 if mode is None else mode), "w", encoding="utf-8") as stream:
+            if mode is not None and stat.S_IMODE(os.fstat(stream.fileno()).st_mode) != mode:
+                os.fchmod(stream.fileno(), mode)
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
@@ -85,15 +88,70 @@ def create_private_directory(path: Path) -> None:
 
     So are the directories above it that are missing: whoever may write there could replace it.
     """
-    for missing in reversed([parent for parent in path.parents if not parent.exists()]):
-        missing.mkdir(_PRIVATE_DIRECTORY_MODE, exist_ok=True)
-    path.mkdir(_PRIVATE_DIRECTORY_MODE, exist_ok=True)
+    create_directory(path, _PRIVATE_DIRECTORY_MODE)
+
+
+def create_directory(path: Path, mode: int = 0o777) -> None:
+    """Create a directory and those above it, if they are missing, with a mode that the umask reduces.
+
+    Each belongs to the owner of the one above it, as `create_file` says. Raises OSError where that fails.
+    """
+    for missing in [*reversed([parent for parent in path.parents if not parent.exists()]), path]:
+        with _opened_by_root(missing.parent) as folder:
+            name = missing if folder is None else missing.name or "."
+            try:
+                os.mkdir(name, mode, dir_fd=folder)
+            except FileExistsError:
+                if not missing.is_dir():
+                    raise
+                continue
+            if folder is not None:
+                made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                _give_to_owner_of(folder, made)
+                os.close(made)
+
+
+def create_file(path: Path, mode: int) -> int:
+    """Create a file that must not exist, with a mode that the umask reduces; return its descriptor for writing.
+
+    What root creates in another user's directory belongs to that user, who could not write it later otherwise: sudo
+    and su may leave HOME as it is. Raises OSError where that fails.
+    """
+    with _opened_by_root(path.parent) as folder:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        fd = os.open(path if folder is None else path.name, flags, mode, dir_fd=folder)
+        if folder is not None:
+            _give_to_owner_of(folder, fd)
+        return fd
+
+
+@contextmanager
+def _opened_by_root(folder: Path) -> Generator[int | None]:
+    """Yield the descriptor of a directory, or None for a user who cannot give files away.
+
+    Whoever owns it may put a link in its place meanwhile: what is created by the descriptor stays in it.
+    """
+    if os.geteuid() != 0:
+        yield None
+        return
+    descriptor = os.open(folder, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _give_to_owner_of(folder: int, created: int) -> None:
+    owner = os.fstat(folder)
+    if owner.st_uid != 0:
+        with suppress(OSError):  # root of a container may lack the right, or the user is none of its namespace
+            os.fchown(created, owner.st_uid, owner.st_gid)
 
 
 def create_private_file(path: Path) -> None:
     """Create an empty file that only its owner may read, if it is missing; raise OSError where that fails."""
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, PRIVATE_FILE_MODE))
+        os.close(create_file(path, PRIVATE_FILE_MODE))
 
 
 def restrict_to_owner(path: Path) -> None:

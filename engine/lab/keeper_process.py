@@ -12,11 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..host.end_signals import end_signals
 from ..host.process_identity import process_identity
 from ..model.errors import LabError, LabUnavailable
 from ..model.serialization import encode
@@ -25,7 +26,6 @@ from ..near.link_checks import LAB_OFFLOADS_OFF_VARIABLE
 LAB_OWNER_VARIABLE: Final = "LINKGAUGE_LAB"  # in the environment of every process of a lab: its owner
 _TAKE_DOWN_DEADLINE_S: Final = 10.0
 _END_DEADLINE_S: Final = 10.0
-_WATCHED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 _SI_USER: Final = 0  # sigaction(2): sent with kill(2), not by the terminal
 _log = logging.getLogger(__name__)
 
@@ -51,11 +51,12 @@ class KeptLab:
         Signals to this process are passed on to the command. Ctrl-C reaches it by the terminal. Call it on the main
         thread.
         """
-        previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
+        watched = {*end_signals(), signal.SIGCHLD}  # a blocked signal waits even if it is ignored
+        previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
         try:
             variables = {**lab_environment(has_offloads_off=self.has_offloads_off), **(environment or {})}
             with subprocess.Popen(self.near_end_command(command), env=variables) as child:
-                _wait_and_forward_signals(child)
+                _wait_and_forward_signals(child, watched)
             status = child.returncode
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
@@ -73,12 +74,12 @@ def lab_environment(*, has_offloads_off: bool) -> dict[str, str]:
     return {**os.environ, **offloads, LAB_OWNER_VARIABLE: process_identity()}
 
 
-def _wait_and_forward_signals(child: "subprocess.Popen[bytes]") -> None:
+def _wait_and_forward_signals(child: "subprocess.Popen[bytes]", watched: Collection[signal.Signals]) -> None:
     """Wait for a child's end, and pass signals on. After SIGTERM or SIGHUP the child has a deadline."""
     deadline: float | None = None
     while child.poll() is None:
         left_s = _END_DEADLINE_S if deadline is None else max(0.0, deadline - time.monotonic())
-        info = signal.sigtimedwait(_WATCHED, left_s)
+        info = signal.sigtimedwait(watched, left_s)
         if info is None:
             if deadline is not None:
                 child.kill()

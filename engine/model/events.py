@@ -188,6 +188,10 @@ class WarningText(StrEnum):
         "window: the {end} kernel grants {granted} of the requested {requested} as {buffer} buffer; "
         "on Linux raise its limit there: sysctl -w {limit}={value}"
     )
+    MODE_DENIED = (
+        "mode {mode}: the {end} system does not allow it to this process, as in some containers; payload is copied "
+        "there instead"
+    )
     MSS_REDUCED = (
         "MSS: the {end} host sends segments of {mss} bytes, but the MTU ({mtus}) allows {allowed}; "
         "look for a tunnel, a route with its own MTU, or a firewall on the path that clamps the MSS"

@@ -110,9 +110,10 @@ _IPV4_PART: Final = re.compile(r"0x[0-9a-f]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9}", 
 _IPV4_PARTS: Final = 4
 _BYTE: Final = 255
 _CLIENT_PREFIX_BITS: Final = 64  # what a site gives to a link (RFC 4291, section 2.5.4)
-_IPV6: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[\w.@+-]{1,15})?", re.ASCII)
+_IPV6: Final = re.compile(rf"[0-9A-Fa-f:.]{{2,45}}(%[^\\{_NOT_IN_SSH_NAME}]{{1,15}})?")
 # The name of an interface, as the kernel allows it, and without the characters that end an address in a peer.
-_ZONE: Final = re.compile(r"[!-$&-.0-9;-Z\\^-~]{1,15}")
+_NOT_IN_ZONE: Final = frozenset("/:[]")  # the kernel refuses the first two, and an address ends at a bracket
+_MOST_ZONE_BYTES: Final = 15  # IFNAMSIZ with its zero byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +323,15 @@ def check_zone(field: str, host: str) -> None:
             raise PlanError(field, host, allowed)
     elif not is_link_local:
         raise PlanError(field, repr(host), "only a link-local IPv6 address (fe80::1%eth0) has an interface after %")
-    elif _ZONE.fullmatch(zone) is None:
-        allowed = "the name of an interface has 1 to 15 characters without spaces, colons and slashes"
+    elif not _is_interface_name(zone):
+        allowed = "the name of an interface has 1 to 15 bytes without spaces, colons, slashes and brackets"
         raise PlanError(field, repr(host), f"{allowed}; write a port as [fe80::1%eth0]:PORT")
+
+
+def _is_interface_name(zone: str) -> bool:
+    """Return whether an interface may have this name, as the kernel has it; only printable ones are taken."""
+    is_usable = zone.isprintable() and " " not in zone and not _NOT_IN_ZONE & set(zone)
+    return is_usable and zone not in {".", ".."} and 1 <= len(zone.encode(errors="replace")) <= _MOST_ZONE_BYTES
 
 
 LOOPBACK: Final = Peer("loopback")

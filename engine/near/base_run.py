@@ -54,7 +54,7 @@ from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED
 from .byte_limit import ByteLimit
 from .connect import FarEnd
-from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, WindowCheck
+from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, ModeCheck, WindowCheck
 from .session_set import SessionFailure, SessionSet
 from .timeline import Timeline
 
@@ -126,6 +126,7 @@ class Run(ABC):
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._failure = SessionFailure()
         self._window_check = WindowCheck(self.plan.workload)
+        self._mode_check = ModeCheck(plan.workload, {End.NEAR: plan.mode or mode, End.FAR: plan.mode})
         self._link_check = LinkCheck(
             ends.near.nic,
             ends.far.nic,
@@ -343,7 +344,7 @@ class Run(ABC):
 
     def _handle_opened(self, facts: SocketInfo) -> None:
         self._emit(Opened(facts))
-        for check in (self._window_check, self._link_check):
+        for check in (self._window_check, self._mode_check, self._link_check):
             warning = check.check(facts, self.settings.window_bytes)
             if warning is not None:
                 self._warn(warning)

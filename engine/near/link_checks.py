@@ -1,13 +1,14 @@
-"""Checks of granted windows, segment sizes and interfaces: each problem is one warning.
+"""Checks of granted windows, modes, segment sizes and interfaces: each problem is one warning.
 
 Pure.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
-from ..model.plan import End, format_size, sender_of
+from ..model.plan import End, Mode, format_size, sender_of
 from ..model.shell_commands import enable_offloads_command
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -44,6 +45,23 @@ class WindowCheck:
             buffer=buffer,
             limit=limit,
         )
+
+
+class ModeCheck:
+    """Checks that payload moves as requested; warns once for each end. `requested` has the mode of each end."""
+
+    def __init__(self, workload: Workload, requested: Mapping[End, Mode | None]) -> None:
+        self._workload = workload
+        self._unreported = dict(requested)
+
+    def check(self, socket_info: SocketInfo, _window_bytes: int | None) -> str | None:
+        """Return a warning about a session that copies instead; None if it need not, or was reported."""
+        is_sender = sender_of(socket_info.direction, self._workload) is socket_info.end
+        mode = self._unreported.get(socket_info.end)
+        if mode is not (Mode.SENDFILE if is_sender else Mode.DISCARD) or socket_info.mode is not Mode.COPY:
+            return None
+        del self._unreported[socket_info.end]
+        return WarningText.MODE_DENIED.format(mode=mode, end=socket_info.end.label)
 
 
 class LinkCheck:

@@ -20,6 +20,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
+from ..host.end_signals import keep_ignored
 from ..host.event_loop import await_shielded
 from ..model.errors import DecodeError, PeerError, PeerUnreachable, explain_os_error
 from ..model.peer import Peer
@@ -135,7 +136,7 @@ class _Login:
         with theirs, their_errors:
             try:
                 self._process = await asyncio.create_subprocess_exec(
-                    *command,
+                    *keep_ignored(command),
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
                     stderr=their_errors.fileno(),

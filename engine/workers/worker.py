@@ -342,8 +342,11 @@ class Worker:
 
     def _read_info(self, sock: socket.socket, spec: SessionSpec) -> SocketInfo:
         mode = self._mode
+        is_sender = self._config.is_sender(spec.direction)
         if self._config.workload.is_datagram:
             mode = socket_options.mode_under(self._settings, sock, mode)
+        elif mode is Mode.SENDFILE and is_sender and self._resources and self._resources.payload.fd < 0:
+            mode = Mode.COPY  # there is no room for the file
         return sockets.read_socket_info(
             sock,
             self._config.end,
@@ -351,7 +354,7 @@ class Worker:
             spec.session,
             spec.window_bytes,
             mode,
-            is_sender=self._config.is_sender(spec.direction),
+            is_sender=is_sender,
         )
 
     def _host(self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint) -> bool:

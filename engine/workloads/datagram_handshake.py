@@ -22,6 +22,7 @@ from ..protocol.datagram_handshake import (
 )
 from . import sockets
 from .session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec, hello_of
+from .udp.socket_options import explain_size
 
 ANSWER_DEADLINE_S: Final = 3.0
 REPEAT_S: Final = 0.1
@@ -134,6 +135,8 @@ class _Opening:
         self._failure = error
         if error.errno in sockets.NOT_SENT:
             return
+        if error.errno == errno.EMSGSIZE:
+            raise OSError(explain_size(self._sock, HELLO_BYTES)) from error
         if not isinstance(error, ConnectionRefusedError):
             raise error
         self._refusals += 1

@@ -25,10 +25,10 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Final
 
-from ..host.machine import identify_machine, load_measurement, save_measurement
+from ..host.machine import forget_measurement, identify_machine, load_measurement, save_measurement
 from ..model.plan import MIB, SECOND_NS, Mode
 from .session import RECEIVE_BYTES, Payload, allocate_buffer
-from .sockets import set_congestion, unpaced_congestion
+from .sockets import set_congestion, supported_mode, unpaced_congestion
 from .stream import receive_pieces
 
 _FILE_NAME: Final = "fastest-mode.json"
@@ -66,13 +66,27 @@ class ModeChooser:
         self._lock = asyncio.Lock()
 
     async def choose(self, *, is_idle: bool = True) -> Mode:
-        """Return the fastest mode; copy where no trial can be made, or none was and this host is not idle."""
+        """Return the fastest mode; copy where no trial can be made, or none was and this host is not idle.
+
+        A mode that a filter denies to this process is chosen once more: the run copies instead, and warns. The
+        trial is forgotten: it was made under other conditions.
+        """
         async with self._lock:
             if self._trial is None and self._path is not None:
                 self._trial = load_measurement(self._path, ModeTrial, identify_machine())
             if self._trial is None and is_idle:
                 await self._try()
-        return Mode.COPY if self._trial is None else self._trial.fastest
+            fastest = Mode.COPY if self._trial is None else self._trial.fastest
+            if supported_mode(fastest) is not fastest:
+                self._forget()
+        return fastest
+
+    def _forget(self) -> None:
+        _log.debug("mode trial is forgotten: %s is denied now", self._trial and self._trial.fastest)
+        self._trial = None
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                forget_measurement(self._path, identify_machine())
 
     async def _try(self) -> None:
         """Make a trial, and save it. Where that fails, the next run makes another one."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import os
 import socket
 import struct
 import sys
@@ -14,6 +15,7 @@ from socket import SocketType
 from typing import Any, Final
 
 from ..host.event_loop import connect_socket
+from ..host.happy_eyeballs import resolvable
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
 from ..model.socket_info import SocketInfo
@@ -150,7 +152,8 @@ def local_address(text: str, port: int) -> tuple[Any, ...]:
 
     Raises OSError where this machine has no such interface.
     """
-    return socket.getaddrinfo(text, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
+    host = resolvable(text)
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
 
 
 _cached_address = lru_cache(local_address)  # crr binds each connection
@@ -206,10 +209,36 @@ def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
 
 
 def supported_mode(requested: Mode | None) -> Mode:
-    """Return the requested mode if this system supports it, else copy."""
-    if requested is not None and sys.platform == "linux":
-        return requested
-    return Mode.COPY
+    """Return the requested mode if this system supports it, else copy.
+
+    A filter of system calls, as containers have them, may deny what the kernel can.
+    """
+    if requested is None or sys.platform != "linux":
+        return Mode.COPY
+    is_denied = {Mode.SENDFILE: _is_sendfile_denied, Mode.DISCARD: _is_discard_denied}.get(requested)
+    return Mode.COPY if is_denied is not None and is_denied() else requested
+
+
+def _is_sendfile_denied() -> bool:
+    try:
+        os.sendfile(-1, -1, 0, 0)
+    except OSError as error:
+        return error.errno != errno.EBADF  # a filter answers before the kernel looks at the descriptors
+    return False
+
+
+def _is_discard_denied() -> bool:
+    """Return whether bytes cannot be received without a copy; a pair of sockets has none to receive."""
+    one, other = socket.socketpair()
+    with one, other:
+        one.setblocking(False)
+        try:
+            one.recv_into(bytearray(1), 0, socket.MSG_TRUNC)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return True
+    return False
 
 
 def read_socket_info(

@@ -135,7 +135,7 @@ def test_the_command_line_takes_and_shows_such_addresses(
         (["run", "fe80::2%near0:5210"], "write a port as [fe80::1%eth0]:PORT"),
         (["run", "loopback", "--source", "fe80::1"], "that leads there: fe80::1%eth0"),
         (["endpoint", "--bind", "fe80::1"], "that leads there: fe80::1%eth0"),
-        (["endpoint", "--bind", "fe80::1%a/b"], "without spaces, colons and slashes"),
+        (["endpoint", "--bind", "fe80::1%a/b"], "without spaces, colons, slashes and brackets"),
     ],
 )
 def test_an_address_without_its_interface_is_a_wrong_command(linkgauge: Any, words: list[str], text: str) -> None:
@@ -162,3 +162,22 @@ def test_a_remote_end_that_ssh_starts_is_reached_over_the_link(link: VethLink, l
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["measured"]["total"]["transactions_s"] > 0
     sshd.wait_until_gone()
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("workload", ["stream", "udp"])
+def test_an_interface_may_have_any_name_of_the_kernel(link: VethLink, linkgauge: Any, workload: str) -> None:
+    """Letters beyond ASCII are neither refused nor taken for those of a domain."""
+    for within, name, address in ((link.near, "near0", "fe80::1"), (link.far, "far0", "fe80::2")):
+        link.run(within, "ip", "link", "set", name, "down")
+        link.run(within, "ip", "link", "set", name, "name", "ünet~0")
+        link.run(within, "ip", "link", "set", "ünet~0", "up")
+        link.run(within, "ip", "addr", "add", f"{address}/64", "dev", "ünet~0", "nodad")
+    endpoint = linkgauge.start("endpoint", "--open", "--bind", "fe80::2%ünet~0", within=link.far)
+    assert "listening on [fe80::2%ünet~0]:" in endpoint.stdout.readline()
+    options = ("--open", "--source", "fe80::1%ünet~0", "--workload", workload, "--rate", "10M", "--seconds", "0.5")
+    answer = linkgauge.in_process("run", "fe80::2%ünet~0", *options, "--json", within=link.near)
+    assert answer.status == 0, answer
+    assert answer.document["measured"]["total"]["bytes"] > 0
+    answer = linkgauge.in_process("run", "fe80::2", *options[:1], "--device", "ünet~0", within=link.near)
+    assert answer.status == 2

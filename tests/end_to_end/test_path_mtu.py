@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from .conftest import CommandLine, assert_not_run
+from .namespaces import run_within
 from .routed_path import (
     FAR_HOST,
     FAR_HOST_6,
@@ -114,6 +115,49 @@ def test_a_check_in_which_nothing_arrives_names_the_path_mtu(
     assert finding["code"] == "path-mtu"
     assert "packets of 1400 bytes, but the link should carry 1500" in finding["text"]
     assert "ip link set near0 mtu 1400" in finding["remedy"]
+
+
+@pytest.mark.parametrize("host", FAMILIES)
+def test_a_datagram_beyond_an_mtu_that_the_route_cache_keeps_is_explained_with_the_remedy(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath], host: str
+) -> None:
+    """The router reports its MTU once, and the kernel refuses what is longer until that expires."""
+    path = build(Mtus(towards_far=1_400, far=1_400))
+    serve(linkgauge, path)
+    headers, family = (28, "") if host == FAR_HOST else (48, " -6")
+    command = ("run", host, "--open", "--seconds", "1", "--workload", "udp", "--rate", "10M", "--datagram", "1450")
+    answer = linkgauge.finish(linkgauge.start(*command, "--json", within=path.near))
+    assert answer.status == 3
+    assert (
+        "a datagram of 1450 bytes does not fit the path's MTU of 1400 bytes, which a router has told the sending "
+        f"host and its cache keeps for minutes; if the path carries more by now, `ip{family} route flush cache` "
+        f"there forgets it; give --datagram auto, or at most {1_400 - headers} bytes"
+    ) in answer.document["ended"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("mtu", "further", "words"),
+    [
+        pytest.param(
+            1_300, ("--datagram", "1400"), "; give --datagram auto, or at most 1272 bytes", marks=pytest.mark.every
+        ),
+        (70, (), ""),
+    ],
+)
+def test_a_datagram_beyond_the_mtu_of_a_route_is_explained_with_the_remedy(
+    linkgauge: CommandLine, build: Callable[..., RoutedPath], mtu: int, further: tuple[str, ...], words: str
+) -> None:
+    """The interface would carry more; the shortest one does not even let the session begin."""
+    path = build(Mtus())
+    serve(linkgauge, path)
+    run_within(path.near, "ip", "route", "add", FAR_HOST, "via", NEAR_ROUTER, "mtu", "lock", str(mtu))
+    command = ("run", FAR_HOST, "--open", "--seconds", "1", "--workload", "udp", "--rate", "10M", *further)
+    answer = linkgauge.finish(linkgauge.start(*command, within=path.near))
+    assert answer.status == 3
+    assert (
+        f"bytes does not fit the path's MTU of {mtu} bytes, which the route of the sending host sets: see `ip "
+        f"route get {FAR_HOST}` there{words}"
+    ) in " ".join((answer.out + answer.err).split())
 
 
 def test_a_peer_that_does_not_answer_is_status_3(linkgauge: CommandLine) -> None:

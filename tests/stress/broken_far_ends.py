@@ -248,10 +248,7 @@ def _problems_of_end(case: Case, outcome: Outcome) -> Iterator[str]:
             yield f"it ended with {reason}"
         elif "; " not in text or "127.0.0.1" not in text:
             yield "a text without the place, or without what to do"
-    elif case.moment is _AFTER:
-        if reason is not Reason.PEER_LOST:
-            yield f"it ended with {reason}"
-    elif case.state.kind is Kind.CONTROL:
+    elif case.moment is _AFTER or case.state.kind is Kind.CONTROL:
         if reason is not Reason.PEER_LOST:
             yield f"it ended with {reason}"
     elif not case.is_muted and case.direction is Direction.IN and reason is not Reason.SESSION_LOST:

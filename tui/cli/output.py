@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
 from ...engine.host.debug_log import lost_lines_problem
+from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import OutputError, PlanError, RunLogError, UsageError, explain_os_error
 
 if TYPE_CHECKING:
@@ -125,8 +126,9 @@ def _noted_signals() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda received, _frame: note_signal(received)) for number in numbers}
+    before = {
+        number: signal.signal(number, lambda received, _frame: note_signal(received)) for number in end_signals()
+    }
     try:
         yield
     finally:

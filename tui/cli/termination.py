@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, Protocol
 
+from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import (
     InvalidKeyError,
     InvalidLimitError,
@@ -29,7 +30,6 @@ PASS: Final = 0
 SHORT: Final = 1
 USAGE_ERROR: Final = 2
 INCOMPLETE: Final = 3
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _handlers: Final[list[Callable[[signal.Signals], None]]] = []  # of the contexts in force, the innermost last
 _log = logging.getLogger(__name__)
 
@@ -38,10 +38,11 @@ _log = logging.getLogger(__name__)
 def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[None]:
     """Call `receive` in the running loop for each of the three signals, until the context ends.
 
-    A context within another one takes its signals, and gives them back: what is closed after a screen still hears
-    of Ctrl-C.
+    What this process was started to ignore stays ignored. A context within another one takes its signals, and gives
+    them back: what is closed after a screen still hears of Ctrl-C.
     """
     loop = asyncio.get_running_loop()
+    numbers = end_signals()
 
     def deliver(number: signal.Signals) -> None:
         _log.debug("received %s", number.name)
@@ -49,7 +50,7 @@ def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[Non
         receive(number)
 
     def install(handler: Callable[[signal.Signals], None]) -> None:
-        for number in _SIGNALS:
+        for number in numbers:
             loop.add_signal_handler(number, handler, number)
 
     install(deliver)
@@ -61,7 +62,7 @@ def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[Non
         if _handlers:
             install(_handlers[-1])
         else:
-            for number in _SIGNALS:
+            for number in numbers:
                 loop.remove_signal_handler(number)
 
 

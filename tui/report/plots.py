@@ -5,6 +5,7 @@ matplotlib takes a second to load: import this module only where a report is mad
 
 import contextlib
 import io
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import Any, Final, cast
 
 # It reads settings from the current directory, where another user may have put some: they could have it run LaTeX.
 with contextlib.chdir(Path(__file__).parent):
+    # Without a home its cache is temporary: no news for the user.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -35,7 +35,7 @@ from ...engine.model.peer import (
     canonical_host,
     is_loopback_address,
 )
-from .storage import config_dir
+from .storage import config_dir, expand_home
 
 if TYPE_CHECKING:
     from ...engine.protocol.iperf3.auth import UserList
@@ -102,7 +102,7 @@ def with_iperf3_login(peer: Peer, public_key_file: Path | None = None, *, is_pkc
         raise UsageError(f"{peer} needs a password; set {IPERF3_PASSWORD_VARIABLE}")
     if public_key_file is None and not path:
         raise UsageError(f"{peer} needs the server's public key; give --iperf3-public-key FILE")
-    public_key = _read_public_key(public_key_file or Path(path).expanduser())
+    public_key = _read_public_key(public_key_file or expand_home(IPERF3_PUBLIC_KEY_VARIABLE, path))
     from ...engine.protocol.iperf3.auth import make_token
 
     make_token(user, password, public_key, datetime.now(UTC).timestamp())  # to refuse now what cannot be used
@@ -195,7 +195,7 @@ def parse_pasted_peer(text: str) -> Peer:
     peer = Peer.parse(names[-1])
     key: SharedKey | None = None
     if "--key-file" in options:
-        key = read_key_file(Path(options["--key-file"]).expanduser())
+        key = read_key_file(expand_home("--key-file", options["--key-file"]))
     elif key_text := options.get("--key") or (variables[-1][2] if variables else ""):
         key = SharedKey(key_text)
     pin = read_fingerprint(options["--tls-fingerprint"]) if "--tls-fingerprint" in options else None

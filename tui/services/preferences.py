@@ -63,7 +63,7 @@ def read_preferences(folder: Path) -> LoadedPreferences:
     path = folder / FILE_NAME
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return NO_SAVED_PREFERENCES
     except (OSError, ValueError, RecursionError) as error:  # TOMLDecodeError, no UTF-8, too many digits
         why = getattr(error, "strerror", None) or f"it is not TOML: {error}"

@@ -32,6 +32,8 @@ _NAMES_IN_ERROR: Final = 5
 _NEWEST: Final = 3
 
 T = TypeVar("T")
+_NO_HOME: Final = Path(os.devnull, "no-home-directory")
+"""In place of a directory of a user without a home: nothing is there, and nobody can write there, not even root."""
 
 
 def data_dir() -> Path:
@@ -44,17 +46,20 @@ def data_dir() -> Path:
         return directory
     from platformdirs import user_data_path
 
-    return user_data_path("linkgauge", appauthor=False)
+    return _at_home(user_data_path)
 
 
 def open_data_dir() -> Path:
     """Return the directory of the run log. The usual one becomes its owner's alone.
 
-    One that LINKGAUGE_DATA_DIR names may have other things in it, and stays as it is.
+    One that LINKGAUGE_DATA_DIR names may have other things in it, and stays as it is. Raises RunLogError for a user
+    without a home, as containers have.
     """
     from ...engine.host.saved_files import restrict_to_owner
 
     directory = data_dir()
+    if directory == _NO_HOME:
+        raise RunLogError(f"this user has no home directory: set HOME, or {DATA_DIR_VARIABLE} to a directory")
     if _from_environment(DATA_DIR_VARIABLE) is None:
         restrict_to_owner(directory)
     return directory
@@ -67,14 +72,14 @@ def config_dir() -> Path:
         return directory
     from platformdirs import user_config_path
 
-    return user_config_path("linkgauge", appauthor=False)
+    return _at_home(user_config_path)
 
 
 def cache_dir() -> Path:
     """Return the directory of what can be measured again at any time: the platform's usual one."""
     from platformdirs import user_cache_path
 
-    return user_cache_path("linkgauge", appauthor=False)
+    return _at_home(user_cache_path)
 
 
 def presets_dir() -> Path:
@@ -84,7 +89,27 @@ def presets_dir() -> Path:
 
 def _from_environment(variable: str) -> Path | None:
     path = os.environ.get(variable)
-    return Path(path).expanduser().absolute() if path else None
+    return expand_home(variable, path).absolute() if path else None
+
+
+def expand_home(field: str, path: str) -> Path:
+    """Return a path with the home directory in place of `~`; raise PlanError for a user who has none."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise PlanError(field, path, "this user has no home directory; give a path without ~") from None
+
+
+def _at_home(find: Callable[..., Path]) -> Path:
+    """Return a directory of the platform; `_NO_HOME` if neither HOME nor the user database has a home.
+
+    XDG asks for absolute paths; a relative one would put files wherever a command is started.
+    """
+    with contextlib.suppress(RuntimeError):
+        directory = find("linkgauge", appauthor=False)
+        if directory.is_absolute():
+            return directory
+    return _NO_HOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +128,11 @@ class DefinitionStore:
 
     def save(self, name: str, document: Any) -> None:
         """Write a definition, in place of an earlier one of this name. Raises RunLogError."""
-        from ...engine.host.saved_files import write_atomically
+        from ...engine.host.saved_files import create_directory, write_atomically
 
         path = self._path(name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_directory(path.parent)
             write_atomically(path, json.dumps(document, indent=1) + "\n")
         except OSError as error:
             raise RunLogError(f"the {self.kind} cannot be saved in {path}: {explain_os_error(error)}") from error

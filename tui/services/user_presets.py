@@ -48,7 +48,7 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
     Raises PlanError for an invalid id, UsageError for an id that is taken or a run that cannot be used, and OSError
     if the file cannot be written.
     """
-    from ...engine.host.saved_files import write_atomically
+    from ...engine.host.saved_files import create_directory, write_atomically
     from ...engine.model.workload import Workload
     from ...presets.baseline import baseline_toml, check_preset_id
     from .storage import find_run, open_run_list
@@ -73,7 +73,7 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
         link=link,
         suggested_window_bytes=summary.plan.settings.window_bytes,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    create_directory(path.parent)
     write_atomically(path, text)
     _log.debug("wrote preset %s of run %s to %s", preset_id, row.run_id, path)
     problems = [str(problem) for problem in load_presets().problems if problem.path == str(path)]

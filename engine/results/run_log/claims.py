@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from ...host.saved_files import create_private_directory
+from ...host.saved_files import create_private_directory, create_private_file
 from ...model.errors import RunLogError, explain_os_error
 
 FOLDER: Final = "locks"
@@ -62,6 +62,7 @@ def open_lock_file(folder: Path, name: str) -> int:
     path = _path(folder, name)
     try:
         create_private_directory(folder)
+        create_private_file(path)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise RunLogError(f"cannot open {path}: {explain_os_error(error)}") from error

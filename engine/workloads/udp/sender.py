@@ -27,6 +27,8 @@ _LONGEST_SLEEP_NS: Final = 50_000_000
 _PAUSE_S: Final = 0.02
 _DROPPED: Final = NOT_SENT | {errno.ENOMEM}
 _TOO_LARGE: Final = {errno.EMSGSIZE, errno.EINVAL}  # EINVAL: a group whose segments do not fit the path's MTU
+# IPsec cuts no groups up, and a filter may deny their size. One after the other tells whether it was that.
+_NOT_IN_GROUPS: Final = {errno.EIO, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS}
 REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from it for 5 s"
 
 
@@ -50,6 +52,7 @@ class DatagramSender(DatagramSession):
         self._return_delay = DelayVariation()
         self._return_delay_ns: int | None = None
         self._is_grouped = False
+        self._can_group = True
         self._search: CapacitySearch | None = None
         self._loss_goal = context.loss_goal
         self._adopt_settings()
@@ -65,7 +68,7 @@ class DatagramSender(DatagramSession):
         size = socket_options.datagram_size(self._settings, self._sock)
         rate = self._rate_bit_s
         mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
-        is_grouped = mode is Mode.RATE and self._fits_group(size)
+        is_grouped = mode is Mode.RATE and self._can_group and self._fits_group(size)
         can_group = socket_options.set_segment(self._sock, size if is_grouped else 0)
         self._is_grouped = can_group and is_grouped
         socket_options.set_up_sender(self._sock, rate)
@@ -167,6 +170,10 @@ class DatagramSender(DatagramSession):
                 self._adopt_settings()  # a router has told of a smaller MTU
                 return True
             raise OSError(self._explain_size(size)) from error
+        if self._is_grouped and error.errno in _NOT_IN_GROUPS:
+            self._can_group = False
+            self._adopt_settings()
+            return True
         return False
 
     def _read_feedback(self) -> None:

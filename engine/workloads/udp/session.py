@@ -10,7 +10,7 @@ from ...model.plan import Settings
 from ...protocol.datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
 from ..sockets import NOT_SENT
-from .socket_options import read_error_queue, read_path_mtu
+from .socket_options import explain_size, largest_datagram, read_error_queue
 
 RECEIVE_BYTES: Final = 65_536  # the largest group that the kernel hands over (UDP_GRO, udp(7))
 OF_EARLIER_DATAGRAMS: Final = NOT_SENT | {errno.EMSGSIZE}  # what a socket reports of them ends no session
@@ -78,6 +78,5 @@ class DatagramSession(Session):
 
     def _explain_size(self, datagram_bytes: int) -> str:
         """Return the error's text for a datagram that the path does not carry whole."""
-        mtu = read_path_mtu(self._sock)
-        size = "" if mtu is None else f" of {mtu} bytes"
-        return f"a datagram of {datagram_bytes} bytes does not fit the path's MTU{size}; give --datagram auto"
+        most = max(0, largest_datagram(self._sock))
+        return f"{explain_size(self._sock, datagram_bytes)}; give --datagram auto, or at most {most} bytes"

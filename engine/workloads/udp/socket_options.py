@@ -9,6 +9,7 @@ import struct
 import sys
 from typing import Final
 
+from ...host.nic import is_path_mtu_cached, read_nic
 from ...model.plan import MIB, Mode, Settings, SocketOptions
 from ..sockets import set_dscp
 
@@ -209,6 +210,27 @@ def read_path_mtu(sock: socket.socket) -> int | None:
         return sock.getsockopt(socket.IPPROTO_IP, _IP_MTU)
     except OSError:
         return None
+
+
+def explain_size(sock: socket.socket, datagram_bytes: int) -> str:
+    """Return why a connected socket's datagram is too long: the interface, its route, or what a router has said."""
+    mtu = read_path_mtu(sock)
+    text = f"a datagram of {datagram_bytes} bytes does not fit the path's MTU"
+    if mtu is None:
+        return text
+    text += f" of {mtu} bytes"
+    local, peer = sock.getsockname(), sock.getpeername()
+    with contextlib.suppress(OSError, ValueError):
+        ip = "ip -6" if sock.family == socket.AF_INET6 else "ip"
+        nic = read_nic(local, peer)
+        if is_path_mtu_cached(local, peer):
+            text += (
+                ", which a router has told the sending host and its cache keeps for minutes; if the path carries "
+                f"more by now, `{ip} route flush cache` there forgets it"
+            )
+        elif nic is not None and nic.mtu_bytes is not None and nic.mtu_bytes > mtu:
+            text += f", which the route of the sending host sets: see `{ip} route get {peer[0]}` there"
+    return text
 
 
 def largest_datagram(sock: socket.socket) -> int:

@@ -77,17 +77,6 @@ def test_a_symbolic_link_stays_a_link(tmp_path: Path) -> None:
     assert target.read_text() == "new"
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o666])
-def test_a_new_file_has_the_mode_less_the_umask(tmp_path: Path, mode: int) -> None:
-    """A file of settings is the person's alone."""
-    before = os.umask(0o022)
-    try:
-        write_atomically(tmp_path / "file", "text", mode=mode)
-    finally:
-        os.umask(before)
-    assert (tmp_path / "file").stat().st_mode & 0o777 == mode & ~0o022
-
-
 def test_a_failed_rename_leaves_neither_a_draft_nor_another_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +112,15 @@ def umask(mask: int) -> Iterator[None]:
 def mode_of(path: Path) -> int:
     """Return the permissions of a file."""
     return path.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("mask", [0, 0o022, 0o077])
+def test_a_file_has_the_mode_that_it_is_given_or_what_the_umask_leaves(tmp_path: Path, mask: int) -> None:
+    """Settings are their owner's alone; other programs read metrics, also those of a service with UMask=0077."""
+    with umask(mask):
+        for name, mode in (("private", 0o600), ("public", 0o644), ("usual", None)):
+            write_atomically(tmp_path / name, "text", mode=mode)
+    assert [mode_of(tmp_path / name) for name in ("private", "public", "usual")] == [0o600, 0o644, 0o666 & ~mask]
 
 
 def test_new_private_files_and_directories_are_their_owners_alone(tmp_path: Path) -> None:
@@ -182,3 +180,40 @@ def test_links_that_lead_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match="symbolic links"):
         write_atomically(tmp_path / "a", "text")
+
+
+@pytest.fixture
+def home_of_another(tmp_path: Path) -> Path:
+    """Give root a home of another user."""
+    home = tmp_path / "home"
+    home.mkdir()
+    try:
+        os.chown(home, 12_345, 23_456)
+    except OSError:
+        pytest.skip("only root writes files for other users")
+    return home
+
+
+def test_what_root_creates_in_the_home_of_another_user_belongs_to_that_user(home_of_another: Path) -> None:
+    """`sudo -E` leaves HOME as it is: the user could not write settings and caches any more."""
+    directory = home_of_another / ".config" / "linkgauge"
+    create_private_directory(directory)
+    create_private_file(directory / "keys")
+    write_atomically(directory / "settings.toml", "text", mode=0o600)
+    created = [directory.parent, directory, *directory.iterdir()]
+    assert len(created) == 4
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in created} == {(12_345, 23_456)}
+
+
+def test_root_gives_nothing_away_that_another_user_links_to(home_of_another: Path, tmp_path: Path) -> None:
+    """Neither what a link leads to, nor what was there before."""
+    of_root = tmp_path / "root"
+    of_root.mkdir()
+    (of_root / "file").touch()
+    (home_of_another / "directory").symlink_to(of_root)
+    (home_of_another / "file").symlink_to(of_root / "file")
+    create_private_directory(home_of_another / "directory")
+    create_private_file(home_of_another / "file")
+    create_private_file(home_of_another / "directory" / "new")
+    write_atomically(home_of_another / "file", "text")
+    assert {path.stat().st_uid for path in (of_root, *of_root.iterdir())} == {0}

@@ -29,6 +29,7 @@ from linkgauge.engine.model.plan import SocketOptions
         ("ssh://office\\me@db-02", "db-02", SshSettings("office\\me")),
         ("ssh://me@db-02:2222", "db-02", SshSettings("me", 2222)),
         ("ssh://[fe80::1%eth0]:22", "fe80::1%eth0", SshSettings(port=22)),
+        ("ssh://[fe80::1%ünet0]:22", "fe80::1%ünet0", SshSettings(port=22)),
         (" ssh://10.0.0.1/ ", "10.0.0.1", SshSettings()),
         ("ssh://loopback", "loopback", SshSettings()),
     ],
@@ -103,6 +104,8 @@ def test_no_host_and_no_user_begins_with_a_dash(text: str) -> None:
         ("[fe80::1%eth0]:5210", "fe80::1%eth0", 5_210),
         ("febf::1%br-lan.100+x@y", "febf::1%br-lan.100+x@y", DEFAULT_PORT),
         ("fe80::1%3", "fe80::1%3", DEFAULT_PORT),
+        ("[fe80::1%ünet0]:5210", "fe80::1%ünet0", 5_210),
+        ("fe80::1%a%b~\\", "fe80::1%a%b~\\", DEFAULT_PORT),
     ],
 )
 def test_a_peer_is_read_as_people_write_it(text: str, host: str, port: int) -> None:
@@ -135,7 +138,8 @@ def test_a_link_local_address_needs_an_interface(address: str, form: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "zone", ["", "x" * 16, "a/b", "../a", "a b", "a\tb", "a\x1b", "a:1", "a%b", "a[b", "ä", "a\0"]
+    "zone",
+    ["", "x" * 16, "a/b", "../a", "a b", "a\tb", "a\x1b", "a:1", "a[b", "ä" * 8, ".", "..", "a\0", "a\u200b"],
 )
 @pytest.mark.parametrize("form", ["fe80::1%{}", "[fe80::1%{}]:5210", "ssh://[fe80::1%{}]"])
 def test_the_name_of_an_interface_is_checked_where_it_is_read(zone: str, form: str) -> None:

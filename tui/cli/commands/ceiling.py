@@ -25,14 +25,18 @@ def ceiling(
     Both ends run on its loopback, by mode, with one session and with one for each core. The result is saved until
     the kernel or the core count changes.
     """
+    from ....engine.model.errors import RunLogError
     from ....engine.results.ceiling import load_ceiling, save_ceiling
-    from ...services.storage import data_dir
+    from ...services.storage import data_dir, open_data_dir
 
     duration_ns = parsing.duration_ns(seconds)
     result = None if again else load_ceiling(data_dir())
     if result is None:
         result = _measure(10.0 if duration_ns is None else duration_ns / 1e9)
-        save_ceiling(data_dir(), result)
+        try:
+            save_ceiling(open_data_dir(), result)
+        except RunLogError as error:
+            print_stderr(f"this result is not saved: {error}")
     elif not as_json:
         print_stderr(f"measured at {result.measured_utc}; to measure again: {PROGRAM} ceiling --again")
     if as_json:

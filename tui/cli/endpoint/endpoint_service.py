@@ -31,6 +31,7 @@ from ....engine.model.errors import (
     InvalidKeyError,
     InvalidLimitError,
     LinkgaugeError,
+    RunLogError,
     TlsError,
     explain_os_error,
 )
@@ -287,7 +288,9 @@ class _SignalReceiver:
 def serve_until_stopped(config: EndpointConfig) -> int:
     """Serve clients until a signal ends it. The first line on stdout states the address."""
     log = _json_log if config.log_as_json else _print_log
-    run(_serve(config, prepare_endpoint(config, log), log))
+    setup = prepare_endpoint(config, log)
+    with setup.listener:
+        run(_serve(config, setup, log))
     return 0
 
 
@@ -337,7 +340,10 @@ def _unprinted_key(config: EndpointConfig, setup: EndpointSetup) -> Generator[Pa
     if setup.new_key is None or _has_private_output(as_json=config.as_json):
         yield None
         return
-    path = open_data_dir() / f"endpoint-{setup.listener.getsockname()[1]}.key"
+    try:
+        path = open_data_dir() / f"endpoint-{setup.listener.getsockname()[1]}.key"
+    except RunLogError as error:
+        raise EndpointError(f"the new key cannot be saved: {error}; or give one with --key-file") from error
     try:
         create_private_directory(path.parent)
         write_atomically(path, f"{setup.new_key.reveal()}\n", mode=PRIVATE_FILE_MODE)

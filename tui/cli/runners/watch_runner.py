@@ -18,7 +18,7 @@ from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
 from ....watch.watch_plan import WatchPlan
-from ...services.storage import data_dir, open_data_dir, open_run_list
+from ...services.storage import open_data_dir, open_run_list
 from ...services.watch.followed_watch import FollowedWatch, follow_watch
 from ...services.watch.watch_file import read_watch_file
 from ...services.watch.watch_publication import open_watch_publication
@@ -71,7 +71,7 @@ def run_watch(job: WatchJob) -> int:
 def _open_log(job: WatchJob) -> Generator[RunLog]:
     """Open the run log, which has the state of the watch; none is made for a watch that is only followed."""
     if job.is_followed:
-        folder = data_dir()
+        folder = open_data_dir()
         if not (folder / RUN_LOG_FILE_NAME).exists():
             raise RunLogError(
                 f"no watch has run here: {folder} has no run log; LINKGAUGE_DATA_DIR names the directory"

@@ -24,4 +24,5 @@ def end_with_server() -> None:
     if is_browser_page() and sys.platform == "linux":
         from ....engine.lab.namespaces import die_with_parent
 
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup(1) is for the server: it has no page's terminal
         die_with_parent(signal.SIGHUP)

@@ -1,0 +1,28 @@
+"""The signals that end a command, without those that whoever started it has it ignore.
+
+nohup(1) starts a program with SIGHUP ignored, and a shell without job control its background jobs with SIGINT. A
+handler of the program's own would undo that, so whoever handles a signal asks here which ones are left.
+"""
+
+import signal
+from collections.abc import Sequence
+from typing import Final
+
+_END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def end_signals() -> tuple[signal.Signals, ...]:
+    """Return SIGINT, SIGTERM and SIGHUP, without what this process ignores: it never ignores one by itself."""
+    return tuple(number for number in _END_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+
+
+def keep_ignored(command: Sequence[str]) -> list[str]:
+    """Return a command line that runs a command with what this process ignores.
+
+    It is for programs in the session of this process. uvloop starts every child with the default of each signal,
+    whatever `preexec_fn` does: the shell ignores them again and becomes the command.
+    """
+    ignored = [number.name.removeprefix("SIG") for number in _END_SIGNALS if number not in end_signals()]
+    if not ignored:
+        return list(command)
+    return ["/bin/sh", "-c", f"trap '' {' '.join(ignored)}; exec \"$@\"", "sh", *command]
