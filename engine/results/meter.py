@@ -201,6 +201,7 @@ class Meter:
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
+            elapsed_ns=None if self.newest is None else self.newest.sample.elapsed_ns,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

@@ -139,7 +139,7 @@ class CockpitState:
         if self.diagnosis is None:
             return ()
         if self.summary is not None:
-            return self.diagnosis.final_findings if self.summary.end.reason.is_regular else ()
+            return () if self.summary.end.reason.is_fault else self.diagnosis.final_findings
         return self.diagnosis.current_findings if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
 
     def _windows(self) -> tuple[FlowWindows, ...]:

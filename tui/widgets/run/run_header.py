@@ -129,8 +129,10 @@ def _state(view: CockpitSnapshot) -> Content:
         return Content.styled(f"✗ {view.problem.status}", "bold $text-error")
     readings = view.readings
     word, style = _PHASES[view.phase]
-    if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
+    if view.phase is Phase.DONE and view.summary is not None and view.summary.end.reason.is_fault:
         word, style = "✗ INTERRUPTED", "$text-error"
+    elif view.phase is Phase.DONE and view.summary is not None and view.summary.was_cut_short:
+        word = "■ STOPPED"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
         word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     elif view.phase is Phase.DONE and (grade := _grade(view)):

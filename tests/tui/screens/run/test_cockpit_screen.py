@@ -147,7 +147,9 @@ async def test_space_starts_a_run_and_stops_it(world: Any, size: tuple[int, int]
         await cockpit.end()
         assert world.script.stops == [Reason.STOPPED]
         assert world.script.closed
-        assert "PASS" in cockpit.line(0)
+        assert "STOPPED 00:02 / 00:30" in cockpit.line(0)
+        verdict = cockpit.app.cockpit.query_one("#verdict .head").render()
+        assert "NO VERDICT  stopped after 2.0 of 30 s." in str(verdict)
         await cockpit.press("space")
         assert len(world.scripts) == 2
 
