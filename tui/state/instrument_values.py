@@ -85,6 +85,11 @@ class DatagramReading:
         return None if self.now is None else self.now.jitter_mean_ns
 
 
+def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> ExpectedRate | None:
+    """Return the peak if it exceeds the expected rate, else None."""
+    return peak if peak and expected and peak.bit_s > expected.bit_s else None
+
+
 @dataclass(frozen=True, slots=True)
 class FlowReading:
     """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
@@ -94,6 +99,7 @@ class FlowReading:
     summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
     With `has_periods` it is the mean of a run of several settings, and each of them has an expected rate. UDP has
     `datagrams`. `source` says what is shown in place of received payload, where an iperf3 has not reported yet.
+    `full_bit_s` is the rate at the end of the bar, which is that at the top of the plot; 0 while it is unknown.
     """
 
     direction: Direction
@@ -110,6 +116,7 @@ class FlowReading:
     has_periods: bool = False
     datagrams: DatagramReading | None = None
     source: str = ""
+    full_bit_s: float = 0.0
 
     @property
     def top_bit_s(self) -> float:
@@ -142,9 +149,7 @@ class FlowReading:
     @property
     def peak_above_expected(self) -> ExpectedRate | None:
         """The peak if it exceeds the expected rate, else None."""
-        if self.peak is None or self.expected is None or self.peak.bit_s <= self.expected.bit_s:
-            return None
-        return self.peak
+        return peak_above(self.expected, self.peak)
 
 
 @dataclass(frozen=True, slots=True)

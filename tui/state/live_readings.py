@@ -5,6 +5,7 @@ too much to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
@@ -42,6 +43,7 @@ from .instrument_values import (
     RunProblem,
     SessionRow,
 )
+from .plot_axes import RateAxis, highest_mark, time_span_s
 from .traces import Traces
 
 _RECENT_NS: Final = SECOND_NS
@@ -132,6 +134,7 @@ class LiveReadings:
         self.probe = ProbeReadings()
         self.traces = Traces()
         self.log = EventLines()
+        self.rate_axis = RateAxis()
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
@@ -387,6 +390,37 @@ class CockpitSnapshot:
     def latest_summary(self) -> Summary | None:
         """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
+
+    @property
+    def span_s(self) -> float:
+        """The length of the plot's time axis."""
+        plan, elapsed_ns = (self.readings.plan, self.readings.elapsed_ns) if self.readings else (self.plan, 0)
+        return time_span_s(plan, elapsed_ns, has_ended=self.summary is not None)
+
+    @property
+    def rate_top(self) -> float:
+        """The rate at the top of the plot and at the end of each gauge's bar; 0 while nothing is known."""
+        elapsed_ns = self.readings.elapsed_ns if self.readings else 0
+        return self._rate_axis.top(self._periods, self.peak, self.span_s, elapsed_ns)
+
+    @property
+    def unit_bit_s(self) -> float:
+        """The rate that sets the unit of gauges and plot: the highest expected one, else the highest measured.
+
+        A unit by a measured rate would cut the digits of the expected one.
+        """
+        measured = self.readings.highest_bit_s.values() if self.readings else ()
+        return highest_mark(self._periods, self.peak) or max(measured, default=0.0)
+
+    @property
+    def _periods(self) -> Sequence[PlotPeriod]:
+        """The periods of the run; before it, that of the next one."""
+        periods = self.readings.periods if self.readings else ()
+        return periods or (PlotPeriod(0.0, self.plan.settings, self.expectation),)
+
+    @property
+    def _rate_axis(self) -> RateAxis:
+        return self.readings.rate_axis if self.readings else RateAxis()
 
 
 def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:

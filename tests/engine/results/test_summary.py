@@ -139,7 +139,7 @@ def test_a_mean_below_the_baseline_is_no_buffer_delay() -> None:
 
 @pytest.mark.parametrize(("base_us", "percent"), [(6, None), (99, None), (100, 10_200.0)])
 def test_the_round_trip_within_a_host_is_nothing_to_take_percents_of(base_us: int, percent: float | None) -> None:
-    """Over loopback it is a few microseconds of the host's own work: 171 274 % of it would say nothing of a path."""
+    """Over loopback it is a few microseconds of the host's own work: 171 274 % of it says nothing of a path."""
     local = transfer(tcp=replace(TCP, mean_rtt_us=10_300.0, min_rtt_us=base_us))
     assert local.buffer_delay_percent == percent
     assert local.buffer_delay_us == 10_300 - base_us
