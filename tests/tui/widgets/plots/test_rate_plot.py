@@ -58,7 +58,7 @@ async def test_without_an_expected_rate_the_axis_follows_the_measured_one(world:
 @pytest.mark.parametrize("rows", [3, 8, 11, 14, 30])
 @pytest.mark.parametrize("bit_s", [40e6, 89e6, 94.3e6, 94.8e6, 95.6e6, 99e6, 104e6])
 async def test_a_bar_above_the_expected_rate_is_never_below_its_line(world: Any, rows: int, bit_s: float) -> None:
-    """Both stand on one grid of eighths of a cell: a pass of 95.6 was drawn below the line of 94.8, on 100's row."""
+    """Both stand on one grid of eighths of a cell: a pass of 95.6 stood below the line of 94.8."""
     preset = world.catalog.find("100mb-fd")
     state = CockpitState(LOOPBACK, Plan(duration_ns=30 * SECOND_NS), preset, 95.0)
     expectation = find_expectation(preset, state.plan.settings)
