@@ -14,7 +14,7 @@ from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled,
 from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
 from ...engine.model.peer import Peer
-from ...engine.model.plan import SECOND_NS, Direction, End, Plan, sender_of
+from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ...engine.model.samples import ProbeSample, Sample, SessionSample
 from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.responsiveness.result import ResponsivenessPoint
@@ -360,7 +360,11 @@ def _merge(first: PlotPoint, second: PlotPoint) -> PlotPoint:
 
 @dataclass(frozen=True, slots=True)
 class CockpitSnapshot:
-    """The instruments' values at one moment."""
+    """The instruments' values at one moment.
+
+    `preset` and `plan` are of the run that is shown, live or ended, and before the first run of the next one.
+    Beside a run, `next_plan` and `next_preset` are what is chosen for the next one; a preset only if it differs.
+    """
 
     phase: Phase
     preset: Preset
@@ -385,6 +389,14 @@ class CockpitSnapshot:
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None
     load_points: tuple[ResponsivenessPoint, ...] = ()
+    requested: Settings | None = None
+    next_plan: Plan | None = None
+    next_preset: Preset | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force, with a change that the run has yet to report."""
+        return self.requested or (self.readings.settings if self.readings else self.plan.settings)
 
     @property
     def latest_summary(self) -> Summary | None:

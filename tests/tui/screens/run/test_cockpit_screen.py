@@ -222,6 +222,10 @@ async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: An
         await cockpit.press("space")
         assert world.script.preset.id == "10gbe-fd-1500"
         await cockpit.press("space", "n", "up", "enter")
+        chosen = cockpit.app.cockpit.preset.id
+        assert chosen != "10gbe-fd-1500"
+        assert f"next: {chosen}" in cockpit.line(1)
+        await cockpit.press("space")
         assert "(auto)" not in cockpit.line(1)
 
 
