@@ -100,6 +100,7 @@ class FlowReading:
     With `has_periods` it is the mean of a run of several settings, and each of them has an expected rate. UDP has
     `datagrams`. `source` says what is shown in place of received payload, where an iperf3 has not reported yet.
     `full_bit_s` is the rate at the end of the bar, which is that at the top of the plot; 0 while it is unknown.
+    One that is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
     """
 
     direction: Direction
@@ -117,6 +118,7 @@ class FlowReading:
     datagrams: DatagramReading | None = None
     source: str = ""
     full_bit_s: float = 0.0
+    is_judged: bool = True
 
     @property
     def top_bit_s(self) -> float:

@@ -77,12 +77,12 @@ class FlowGauge(LineWidget):
         return [*lines, self._bar(width), *([_scale(reading, width)] if is_scaled else [])]
 
     def rating(self) -> str:
-        """Return the rating of the rate: pass, short or fail; empty if no rate is expected.
+        """Return the rating of the rate: pass, short or fail; empty if no rate is expected, or the run not judged.
 
         A rate that no link of this kind can carry is `other`: the preset is the wrong one.
         """
         percent, expected = self._reading.percent, self._reading.expected
-        if percent is None or expected is None:
+        if percent is None or expected is None or not self._reading.is_judged:
             return ""
         if expected.is_exceeded_by(self._reading.bit_s):
             return "other"

@@ -207,7 +207,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     if view.summary is None:
         return now
     if (alone := loaded_flow(view, now)) is not None:
-        return alone
+        return replace(alone, is_judged=view.summary.is_whole)
     measured = view.summary.measured[direction]
     return FlowReading(
         direction,
@@ -215,6 +215,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         view.summary.expectation[direction],
         now.highest_bit_s,
         is_final=True,
+        is_judged=view.summary.is_whole,
         response_bits=now.response_bits,
         latency=measured.latency if measured is not None else None,
         peak=peak,

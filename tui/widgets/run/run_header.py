@@ -9,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.model.events import ExpectedRate
 from ....engine.model.host_info import HostInfo
 from ....engine.model.plan import Direction, End, Settings
 from ....engine.model.workload import Workload
@@ -179,20 +180,29 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
         unknown = ("auto: not known before the first connection", "auto: not known yet")
         return head + first_fit(width - head.cell_length, *map(Content, unknown))
     expected = view.expectation[view.settings.direction]
-    further = _next_preset(view)
-    if expected is None:
-        expected_text = Content.styled("no expected rate", MUTED)
-    elif width >= _ROOMY and not further:
-        expected_text = Content.assemble(("expected ", MUTED), numbers.expected_rate(expected))
-    else:
-        expected_text = Content.assemble(("expected ", MUTED), numbers.rate(expected.bit_s), f" {expected.basis}")
-        expected_text = first_fit(width // 2, expected_text, Content(numbers.rate(expected.bit_s)))
+    further, auto = _next_preset(view), Content.styled(" (auto)" if view.is_preset_auto else "", MUTED)
     gap = "    " if width >= _ROOMY else "  "
-    auto = Content.styled(" (auto)" if view.is_preset_auto else "", MUTED)
-    room = width - sum(part.cell_length for part in (head, auto, expected_text, further)) - len(gap)
-    name = Content.styled(cut_words(numbers.sanitize(view.preset.name_in(view.language)), room), "bold")
+    name = Content.styled(numbers.sanitize(view.preset.name_in(view.language)), "bold")
+    room = width - sum(part.cell_length for part in (head, auto, further)) - len(gap)
+    most = room - name.cell_length if width >= _ROOMY else width // 2
+    expected_text = _expected_text(expected, most, has_source=width >= _ROOMY)
+    room -= expected_text.cell_length
+    name = Content.styled(cut_words(name.plain, room), "bold")
     preset_id = Content.styled(f"  {view.preset.id}", MUTED) if width >= _WIDE and view.preset.id else Content("")
     return head + first_fit(room, name + preset_id, name) + auto + gap + expected_text + further
+
+
+def _expected_text(expected: ExpectedRate | None, width: int, *, has_source: bool) -> Content:
+    """Return the expected rate, with as much about its source as there is room for beside the preset's name."""
+    if expected is None:
+        return Content.styled("no expected rate", MUTED)
+    rate, head = numbers.rate(expected.bit_s), ("expected ", MUTED)
+    texts = (
+        Content.assemble(head, numbers.expected_rate(expected)),
+        Content.assemble(head, rate, f" {expected.basis}"),
+        Content.assemble(head, rate),
+    )
+    return first_fit(width, *texts[not has_source :]) or Content(rate)
 
 
 def _next_preset(view: CockpitSnapshot) -> Content:

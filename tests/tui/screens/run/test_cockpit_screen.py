@@ -150,6 +150,7 @@ async def test_space_starts_a_run_and_stops_it(world: Any, size: tuple[int, int]
         assert "STOPPED 00:02 / 00:30" in cockpit.line(0)
         verdict = cockpit.app.cockpit.query_one("#verdict .head").render()
         assert "NO VERDICT  stopped after 2.0 of 30 s." in str(verdict)
+        assert "PASS" not in cockpit.text()  # neither does the gauge
         await cockpit.press("space")
         assert len(world.scripts) == 2
 
