@@ -89,7 +89,7 @@ def judge_step(percent: int, rate_bit_s: int, run_id: str, summary: Summary, goa
         measured = summary.measured[direction]
         if measured is not None and measured.span_ns > 0:
             flows[direction] = _judge_flow(measured, rate_bit_s, goals)
-    is_complete = summary.end.reason.is_regular and len(flows) == len(summary.plan.settings.direction.flows)
+    is_complete = summary.is_whole and len(flows) == len(summary.plan.settings.direction.flows)
     words: list[VerdictCode] = [_word(flow) for flow in flows.values()] if is_complete else ["none"]
     return RateStep(percent, rate_bit_s, run_id, min(words, key=_BADNESS.index), flows)
 

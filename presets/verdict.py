@@ -1,6 +1,7 @@
 """The verdict: the measured rates compared with the expected ones, as a word and a text.
 
-Pure. An incomplete run is not judged; its text only states the measured rates. Latency under load is judged only
+Pure. An incomplete run, also one that the user ended before its time, is not judged; its text only states the
+measured rates. Latency under load is judged only
 where the person has set a limit for it, and then both decide.
 """
 
@@ -10,13 +11,13 @@ from math import floor
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import Expectation, ExpectedRate, Reason
+from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
 from .latency_limit import LatencyLimit
-from .number_text import LOAD_NAMES, format_rate, format_time, format_transaction_rate
+from .number_text import LOAD_NAMES, format_quantity, format_rate, format_time, format_transaction_rate
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
 
@@ -74,9 +75,8 @@ def judge(
     incomplete run, or a rate beyond the capacity of the preset's link, which is then not the link of this run.
     """
     check_pass_percent(pass_percent)
-    if not summary.end.reason.is_regular:
-        text = f"NO VERDICT: the run did not finish: {summary.end.detail.rstrip('.')}. {_measured_text(summary)}"
-        return Verdict("none", text)
+    if not summary.is_whole:
+        return Verdict("none", f"NO VERDICT: {_unfinished_text(summary)}. {_measured_text(summary)}")
     if summary.unknown_ns > _MOST_UNKNOWN_NS:
         unknown = f"what the receiver got in the last {summary.unknown_ns / SECOND_NS:.1f} s is unknown"
         return Verdict("none", f"NO VERDICT: {unknown}. {_measured_text(summary)}")
@@ -118,13 +118,9 @@ def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
     loads = () if result is None else result.graded_loads
     if result is None or not loads or any(load.rise_ns is None for load in loads):
         return Verdict("none", "NO VERDICT: latency under load was not measured.")
-    has_failed = _exceeds(result, loads, limit)
-    was_stopped = summary.end.reason is Reason.STOPPED and summary.plan.has_phases
-    word: VerdictCode = "fail" if has_failed else "none" if was_stopped else "pass"
+    word: VerdictCode = "fail" if _exceeds(result, loads, limit) else "pass"
     rises = " and ".join(f"{_rise_text(load)} with load {LOAD_NAMES[load.direction]}" for load in loads)
     text = f"latency rose by {rises}; {' and '.join(_limit_texts(result, limit))}."
-    if word == "none":
-        text += " The test was stopped before its end."
     verdict = Verdict(word, "")
     return replace(verdict, text=f"{verdict.label}: {text}")
 
@@ -217,6 +213,18 @@ def _nothing_arrived(summary: Summary) -> bool:
         if measured is not None and measured.span_ns > 0
     ]
     return bool(rates) and all(measured.bytes == 0 for measured in rates)
+
+
+def _unfinished_text(summary: Summary) -> str:
+    """Return how far a run came that the user ended early: `stopped after 2.0 of 30 s`; for others, what broke."""
+    if not summary.was_cut_short:
+        return f"the run did not finish: {summary.end.detail.rstrip('.')}"
+    plan = summary.plan
+    elapsed = f"{(summary.elapsed_ns or 0) / SECOND_NS:.1f}"
+    if plan.duration_ns is None:
+        return f"stopped after {elapsed} s, before {format_quantity(plan.bytes_limit or 0, 'byte')} were through"
+    most = "at most " if plan.has_phases or plan.bytes_limit is not None else ""
+    return f"stopped after {elapsed} of {most}{plan.duration_ns / SECOND_NS:g} s"
 
 
 def _measured_text(summary: Summary) -> str:

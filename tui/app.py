@@ -23,8 +23,8 @@ from ..presets.verdict import DEFAULT_PASS_PERCENT
 from .actions import actions_of
 from .interfaces import AppServices, MeshHandle, WatchHandle
 from .rendering.charset import CharacterFilter, translation_table
-from .rendering.diff_compositor import DiffApp
 from .rendering.line_breaks import respect_no_break_spaces
+from .rendering.message_line import MessageApp
 from .rendering.styles import MONOCHROME
 from .screens.base_screen import ActionScreen
 from .services.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from .screens.mesh.mesh_screen import MeshServices
     from .screens.watch.watch_screen import WatchServices
 
-_PROBLEM_TIMEOUT_S: Final = 15.0
 # Breakpoint classes that app.tcss lays screens out by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
 _HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
@@ -50,7 +49,7 @@ def discard_preferences(_preferences: Preferences) -> Path | None:
     """Save nothing."""
 
 
-class BaseApp(DiffApp):
+class BaseApp(MessageApp):
     """An app with actions from the registry; `home` is its bottom screen.
 
     Args:
@@ -85,7 +84,7 @@ class BaseApp(DiffApp):
         if problems:
             more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
             text = f"{sanitize(problems[0])}{more}"
-            self.notify(text, title=title, severity="warning", timeout=_PROBLEM_TIMEOUT_S, markup=False)
+            self.notify(text, title=title, severity="warning", markup=False)
 
     def apply(self, preferences: Preferences) -> None:
         """Apply preferences to the app and its bottom screen."""

@@ -64,6 +64,11 @@ class Reason(StrEnum):
         """Whether the run ended as the person wanted."""
         return self in {Reason.COMPLETED, Reason.STOPPED}
 
+    @property
+    def is_fault(self) -> bool:
+        """Whether the run broke off: neither its own end nor the user, by a key or a signal, ended it."""
+        return self not in {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
+
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:

@@ -466,6 +466,11 @@ class Plan:
         return self.responsiveness is not None and self.responsiveness.has_phases
 
     @property
+    def has_end(self) -> bool:
+        """Whether the run is to last a time, or until its bytes are through; else it lasts until it is stopped."""
+        return self.duration_ns is not None or self.bytes_limit is not None
+
+    @property
     def load_directions(self) -> tuple[Direction, ...]:
         """The directions in which a responsiveness test loads the link, in order; none of a run without phases."""
         if not self.has_phases:

@@ -4,9 +4,9 @@ Pure data. `None` is unknown, `0` is measured. A summary can be rebuilt from the
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-from ..model.events import Expectation, RunEnd
+from ..model.events import Expectation, Reason, RunEnd
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
@@ -16,6 +16,8 @@ from .udp.packet_overhead import PacketOverhead
 
 DatagramMode = Literal["rate", "quality", "mixed"]
 Counter = Literal["receiver", "sender"]
+# A shorter round trip is the work of the hosts, and its least is as good as their timers: no path to compare with.
+_LEAST_PATH_RTT_US: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +242,13 @@ class Summary:
     """The results of a run, and of each of its periods.
 
     `measured` has each direction's results under the newest settings with which it was measured, and the newest
-    total: of a run with one setting that is all of it. `expectation` has the rates
-    to expect of these. `overhead` is that of datagrams; None for TCP, or if it is unknown.
+    total: of a run with one setting that is all of it. `expectation` has the rates to expect of these.
+
+    `overhead` is that of datagrams; None for TCP, or if it is unknown.
     `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
     `responsiveness` has only a run that measures latency under load. `others` is None if the endpoint did not tell.
-    `unknown_ns` is the time before the end for which a receiver's samples are missing, up to an interval or two in a
-    run that ended in order.
+    `elapsed_ns` is the time of the newest sample, warm-up included; None before the first. `unknown_ns` is the time
+    before the end for which a receiver's samples are missing; up to an interval or two if the run ended in order.
     """
 
     plan: Plan
@@ -263,6 +266,20 @@ class Summary:
     responsiveness: Responsiveness | None = None
     unknown_ns: int = 0
     others: OtherTestsSummary | None = None
+    elapsed_ns: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run took its time, or carried its bytes: only then it is a result to judge.
+
+        One that has no end of its own is whole whenever the user ends it.
+        """
+        return self.end.reason is Reason.COMPLETED or not (self.end.reason.is_fault or self.plan.has_end)
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether the user ended the run before its end, by whichever means."""
+        return not (self.is_whole or self.end.reason.is_fault)
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:
@@ -322,9 +339,14 @@ class Summary:
 
     @property
     def buffer_delay_percent(self) -> float | None:
-        """The buffer delay in percent of the path's own round trip (RFC 6349, section 4.3)."""
+        """The buffer delay in percent of the path's own round trip (RFC 6349, section 4.3).
+
+        None where that is no path's, as over loopback or between two containers.
+        """
         base_us, delay_us = self.base_rtt_us, self.buffer_delay_us
-        return None if not base_us or delay_us is None else 100 * delay_us / base_us
+        if base_us is None or delay_us is None or base_us < _LEAST_PATH_RTT_US:
+            return None
+        return 100 * delay_us / base_us
 
     @property
     def efficiency_percent(self) -> float | None:

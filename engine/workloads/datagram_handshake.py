@@ -6,6 +6,7 @@ which has the session's own socket. UDP loses datagrams, so the near end repeats
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 from typing import Final

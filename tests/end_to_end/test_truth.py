@@ -347,11 +347,12 @@ def test_the_efficiency_is_what_the_link_does_not_lose(checks: dict[str, tuple[i
 
 
 def test_the_buffer_delay_is_the_queue_of_the_link(light: dict[str, Future[Any]]) -> None:
-    """A stream waits in the queue before a slow line, as the probe does."""
+    """A stream waits in the queue before a slow line, as the probe does. So near a path may have no percentage."""
     document = light["measure_queue"].result()
     tcp, idle_ms = document["tcp"], document["latency"]["idle_us"]["min"] / 1_000
     assert tcp["buffer_delay_ms"] > 1.2
-    assert 0 < 100 * tcp["buffer_delay_ms"] / tcp["buffer_delay_percent"] <= 1.001 * idle_ms
+    percent = tcp["buffer_delay_percent"]
+    assert idle_ms < 0.2 if percent is None else 0 < 100 * tcp["buffer_delay_ms"] / percent <= 1.001 * idle_ms
 
 
 def test_a_link_with_a_wrong_mtu_is_named_as_such(checks: dict[str, tuple[int, Any]]) -> None:

@@ -101,10 +101,39 @@ def test_a_run_stopped_in_its_warm_up_has_no_verdict() -> None:
     """Nothing measured is unknown, and not 0."""
     verdict = judge(run(Expectation(out=GIGABIT), Reason.STOPPED))
     assert verdict.word == "none"
-    assert verdict.text == "NO VERDICT: out was not measured after the warm-up."
+    assert verdict.text == "NO VERDICT: stopped after 0.0 of 10 s. Nothing was measured."
 
 
-@pytest.mark.parametrize("reason", [r for r in Reason if not r.is_regular])
+@pytest.mark.parametrize("reason", [Reason.STOPPED, Reason.INTERRUPTED])
+@pytest.mark.parametrize(
+    ("plan", "text"),
+    [
+        (Plan(duration_ns=30 * SECOND_NS), "stopped after 2.0 of 30 s"),
+        (
+            Plan(bytes_limit=10**9, duration_ns=None),
+            "stopped after 2.0 s, before 1\xa0000\xa0000\xa0000 bytes were through",
+        ),
+        (Plan(bytes_limit=10**9, duration_ns=60 * SECOND_NS), "stopped after 2.0 of at most 60 s"),
+    ],
+)
+def test_a_run_that_the_user_ends_before_its_time_has_no_verdict(reason: Reason, plan: Plan, text: str) -> None:
+    """By a key or by a signal: two good seconds say nothing of the other 28."""
+    summary = replace(run(Expectation(out=GIGABIT), reason, out=rate(941.2e6)), plan=plan, elapsed_ns=2_020_000_000)
+    assert judge(summary).text == f"NO VERDICT: {text}. Measured: out 941.2 Mb/s."
+
+
+@pytest.mark.parametrize("reason", [Reason.STOPPED, Reason.INTERRUPTED])
+def test_a_run_without_a_duration_is_judged_when_the_user_ends_it(reason: Reason) -> None:
+    """It has no other end."""
+    summary = replace(
+        run(Expectation(out=GIGABIT), reason, out=rate(941.2e6)),
+        plan=Plan(duration_ns=None),
+        elapsed_ns=2 * SECOND_NS,
+    )
+    assert judge(summary).word == "pass"
+
+
+@pytest.mark.parametrize("reason", [r for r in Reason if r.is_fault])
 def test_an_incomplete_run_states_its_rate_without_a_verdict(reason: Reason) -> None:
     """What it measured until then may be of the very trouble that ended it."""
     verdict = judge(run(Expectation(out=GIGABIT), reason, out=rate(94.15e6)))

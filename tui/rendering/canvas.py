@@ -115,12 +115,6 @@ def time_labels(span_s: float, width: int) -> list[tuple[int, str]]:
     return [*labels[:-1], *((at, f"{text} s") for at, text in labels[-1:])]
 
 
-def nice_above(value: float) -> float:
-    """Return the next of 1, 1.5, 2, 3, 5, 7, 10, … above a value: the top of an axis that seldom changes."""
-    power = 10.0 ** floor(log10(value))
-    return next(step * power for step in (1, 1.5, 2, 3, 5, 7, 10, 15) if step * power >= value)
-
-
 def base_axis(width: int, labels: Iterable[tuple[int, str]], origin: str = "0") -> Content:
     """Return the line below a plot of `width` cells, with each label at its column, moved to fit inside."""
     line = ["─"] * width

@@ -18,6 +18,8 @@ _CORNERS: Final = "╭╮╰╯┌┐└┘├┤┬┴┼"
 _BRAILLE: Final = {"\u2800": " ", **{chr(dots): ":" for dots in range(0x2801, 0x2900)}}
 _ASCII: Final = {
     **_BRAILLE,
+    **dict.fromkeys("⡀⠄⠂⠁", "."),  # the peak, and with both columns of dots the expected rate, at four heights
+    "⣀": "_", "⠤": "-", "⠒": "-", "⠉": '"',
     **dict.fromkeys(_LINES, "-"),
     **dict.fromkeys(_UPRIGHTS, "|"),
     **dict.fromkeys(_CORNERS, "+"),
@@ -34,6 +36,8 @@ _ASCII: Final = {
 }  # fmt: skip
 _CONSOLE: Final = {
     **_BRAILLE,
+    **dict.fromkeys("⡀⠄⠂⠁", "·"),
+    "⣀": "_", "⠤": "─", "⠒": "─", "⠉": "▀",
     **dict.fromkeys("╭┌", "┌"), **dict.fromkeys("╮", "┐"), **dict.fromkeys("╰", "└"), **dict.fromkeys("╯", "┘"),
     **dict.fromkeys("╌━╴╶", "─"), **dict.fromkeys("┃╏╎▏▕", "│"), "╍": "═",
     **dict.fromkeys("▇▆", "█"), **dict.fromkeys("▅▃", "▄"), **dict.fromkeys("▂▁", "_"), "▔": "▀",

@@ -11,7 +11,7 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.verdict import judge
 from ..text.server_output import server_output
-from .run_recorder import DIAGNOSABLE_REASONS, run_document
+from .run_recorder import run_document
 
 _RANDOM: Final = random.SystemRandom()
 
@@ -46,4 +46,4 @@ class Iperf3Output:
     @property
     def _findings(self) -> tuple[Finding, ...]:
         reason = self._meter.summary().end.reason
-        return self._diagnosis.final_findings if reason in DIAGNOSABLE_REASONS else ()
+        return () if reason.is_fault else self._diagnosis.final_findings

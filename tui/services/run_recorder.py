@@ -21,8 +21,6 @@ from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.latency_limit import LatencyLimit, limit_document
 from ...presets.verdict import Verdict, judge
 
-# A run that broke off did so for a reason that no finding names.
-DIAGNOSABLE_REASONS: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
 _RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)
 _log = logging.getLogger(__name__)
 
@@ -107,7 +105,8 @@ class RunRecorder:
         """
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self.diagnosis.pass_percent, limit=self._latency_limit)
-        findings = self.diagnosis.final_findings if summary.end.reason in DIAGNOSABLE_REASONS else ()
+        # A run that broke off did so for a reason that no finding names.
+        findings = () if summary.end.reason.is_fault else self.diagnosis.final_findings
         document = run_document(
             summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
         )

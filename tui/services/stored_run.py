@@ -37,7 +37,7 @@ from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
 from ..text.run_list import RunLine, run_line
-from .run_recorder import DIAGNOSABLE_REASONS, Outcome, run_document
+from .run_recorder import Outcome, run_document
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
     document = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
     document = {**document, "label": row.label, "note": row.note, "group": row.group}
     findings = read_findings(document.get("why"))
-    if not findings and summary.end.reason in DIAGNOSABLE_REASONS:  # stored by a version without findings
+    if not findings and not summary.end.reason.is_fault:  # stored by a version without findings
         findings = diagnosis.final_findings
         document["why"] = findings_json(findings)
     outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, document, findings)

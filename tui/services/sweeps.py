@@ -118,7 +118,7 @@ def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
             continue
         summary = replay(log.events(row.run_id)).summary()
         point = SweepPoint.from_plan(summary.plan)
-        if point in points and point not in results and summary.measured.total is not None:
+        if summary.is_whole and point in points and point not in results and summary.measured.total is not None:
             results[point] = SweepResult(point, row.run_id, summary)
     return list(results.values())
 
@@ -183,7 +183,7 @@ async def run_points(
             async for event in run:
                 observer.advance(event)
             summary = run.meter.summary()
-        is_complete = summary.end.reason.is_regular and summary.measured.total is not None
+        is_complete = summary.is_whole and summary.measured.total is not None
         result = SweepResult(point, run.run_id, summary) if is_complete else None
         observer.end_point(point, result, summary.end.detail)
 

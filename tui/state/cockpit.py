@@ -5,7 +5,7 @@ Pure. The screen's handlers report events and changes; `snapshot()` returns the 
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Expectation, Started
@@ -33,6 +33,14 @@ from .setting_steps import next_rate, next_window
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
 _SERIES_NS: Final = SECOND_NS // 2
+
+
+class _Link(NamedTuple):
+    """A preset with the options of its link, and whether both ends' interfaces chose it."""
+
+    preset: Preset
+    variant: Variant
+    is_auto: bool
 
 
 class CockpitState:
@@ -64,7 +72,9 @@ class CockpitState:
         self._near: HostInfo | None = None
         self._far: HostInfo | None = None
         self._ip_version: int | None = None
-        self._run_link = preset, DEFAULT_VARIANT
+        self._run_link = _Link(preset, DEFAULT_VARIANT, False)
+        self._plan_before = plan
+        self._requested: Settings | None = None  # a change that the run has not reported yet
         self._notices: tuple[str, ...] = ()
         typed = plan.settings.rate_bit_s if sending_rate is None else sending_rate
         self._sending_rate: SendingRate | None = typed
@@ -94,39 +104,64 @@ class CockpitState:
 
     def snapshot(self) -> CockpitSnapshot:
         """Return the values for the instruments at this moment."""
-        preset, variant = self._run_link if self.readings is not None else (self.preset, self.variant)
-        settings = (self.readings or self.plan).settings
-        workload = self.readings.plan.workload if self.readings is not None else self.plan.workload
-        plan, in_force = self._in_force()
+        plan, settings = self._shown()
+        peak = self._expectation_of_shown(settings.with_changes(sessions=MAX_SESSIONS))
         return CockpitSnapshot(
             phase=self.phase,
-            preset=self.preset,
+            preset=self._shown_link.preset,
             plan=plan,
+            requested=self._requested,
+            next_plan=self._next_plan(),
+            next_preset=self.preset if self.preset.id != self._shown_link.preset.id else None,
             peer=self.peer,
             near=self._near,
             far=self._far,
             readings=self.readings,
             summary=self.summary,
             verdict=self.verdict,
-            expectation=self._find(self.preset, in_force, plan.workload, self.variant),
+            expectation=self._expectation_of_shown(settings),
             interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
-            peak=self._find(preset, settings.with_changes(sessions=MAX_SESSIONS), workload, variant),
+            peak=peak,
             problem=self.problem,
             notices=tuple(self.run.notices) if self.run else self._notices,
             findings=self._findings(),
             windows=self._windows(),
             is_paused=self.is_paused,
             pass_percent=self.pass_percent,
-            is_preset_auto=self.is_preset_auto,
-            expected_sending_bit_s=self.expected_sending_bit_s if plan.workload.is_datagram else None,
+            is_preset_auto=self._shown_link.is_auto,
+            expected_sending_bit_s=(
+                expected_rate_bit_s(settings, self._expectation_of_shown) if plan.workload.is_datagram else None
+            ),
             load_points=self._load_points(),
         )
 
-    def _in_force(self) -> tuple[Plan, Settings]:
-        """Return the plan and the settings of the header: those of a test that sets them itself, else the next."""
-        if self.readings is None or not self.is_in_phases:
+    def _shown(self) -> tuple[Plan, Settings]:
+        """Return the plan and the settings of the run that is shown; before the first, those of the next one."""
+        if self.readings is None:
             return self.plan, self.plan.settings
-        return self.readings.plan, self.readings.settings
+        return self.readings.plan, self._requested or self.readings.settings
+
+    @property
+    def _shown_link(self) -> "_Link":
+        """The preset of the run that is shown; before the first, that of the next one."""
+        return self._run_link if self.readings is not None else self._link
+
+    @property
+    def _link(self) -> "_Link":
+        return _Link(self.preset, self.variant, self.is_preset_auto)
+
+    def _expectation_of_shown(self, settings: Settings) -> Expectation:
+        """Return the expectation under settings of the run that is shown."""
+        preset, variant, _ = self._shown_link
+        return self._find(preset, settings, self._shown()[0].workload, variant)
+
+    def _next_plan(self) -> Plan | None:
+        """Return the plan of the next run beside one that is shown.
+
+        A test in phases sets its own settings, so that the plan is one to tell of only if it was changed meanwhile.
+        """
+        is_unchanged = self.is_in_phases and self.plan == self._plan_before
+        return None if self.readings is None or is_unchanged else self.plan
 
     def _load_points(self) -> tuple[ResponsivenessPoint, ...]:
         """Return latency over time of a responsiveness test: made anew twice a second, as its plot is drawn."""
@@ -141,7 +176,7 @@ class CockpitState:
         if self.diagnosis is None:
             return ()
         if self.summary is not None:
-            return self.diagnosis.final_findings if self.summary.end.reason.is_regular else ()
+            return () if self.summary.end.reason.is_fault else self.diagnosis.final_findings
         return self.diagnosis.current_findings if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
 
     def _windows(self) -> tuple[FlowWindows, ...]:
@@ -159,7 +194,8 @@ class CockpitState:
         self.readings, self.summary, self.verdict = LiveReadings(plan or self.plan), None, None
         self._series, self._series_ns = (), 0
         self.diagnosis = None
-        self._notices, self.run_id, self._run_link = (), None, (self.preset, self.variant)
+        self._notices, self.run_id, self._run_link = (), None, self._link
+        self._plan_before, self._requested = self.plan, None
 
     def run_opened(self, run: RunHandle) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
@@ -176,6 +212,8 @@ class CockpitState:
             self._ip_version = event.ip_version
         if self.readings is not None:
             self.readings.feed(event)
+            if self._requested == self.readings.settings:
+                self._requested = None
             self._near, self._far = self.readings.near or self._near, self.readings.far or self._far
 
     def run_ended(self, summary: Summary) -> None:
@@ -204,7 +242,7 @@ class CockpitState:
         if self.run is not None:
             self._notices = tuple(self.run.notices)
             self._series = self.run.meter.responsiveness_series
-        self.run, self.phase, self.is_paused = None, phase, False
+        self.run, self.phase, self.is_paused, self._requested = None, phase, False, None
 
     def set_far_info(self, info: HostInfo) -> None:
         """Record the far end's host information."""
@@ -222,7 +260,10 @@ class CockpitState:
         self._apply_sending_rate()
 
     def set_peer(self, peer: Peer) -> None:
-        """Select another far end, whose host information is not yet known."""
+        """Select another far end, whose host information is not yet known. A run against the one before goes."""
+        if str(peer) != str(self.peer):
+            self.readings = self.summary = self.verdict = self.diagnosis = None
+            self._series, self._notices, self.phase = (), (), Phase.IDLE
         self.peer, self._far, self.problem = peer, None, None
         self._ip_version = None
 
@@ -283,7 +324,8 @@ class CockpitState:
             return False
         self.plan = replace(self.plan, settings=settings)
         if self.run is not None and self.phase is Phase.RUNNING and self.why_fixed is None:
-            self.run.change_settings(self._settings_of_run(settings))
+            self._requested = self._settings_of_run(settings)
+            self.run.change_settings(self._requested)
         return True
 
     def _settings_of_run(self, settings: Settings) -> Settings:

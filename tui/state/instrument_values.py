@@ -85,6 +85,11 @@ class DatagramReading:
         return None if self.now is None else self.now.jitter_mean_ns
 
 
+def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> ExpectedRate | None:
+    """Return the peak if it exceeds the expected rate, else None."""
+    return peak if peak and expected and peak.bit_s > expected.bit_s else None
+
+
 @dataclass(frozen=True, slots=True)
 class FlowReading:
     """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
@@ -93,7 +98,7 @@ class FlowReading:
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
     summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
     UDP has `datagrams`. `source` says what is shown in place of received payload, if an iperf3 has not reported
-    yet.
+    yet. `full_bit_s` is the rate at the end of the bar and at the top of the plot; 0 while it is unknown. One that is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
     """
 
     direction: Direction
@@ -109,6 +114,8 @@ class FlowReading:
     least_unit_bit_s: float = 0.0
     datagrams: DatagramReading | None = None
     source: str = ""
+    full_bit_s: float = 0.0
+    is_judged: bool = True
 
     @property
     def top_bit_s(self) -> float:
@@ -141,9 +148,7 @@ class FlowReading:
     @property
     def peak_above_expected(self) -> ExpectedRate | None:
         """The peak if it exceeds the expected rate, else None."""
-        if self.peak is None or self.expected is None or self.peak.bit_s <= self.expected.bit_s:
-            return None
-        return self.peak
+        return peak_above(self.expected, self.peak)
 
 
 @dataclass(frozen=True, slots=True)

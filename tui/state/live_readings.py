@@ -4,17 +4,17 @@ Pure. Rates and loads are means over the last second: a single interval of a qua
 too much to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Expectation, Opened, Sampled, Started, Totals, Warned
+from ...engine.model.events import Changed, Ended, Event, Expectation, Opened, Sampled, Started, Totals, Warned
 from ...engine.model.host_info import HostInfo
-from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
+from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
-from ...engine.model.plan import SECOND_NS, Direction, End, Plan, sender_of
-from ...engine.model.samples import ProbeSample, Sample, SessionSample
+from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
+from ...engine.model.samples import Sample, SessionSample
 from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
@@ -43,74 +43,15 @@ from .instrument_values import (
     RunProblem,
     SessionRow,
 )
+from .latency_readings import LatencyReading, ProbeReadings
+from .plot_axes import RateAxis, highest_mark, time_span_s
 from .traces import Traces
 
 _RECENT_NS: Final = SECOND_NS
-_PROBE_WINDOW_NS: Final = 10 * SECOND_NS  # a probe makes at most 100 transactions a second, too few for percentiles
 # Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
 _MAX_POINTS: Final = 1_600
 _SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same ones
 _MAX_OTHER_TESTS: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyReading:
-    """The latency under load, the latency before the load (`idle`), and TCP's own round trip."""
-
-    title: str
-    latency: LatencySummary | None = None
-    idle: LatencySummary | None = None
-    rtt_us: int | None = None
-    span: str = ""
-    rtt_name: str = "RTT as TCP measures it"
-
-    @property
-    def load_ratio(self) -> float | None:
-        """The median latency under load divided by the idle one; None if either is unknown."""
-        if self.latency is None or self.idle is None:
-            return None
-        return self.latency.p50_ns / self.idle.p50_ns
-
-
-class ProbeReadings:
-    """The probe's readings of the last ten seconds since the latest change. Feed it every event, in order."""
-
-    def __init__(self) -> None:
-        self._idle: LatencySummary | None = None
-        self._recent: deque[tuple[int, ProbeSample]] = deque()
-
-    def feed(self, event: Event) -> None:
-        """Take the run's next event."""
-        match event:
-            case Started(idle=ProbeSample() as idle):
-                self._idle = summarize_latency(_counts([idle]))
-            case Changed():
-                self._recent.clear()
-            case Sampled(sample=sample) if sample.probe is not None:
-                self._recent.append((sample.elapsed_ns, sample.probe))
-                while self._recent[0][0] <= sample.elapsed_ns - _PROBE_WINDOW_NS:
-                    self._recent.popleft()
-            case _:
-                pass
-
-    @property
-    def reading(self) -> LatencyReading:
-        """The probe's recent latency, and its latency before the load."""
-        samples = [sample for _, sample in self._recent]
-        return LatencyReading(
-            "latency under load",
-            summarize_latency(_counts(samples)),
-            self._idle,
-            samples[-1].rtt_us if samples else None,
-            "last 10 s",
-        )
-
-
-def _counts(samples: list[ProbeSample]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for sample in samples:
-        merge_counts(counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
-    return counts
 
 
 class LiveReadings:
@@ -136,11 +77,12 @@ class LiveReadings:
         self.probe = ProbeReadings()
         self.traces = Traces()
         self.log = EventLines()
+        self.rate_axis = RateAxis()
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
         self._duplex = DuplexRates()
-        self._has_totals = False
+        self._has_totals = self._has_ended = False
 
     def feed(self, event: Event) -> None:
         """Process the run's next event."""
@@ -159,6 +101,8 @@ class LiveReadings:
             case Totals():
                 self._has_totals = True
                 self.traces.set_totals(event, self.plan.workload)
+            case Ended():
+                self._has_ended = True
             case Warned():
                 self.warnings.append(numbers.sanitize(event.text))
             case Opened():
@@ -240,7 +184,10 @@ class LiveReadings:
         )
 
     def session_rows(self) -> tuple[SessionRow, ...]:
-        """Return the open sessions by direction and number."""
+        """Return the open sessions by direction and number.
+
+        Their rates are those of the last second; of a run of one setting that has ended, its means, as the gauge's.
+        """
         recent = SessionSums()
         newest: dict[tuple[Direction, int], SessionSample] = {}
         packets: dict[tuple[Direction, int], int] = {}
@@ -290,6 +237,9 @@ class LiveReadings:
         """
         known = self.traces.session_sums.sessions.get((flow, number))
         datagrams = self.traces.session_datagrams.get((flow, number))
+        if self._has_ended and len(self.periods) == 1 and known is not None and known.bit_s is not None:
+            recent = known
+            packets = None if datagrams is None else datagrams.received
         return SessionRow(
             flow,
             number,
@@ -375,7 +325,11 @@ def _merge(first: PlotPoint, second: PlotPoint) -> PlotPoint:
 
 @dataclass(frozen=True, slots=True)
 class CockpitSnapshot:
-    """The instruments' values at one moment."""
+    """The instruments' values at one moment.
+
+    `preset` and `plan` are of the run that is shown, live or ended, and before the first run of the next one.
+    Beside a run, `next_plan` and `next_preset` are what is chosen for the next one; a preset only if it differs.
+    """
 
     phase: Phase
     preset: Preset
@@ -400,11 +354,50 @@ class CockpitSnapshot:
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None
     load_points: tuple[ResponsivenessPoint, ...] = ()
+    requested: Settings | None = None
+    next_plan: Plan | None = None
+    next_preset: Preset | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force, with a change that the run has yet to report."""
+        return self.requested or (self.readings.settings if self.readings else self.plan.settings)
 
     @property
     def latest_summary(self) -> Summary | None:
         """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
+
+    @property
+    def span_s(self) -> float:
+        """The length of the plot's time axis."""
+        plan, elapsed_ns = (self.readings.plan, self.readings.elapsed_ns) if self.readings else (self.plan, 0)
+        return time_span_s(plan, elapsed_ns, has_ended=self.summary is not None)
+
+    @property
+    def rate_top(self) -> float:
+        """The rate at the top of the plot and at the end of each gauge's bar; 0 while nothing is known."""
+        elapsed_ns = self.readings.elapsed_ns if self.readings else 0
+        return self._rate_axis.top(self._periods, self.peak, self.span_s, elapsed_ns)
+
+    @property
+    def unit_bit_s(self) -> float:
+        """The rate that sets the unit of gauges and plot: the highest expected one, else the highest measured.
+
+        A unit by a measured rate would cut the digits of the expected one.
+        """
+        measured = self.readings.highest_bit_s.values() if self.readings else ()
+        return highest_mark(self._periods, self.peak) or max(measured, default=0.0)
+
+    @property
+    def _periods(self) -> Sequence[PlotPeriod]:
+        """The periods of the run; before it, that of the next one."""
+        periods = self.readings.periods if self.readings else ()
+        return periods or (PlotPeriod(0.0, self.plan.settings, self.expectation),)
+
+    @property
+    def _rate_axis(self) -> RateAxis:
+        return self.readings.rate_axis if self.readings else RateAxis()
 
 
 def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:

@@ -47,6 +47,12 @@ def number(value: float | None, decimals: int = 0) -> str:
     return group_digits(value, decimals)
 
 
+def axis_number(value: float) -> str:
+    """Return a number at an axis, with as many decimals as it needs up to four digits: `95`, `1.5`, `0.02`."""
+    most = significant_decimals(value) if value >= 1 else 3
+    return number(value, next((places for places in range(most) if abs(value - round(value, places)) < 1e-6), most))
+
+
 def count(value: int | None) -> str:
     """Return a whole number with its digits in groups of three."""
     return number(value)

@@ -1,10 +1,11 @@
 """A plan's options that differ from the default, in words: socket options, workers, cores, warm-up."""
 
+from dataclasses import replace
 from typing import Final
 
-from ...engine.model.plan import MIB, SECOND_NS, Plan, SocketOptions
+from ...engine.model.plan import MIB, SECOND_NS, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload
-from .numbers import NBSP, sanitize, window
+from .numbers import NBSP, duration, sanitize, sending_rate, settings_change, window
 
 _INTERVAL_NS: Final = Plan().interval_ns
 
@@ -38,6 +39,31 @@ def non_default_options_text(plan: Plan) -> str:
         *([] if plan.has_phases else [_interval(plan), _warm_up(plan)]),
     ]
     return ", ".join(filter(None, parts))
+
+
+def plan_change(before: Plan, settings: Settings, after: Plan) -> str:
+    """Return what the next test has changed: `udp, 4 sessions, 10 s`; empty for nothing.
+
+    What another workload brings with it is part of its name: only the rate of datagrams is not.
+
+    Args:
+        before: The plan of the test that is shown.
+        settings: Its settings, which may have been changed.
+        after: The plan of the next test.
+    """
+    words: list[str] = []
+    if after.workload is not before.workload:
+        words.append(str(after.workload))
+        common = replace(after.settings, direction=settings.direction, sessions=settings.sessions)
+        words.append(settings_change(common, after.settings))
+        words.append(sending_rate(after.settings) if after.workload.is_datagram else "")
+    else:
+        words.append(settings_change(settings, after.settings))
+    if after.duration_ns != before.duration_ns:
+        words.append(duration(after.duration_ns))
+    if after.probe is not before.probe and not after.workload.is_transactional:
+        words.append("latency" if after.probe else "no latency")
+    return ", ".join(filter(None, words))
 
 
 def _interval(plan: Plan) -> str:

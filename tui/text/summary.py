@@ -101,7 +101,7 @@ class CpuRow:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The first line of a result: the verdict with its mark, or the reason for an early end, and a sentence."""
+    """The first line of a result: the verdict with its mark, or what broke the run off, and a sentence."""
 
     word: VerdictCode
     mark: str
@@ -111,9 +111,9 @@ class Headline:
 
 def headline(summary: Summary, verdict: Verdict) -> Headline:
     """Return the verdict; for a run that broke off, the reason in its place."""
-    reason = summary.end.reason
-    mark = numbers.verdict(verdict.word) if reason.is_regular else f"✗ {numbers.reason(reason).upper()}"
-    return Headline(verdict.word, mark, verdict_sentence(verdict), reason.is_regular)
+    is_regular = not summary.end.reason.is_fault
+    mark = numbers.verdict(verdict.word) if is_regular else f"✗ {numbers.reason(summary.end.reason).upper()}"
+    return Headline(verdict.word, mark, verdict_sentence(verdict), is_regular)
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -295,7 +295,8 @@ def transfer_text(summary: Summary) -> str:
     if efficiency is not None:
         words.append(f"TCP efficiency {numbers.percent(efficiency, 2, mark=100)}")
     if delay_us is not None:
-        words.append(f"buffer delay {numbers.round_trip(delay_us)} ({numbers.percent(delay_percent, 0)})")
+        share = "" if delay_percent is None else f" ({numbers.percent(delay_percent, 0)})"
+        words.append(f"buffer delay {numbers.round_trip(delay_us)}{share}")
     return ", ".join(words)
 
 

@@ -65,7 +65,7 @@ def test_the_summary_of_a_saved_run_equals_the_printed_summary(log: RunLog, docu
     assert made.pop("dialect") == "linkgauge"
     assert made["tcp"].pop("mode_choice") == "automatic"
     transfer = ("transfer_time_ratio", "efficiency_percent", "buffer_delay_percent", "buffer_delay_ms")
-    assert [made["tcp"].pop(key) for key in transfer] == [None, 99.99, 105_300.0, 1.053]
+    assert [made["tcp"].pop(key) for key in transfer] == [None, 99.99, None, 1.053]
     assert made == {key: document[key] for key in made}
 
 

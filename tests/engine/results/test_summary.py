@@ -118,9 +118,9 @@ def test_the_shortest_round_trip_of_probe_and_tcp_is_the_baseline() -> None:
     ("fields", "known"),
     [
         ({}, (False, False, False)),
-        ({"mean_rtt_us": 100.0}, (False, False, False)),
-        ({"min_rtt_us": 50}, (False, False, False)),
-        ({"mean_rtt_us": 100.0, "min_rtt_us": 50}, (False, True, False)),
+        ({"mean_rtt_us": 300.0}, (False, False, False)),
+        ({"min_rtt_us": 150}, (False, False, False)),
+        ({"mean_rtt_us": 300.0, "min_rtt_us": 150}, (False, True, False)),
         ({"efficiency_percent": 0.0}, (False, False, True)),
     ],
 )
@@ -135,6 +135,36 @@ def test_what_no_kernel_reported_is_no_metric(fields: dict[str, int], known: tup
 def test_a_mean_below_the_baseline_is_no_buffer_delay() -> None:
     """The kernel's mean is smoothed, so that it may come below the shortest one of a probe."""
     assert transfer(tcp=replace(TCP, mean_rtt_us=24_999.0)).buffer_delay_percent == 0
+
+
+@pytest.mark.parametrize(("base_us", "percent"), [(6, None), (99, None), (100, 10_200.0)])
+def test_the_round_trip_within_a_host_is_nothing_to_take_percents_of(base_us: int, percent: float | None) -> None:
+    """Over loopback it is a few microseconds of the host's own work: 171 274 % of it says nothing of a path."""
+    local = transfer(tcp=replace(TCP, mean_rtt_us=10_300.0, min_rtt_us=base_us))
+    assert local.buffer_delay_percent == percent
+    assert local.buffer_delay_us == 10_300 - base_us
+
+
+@pytest.mark.parametrize(
+    ("reason", "bounds", "is_whole", "was_cut_short"),
+    [
+        (Reason.COMPLETED, {}, True, False),
+        (Reason.STOPPED, {}, False, True),
+        (Reason.INTERRUPTED, {}, False, True),
+        (Reason.STOPPED, {"duration_ns": None, "bytes_limit": 1 << 30}, False, True),
+        (Reason.STOPPED, {"duration_ns": None}, True, False),
+        (Reason.INTERRUPTED, {"duration_ns": None}, True, False),
+        (Reason.PEER_LOST, {}, False, False),
+        (Reason.PEER_LOST, {"duration_ns": None}, False, False),
+    ],
+)
+def test_only_a_run_with_an_end_of_its_own_can_be_cut_short(
+    reason: Reason, bounds: dict[str, int | None], is_whole: bool, was_cut_short: bool
+) -> None:
+    """Whatever key or signal the user ends it by; one that lasts until it is stopped is whole then."""
+    summary = transfer()
+    ended = replace(summary, plan=replace(summary.plan, **bounds), end=RunEnd(reason, ""))
+    assert (ended.is_whole, ended.was_cut_short) == (is_whole, was_cut_short)
 
 
 def test_nothing_received_and_several_settings_have_no_ideal_time() -> None:

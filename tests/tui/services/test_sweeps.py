@@ -100,3 +100,37 @@ async def test_a_run_that_breaks_off_leaves_its_point_missing_and_the_sweep_cont
     assert results[1].point == measured
     assert observer.events > 4
     assert set(missing_points(sweep, [results[1]])) == {*sweep.points} - {measured}
+
+
+class Impatient(Breaker):
+    """An observer that stops each run as soon as something is measured."""
+
+    def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002
+        """Take the run of the point."""
+        self.run = run
+
+    def advance(self, _event: Event) -> None:
+        """Stop the run in the midst of its time."""
+        if self.run.meter.summary().measured.total is not None:
+            self.run.stop()
+
+
+async def test_a_point_that_the_user_stops_early_has_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of its time is no figure to rank beside whole ones; it is measured again when the sweep continues."""
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
+    sweep = replace(SWEEP, base=replace(SWEEP.base, duration_ns=20 * SECOND_NS))
+    observer = Impatient(limit=1)
+    with RunLog.open(tmp_path) as log:
+        async with ForkServerLease(), open_far_end(LOOPBACK) as far:
+
+            def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
+                plan, options = point.to_plan(sweep.base), SessionOptions(group=sweep.group)
+                return open_run_session(plan, None, LOOPBACK, log=log, far_end=far, options=options)
+
+            await run_points(sweep.points[:1], open_run, observer)
+    with RunLog.open(tmp_path) as log:
+        assert [row.reason for row in log.list_runs()] == [Reason.STOPPED]
+        assert load_results(log, sweep) == []
+    assert [result for _, result, _ in observer.ends] == [None]

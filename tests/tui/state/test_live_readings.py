@@ -175,3 +175,22 @@ def test_times_with_other_tests_are_known_and_short_pauses_are_none(world: Any) 
         board.feed(Sampled(sample, board.settings, warmup=False))
     assert [(span.from_s, span.until_s) for span in board.other_tests] == [(1.0, 5.0), (12.0, 13.0)]
     assert [(mark.at_s, mark.label) for mark in board.change_marks] == [(1.0, "other test"), (12.0, "other tests")]
+
+
+def test_the_rows_of_a_run_that_has_ended_have_the_mean_rates_of_the_gauge(world: Any) -> None:
+    """Its last second is another figure: 95.6 stood below a gauge of 94.9."""
+
+    def slow_down(script: Any) -> None:
+        script.run_for(24, 8e9)
+        script.run_for(8, 2e9)
+
+    live = play(world, Plan(Settings(sessions=2)), slow_down)
+    assert [row.bit_s for row in live.session_rows()] == pytest.approx([1e9] * 2, rel=0.03)
+
+    def end(script: Any) -> None:
+        slow_down(script)
+        script.end()
+
+    ended = play(world, Plan(Settings(sessions=2)), end)
+    total = sum(row.bit_s or 0.0 for row in ended.session_rows())
+    assert total == pytest.approx((20 * 8e9 + 8 * 2e9) / 28, rel=0.02)

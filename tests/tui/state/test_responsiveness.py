@@ -85,13 +85,17 @@ def test_the_header_shows_the_test_and_the_next_run_keeps_its_settings(world: An
     """What a person has chosen for ordinary tests is not touched."""
     state = _state_after(world, A_LOAD + 5)
     assert state.snapshot().plan == responsiveness_plan()
+    assert state.snapshot().next_plan is None
     assert state.snapshot().expectation.in_ is not None
     assert state.plan.settings.sessions == 3
     assert state.why_fixed is not None
     state.change_settings(sessions=5)
     assert isinstance(state.run, ScriptedRun)
     assert state.run.changes == []
-    assert _state_after(world, None).snapshot().plan.settings.sessions == 3
+    ended = _state_after(world, None).snapshot()
+    assert ended.plan == responsiveness_plan()
+    assert ended.next_plan is not None
+    assert ended.next_plan.settings.sessions == 3
 
 
 def test_a_gauge_has_at_the_end_the_rate_of_its_direction_alone(world: Any) -> None:

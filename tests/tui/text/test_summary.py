@@ -114,6 +114,9 @@ def test_a_run_that_broke_off_has_the_reason_in_place_of_its_verdict() -> None:
     """Only a regular end has a verdict."""
     lost = rows.headline(summary(RATE, end=RunEnd(Reason.PEER_LOST, "gone")), Verdict("none", "NO VERDICT: gone"))
     assert (lost.mark, lost.text, lost.is_regular) == ("✗ REMOTE LOST", "gone", False)
+    for reason in (Reason.STOPPED, Reason.INTERRUPTED):
+        cut = rows.headline(summary(RATE, end=RunEnd(reason, "by SIGINT")), Verdict("none", "NO VERDICT: stopped"))
+        assert (cut.mark, cut.text) == ("• NO VERDICT", "stopped")
     passed = rows.headline(summary(RATE), Verdict("pass", "PASS: all is well"))
     assert (passed.mark, passed.is_regular) == ("✓ PASS", True)
 

@@ -125,7 +125,7 @@ async def _run_session(
     There is no outcome where the signal came before the run began.
     """
     session: RunSession | None = None
-    stopper = RunStopper(partial(_explain_signal, is_endless=test.plan.duration_ns is None))
+    stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
     with handle_signals(stopper.receive):
         try:
             async with ForkServerLease(), AsyncExitStack() as stack:

@@ -133,8 +133,6 @@ class PresetPicker(ModalScreen[str | None]):
         self._set_reading(False)
         self._filter()
         self._sheet_soon.run_now()
-        if self._catalog.problems:  # listed here as well, and the notification would cover it
-            self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
 
     @on(Input.Changed)
     def _schedule_filter(self) -> None:

@@ -187,8 +187,9 @@ class CockpitScreen(SettingActions):
         elif message.selection is not None:
             selection = message.selection
             self.state.set_preset(selection.preset, selection.variant, is_auto=True)
-            for warning in selection.warnings:
-                self.notify(warning, title=f"preset {selection.preset.id}", severity="warning", markup=False)
+            if selection.warnings:
+                text = "; ".join(selection.warnings)
+                self.notify(text, title=f"preset {selection.preset.id}", severity="warning", markup=False)
 
     @on(StartFailed)
     def _show_failure(self, message: StartFailed) -> None:

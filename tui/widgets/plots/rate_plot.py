@@ -11,15 +11,18 @@ from textual.content import Content
 
 from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import Direction
-from ...rendering.canvas import EIGHTHS, Canvas, nice_above, ticks, to_eighths, value_axis
+from ...rendering.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...rendering.styles import DIRECTION_STYLES, EXPECTED
-from ...state.instrument_values import PlotColumn, PlotPeriod, period_averages, plot_columns
+from ...state.instrument_values import PlotColumn, PlotPeriod, peak_above, period_averages, plot_columns
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.numbers import RateScale
 from ...text.summary import response_bits_of
 
-_HEADROOM: Final = 1.15
+_EMPTY_BIT_S: Final = 1e9  # the top of an axis without anything in it
+# A line at an eighth of a cell, from 1 to 8: never above a bar that is as high, nor below one that is lower.
+_DASHES: Final = dict(enumerate("⣀⣀⠤⠤⠒⠒⠉⠉", 1))
+_DOTS: Final = dict(enumerate("⡀⡀⠄⠄⠂⠂⠁⠁", 1))
 _SHADES: Final = 12
 _LABEL: Final = "bold $foreground on $background"  # on the area of a plot, some terminals' colours hide the text
 
@@ -60,9 +63,9 @@ class RatePlot:
         if any(p.warmup for period in periods for points in period.points.values() for p in points):
             parts.append("░ warm-up")
         if any(period.expected_rate() for period in periods):
-            parts.append("━ expected")
+            parts.append(f"{_DASHES[4] * 2} expected")
         if any(self._peak(period) for period in periods):
-            parts.append("· peak")
+            parts.append(f"{_DOTS[4]} peak")
         if len(periods) > 1:
             parts.append("│ change")
         if self._other_tests:
@@ -72,35 +75,26 @@ class RatePlot:
         return parts
 
     def top(self, before: float, rows: int) -> float:
-        """Return the top of the axis of rates, not below the one before."""
-        del rows
-        highest = self._highest_measured()
-        top = max(before, self._highest_expected() * _HEADROOM)
-        return (nice_above(highest * 1.02) if highest * 1.02 > top else top) or 1e9
+        """Return the top of the axis of rates: that of the gauges' bars."""
+        del before, rows
+        return self._view.rate_top or _EMPTY_BIT_S
 
     def _choose_scale(self) -> RateScale:
-        """Return the unit of the rates: that of the gauges. Without an expected rate the measured one sets it."""
+        """Return the unit of the rates: that of the gauges."""
         bits = _response_bits(self._view)
         if bits is not None:
             return RateScale("trans/s", bits)
-        return numbers.rate_scale(self._view.units, self._highest_expected() or self._highest_measured())
-
-    def _highest_expected(self) -> float:
-        direction = self._periods[-1].settings.direction if self._periods else Direction.OUT
-        peak = self._view.peak[direction]
-        rates = [period.expected_rate() for period in self._periods]
-        expected = max((rate.bit_s for rate in rates if rate), default=0.0)
-        return max(expected, peak.bit_s if peak else 0.0)
-
-    def _highest_measured(self) -> float:
-        points = (point for period in self._periods for flow in period.points.values() for point in flow)
-        return max((point.bit_s for point in points), default=0.0)
+        return numbers.rate_scale(self._view.units, self._view.unit_bit_s)
 
     def value_axis(self, rows: int, top: float) -> list[Content]:
-        """Return the cells left of each row, with round rates."""
+        """Return the cells left of each row: round rates, and the expected one in its row."""
         unit = float(self._scale.bit_s)
         rates = ticks(top / unit, max(rows // 3, 2))[1:]
-        return value_axis(rows, {_row_of(rate * unit, top, rows): numbers.number(rate) for rate in rates})
+        labels = {_row_of(rate * unit, top, rows): numbers.axis_number(rate) for rate in rates}
+        expected = self._periods[-1].expected_rate() if self._periods else None
+        if expected is not None:
+            labels[_row_of(expected.bit_s, top, rows)] = self._scale.number(expected.bit_s)
+        return value_axis(rows, labels)
 
     def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
         """Return the plot; without colours, areas are filled with characters.
@@ -128,15 +122,18 @@ class RatePlot:
         return canvas
 
     def _draw_rates(self, canvas: Canvas, top: float, span_s: float) -> None:
-        """Draw the expected and the peak rate in dashes: a measured rate at their height shows in the gaps."""
+        """Draw the expected and the peak rate in dashes: a measured rate at their height shows in the gaps.
+
+        They are placed by the same eighths of a cell as the bars: a rate that is higher is never drawn lower.
+        """
         for period in self._periods:
             until_s = period.until_s if period.until_s is not None else span_s
-            for rate, length, mark in ((period.expected_rate(), 2, "━"), (self._peak(period), 1, "·")):
+            for rate, length, marks in ((period.expected_rate(), 2, _DASHES), (self._peak(period), 1, _DOTS)):
                 if rate is None:
                     continue
-                y = _row_of(rate.bit_s, top, canvas.height)
+                row, eighth = divmod(to_eighths(rate.bit_s / top, canvas.height) - 1, 8)
                 for x in _dashes(period.from_s, until_s, span_s / canvas.width, length):
-                    canvas.overlay(x, y, mark, EXPECTED)
+                    canvas.overlay(x, row, marks[eighth + 1], EXPECTED)
 
     def _draw_other_tests(self, canvas: Canvas, span_s: float) -> None:
         """Mark at the bottom when other tests ran on the endpoint."""
@@ -148,8 +145,7 @@ class RatePlot:
 
     def _peak(self, period: PlotPeriod) -> ExpectedRate | None:
         """Return the peak rate of a period's direction if it is above the expected one."""
-        peak, expected = self._view.peak[period.settings.direction], period.expected_rate()
-        return peak if peak and expected and peak.bit_s > expected.bit_s else None
+        return peak_above(period.expected_rate(), self._view.peak[period.settings.direction])
 
 
 def draw_periods(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float, value: Callable[[int], str]) -> None:
@@ -216,7 +212,7 @@ def _shade(flow: Direction, y: int, rows: int) -> str:
 
 
 def _row_of(bit_s: float, top: float, rows: int) -> int:
-    return min(max(ceil(bit_s / top * rows - 1e-9) - 1, 0), rows - 1)
+    return max(to_eighths(bit_s / top, rows) - 1, 0) // 8
 
 
 def _dashes(from_s: float, until_s: float, step_s: float, length: int) -> Iterator[int]:

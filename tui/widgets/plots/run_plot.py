@@ -1,30 +1,27 @@
 """The plot of a run: throughput, values of TCP or of datagrams over time, or bytes in flight and their windows."""
 
 from itertools import islice
-from math import ceil
 from typing import Final
 
 from textual.content import Content
 
-from ....engine.model.plan import SECOND_NS, Plan
+from ....engine.model.plan import Plan
 from ...rendering.canvas import GUTTER, base_axis, time_labels
 from ...rendering.styled_lines import LineWidget, first_fit, join_fit
 from ...state.instrument_values import PlotContent, PlotPeriod, plot_contents
 from ...state.live_readings import CockpitSnapshot
+from ...state.plot_axes import REDRAW_NS
 from .load_plot import LoadPlot
 from .loss_strip import loss_strip
 from .rate_plot import RatePlot
 from .trace_plot import TracePlot
 from .window_bars import WINDOW_TITLES, window_lines
 
-# Lengths of the time axis of a run without a duration: a full axis grows to the next one.
-_SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
 _ROWS_FOR_EACH_STRIP: Final = 4  # lines of the plot that each line of losses may cost one of
-_REDRAW_NS: Final = SECOND_NS // 2  # less often than the gauges: this is the largest instrument to paint
 
 
 class RunPlot(LineWidget):
-    """Shows one PlotContent of a run, period by period. Its axes grow in steps, and never shrink during a run."""
+    """Shows one PlotContent of a run, period by period. Its axes go in steps, by what is seen."""
 
     DEFAULT_CSS = """
     RunPlot { padding: 0 1; }
@@ -42,7 +39,7 @@ class RunPlot(LineWidget):
     def show(self, view: CockpitSnapshot) -> None:
         """Show these values."""
         periods = view.readings.periods if view.readings else []
-        elapsed = view.readings.elapsed_ns // _REDRAW_NS if view.readings else 0
+        elapsed = view.readings.elapsed_ns // REDRAW_NS if view.readings else 0
         moment = (len(periods), elapsed, view.summary is None, view.units)
         if periods is self._periods and moment == self._moment:
             return
@@ -65,7 +62,7 @@ class RunPlot(LineWidget):
         contents = self._contents()
         content = self._content if self._content in contents else contents[0]
         if content is PlotContent.LOAD:
-            return self._draw_load(LoadPlot(self._view), width, height)
+            return self._draw_load(LoadPlot(self._view), width, height, self._view.span_s)
         if content is PlotContent.WINDOWS:
             self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
             return window_lines(self._view.windows, width, height)
@@ -73,7 +70,7 @@ class RunPlot(LineWidget):
         self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:
             return []
-        span_s = self._span_s()
+        span_s = self._view.span_s
         has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
         strip = loss_strip(self._view, span_s, width - GUTTER, most=(height - 1) // _ROWS_FOR_EACH_STRIP)
         rows, room = height - 1 - len(strip), width - GUTTER
@@ -83,12 +80,12 @@ class RunPlot(LineWidget):
         lines = [axis + line for axis, line in zip(left, canvas.lines(), strict=True)]
         return [*lines, *strip, base_axis(room, self._axis_labels(plot, span_s, room))]
 
-    def _draw_load(self, plot: LoadPlot, width: int, height: int) -> list[Content]:
+    def _draw_load(self, plot: LoadPlot, width: int, height: int, span_s: float) -> list[Content]:
         """Return throughput above latency, on one time axis."""
         self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 6:
             return []
-        span_s, room = self._span_s(), width - GUTTER
+        room = width - GUTTER
         has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
         lines = plot.lines(room, height - 1, self._tops, span_s, has_colours=has_colours)
         return [*lines, base_axis(room, self._axis_labels(plot, span_s, room))]
@@ -108,14 +105,3 @@ class RunPlot(LineWidget):
         free = min((at for at, _ in labels), default=room) - 3
         names = (f" {title.plain} " for title in plot.titles() if title.cell_length + 2 <= free)
         return [*((1, name) for name in islice(names, 1)), *labels]
-
-    def _span_s(self) -> float:
-        """Return the length of the time axis: the duration of the run, or a step above the elapsed time."""
-        readings = self._view.readings if self._view else None
-        has_ended = self._view is not None and self._view.summary is not None
-        if readings is not None and has_ended and readings.elapsed_ns and readings.plan.has_phases:
-            return readings.elapsed_ns / SECOND_NS  # its duration was only a bound
-        if readings is not None and readings.plan.duration_ns is not None:
-            return readings.plan.duration_ns / SECOND_NS
-        elapsed_s = (readings.elapsed_ns if readings else 0) / SECOND_NS
-        return float(next((span for span in _SPANS_S if span >= elapsed_s), ceil(elapsed_s)))

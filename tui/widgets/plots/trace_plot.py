@@ -13,10 +13,11 @@ from textual.content import Content
 
 from ....engine.model.plan import SECOND_NS, Direction
 from ....engine.results.responsiveness.result import ResponsivenessPoint
-from ...rendering.canvas import Canvas, nice_above, ticks, value_axis
+from ...rendering.canvas import Canvas, ticks, value_axis
 from ...rendering.styles import DIRECTION_STYLES, MUTED
 from ...state.instrument_values import PlotContent
 from ...state.live_readings import CockpitSnapshot
+from ...state.plot_axes import follow_values
 from ...state.traces import DatagramPoint, TcpPoint
 from ...text import numbers
 from .rate_plot import draw_changes, draw_periods
@@ -74,13 +75,13 @@ class TracePlot:
         return [f"{numbers.arrow(flow)} {flow}" for flow in self._lines if len(self._lines) > 1]
 
     def top(self, before: float, rows: int) -> float:
-        """Return the top of the axis, not below the one before. The labels of periods have the first row alone."""
+        """Return the top of the axis by the one before. The labels of periods have the first row alone."""
         lines = (*self._lines.values(), self._slowest)
         known = [each.value for line in lines for each in line if each.value is not None]
         highest = max(known, default=0.0)
         if len(self._periods) > 1 and rows > 1 and self._has_labels:
             highest *= (4 * rows - 1) / (4 * rows - 5)
-        return max(before, nice_above(highest * 1.05) if highest > 0 else 1.0)
+        return follow_values(before, highest * 1.05) or 1.0
 
     def value_axis(self, rows: int, top: float) -> list[Content]:
         """Return the cells left of each row, with round values."""

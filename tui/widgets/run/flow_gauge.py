@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log10
 from typing import Final
 
 from textual.content import Content
@@ -20,13 +19,12 @@ from ...rendering.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RAT
 from ...state.instrument_values import DatagramReading, FlowReading
 from ...text import datagram_results, numbers
 
-# The higher tick is at nine tenths of the bar: a rate above it still has room.
-_TICK: Final = 0.9
 _RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate, and with datagrams, whose jitter is longer
 _PERCENT_NOTE, _GAP = 10, 2  # cells right of the percentage, between both
 _ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
 _LOW_ROWS: Final = 3  # up to this height, large digits leave no rows for text
 _SCALE_FROM: Final = 6  # rows
+_END_GAP: Final = 12  # cells right of a tick, from which on the end of the bar has a rate of its own
 _STACKED_ROWS: Final = 11  # from this height on, the rate may stand above its percentage
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "local sends", Direction.IN: "remote sends", Direction.DUPLEX: "both send"}
@@ -76,16 +74,15 @@ class FlowGauge(LineWidget):
             lines = self._stacked(stacked, width, rows)
         else:
             lines = self._narrow(room, rows) if font is None else self._wide(font, width, rows)
-        full = _full_scale(reading)
-        return [*lines, self._bar(width, full), *([_scale(reading, full, width)] if is_scaled else [])]
+        return [*lines, self._bar(width), *([_scale(reading, width)] if is_scaled else [])]
 
     def rating(self) -> str:
-        """Return the rating of the rate: pass, short or fail; empty if no rate is expected.
+        """Return the rating of the rate: pass, short or fail; empty if no rate is expected, or the run not judged.
 
         A rate that no link of this kind can carry is `other`: the preset is the wrong one.
         """
         percent, expected = self._reading.percent, self._reading.expected
-        if percent is None or expected is None:
+        if percent is None or expected is None or not self._reading.is_judged:
             return ""
         if expected.is_exceeded_by(self._reading.bit_s):
             return "other"
@@ -219,8 +216,8 @@ class FlowGauge(LineWidget):
             lines.append(Content.styled(f"mean {numbers.margin_of_error(reading.margin_percent)}".rstrip(), MUTED))
         return lines
 
-    def _bar(self, width: int, full: float) -> Content:
-        reading = self._reading
+    def _bar(self, width: int) -> Content:
+        reading, full = self._reading, self._reading.full_bit_s
         tick, peak = (
             None if rate is None or not full else rate.bit_s / full
             for rate in (reading.expected, reading.peak_above_expected)
@@ -295,23 +292,13 @@ def _source(expected: ExpectedRate | None, width: int) -> Content:
     return Content(cut_words(f"{EXPECTED_TICK} {expected.basis}: {numbers.sanitize(expected.source)}", width))
 
 
-def _full_scale(reading: FlowReading) -> float:
-    """Return the rate at the right end of the bar."""
-    rates = [rate.bit_s for rate in (reading.expected, reading.peak_above_expected) if rate is not None]
-    return max(rates) / _TICK if rates else _round_up(reading.highest_bit_s)
-
-
-def _scale(reading: FlowReading, full: float, width: int) -> Content:
-    """Return the line below the bar: zero, and the rate of each tick."""
-    line = list("0".ljust(width))
+def _scale(reading: FlowReading, width: int) -> Content:
+    """Return the line below the bar: zero, and the rate of each tick, or that of the bar's end if it is far off."""
+    line, full = list("0".ljust(width)), reading.full_bit_s
     free_from = 2
     rates = ((reading.expected, "expected"), (reading.peak_above_expected, "peak"))
-    ticks = [(rate, name) for rate, name in rates if rate]
-    if not ticks and full:
-        end = reading.number(full, 0)
-        line[-len(end) :] = end
-    for rate, name in ticks:
-        at = tick_cell(rate.bit_s / full, width)
+    ticks = [(tick_cell(rate.bit_s / full, width), rate, name) for rate, name in rates if rate and full]
+    for at, rate, name in ticks:
         number = reading.number(rate.bit_s)
         for text in (
             f"{name} {number}{numbers.NBSP}{reading.scale.unit} ▲",
@@ -324,12 +311,7 @@ def _scale(reading: FlowReading, full: float, width: int) -> Content:
                 line[start : at + 1] = text
                 free_from = at + 2
                 break
+    end = numbers.axis_number(full / reading.scale.bit_s) if full else ""
+    if end and width - len(end) >= max([free_from, *(at + _END_GAP for at, _, _ in ticks)]):
+        line[-len(end) :] = end
     return Content.styled("".join(line), MUTED)
-
-
-def _round_up(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, … above a value, so that the scale seldom changes."""
-    if value <= 0:
-        return 0.0
-    power = 10.0 ** floor(log10(value))
-    return next(step * power for step in (1, 2, 5, 10, 20) if step * power >= value)

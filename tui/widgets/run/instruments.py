@@ -175,17 +175,19 @@ class Instruments(Container):
     def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
         """Show a gauge for each direction of the run; for both directions, also one for their total."""
         readings = {
-            flow: replace(_flow(view, flow), units=view.units, datagrams=datagram_reading(view, flow))
+            flow: replace(
+                _flow(view, flow),
+                units=view.units,
+                datagrams=datagram_reading(view, flow),
+                full_bit_s=view.rate_top,
+                least_unit_bit_s=view.unit_bit_s,
+            )
             for flow in (*direction.flows, direction)
         }
-        if (
-            direction is Direction.DUPLEX
-        ):  # both with digits of one size, and bars of one scale, and all in one unit
+        if direction is Direction.DUPLEX:  # both with digits of one size
             highest = max(readings[flow].highest_bit_s for flow in direction.flows)
             for flow in direction.flows:
                 readings[flow] = replace(readings[flow], highest_bit_s=highest)
-            top = max(reading.unit_bit_s for reading in readings.values())
-            readings = {flow: replace(reading, least_unit_bit_s=top) for flow, reading in readings.items()}
         self.set_class(direction is Direction.DUPLEX, "-duplex")
         for flow in Direction:
             gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
@@ -205,7 +207,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     if view.summary is None:
         return now
     if (alone := loaded_flow(view, now)) is not None:
-        return alone
+        return replace(alone, is_judged=view.summary.is_whole)
     measured = view.summary.measured[direction]
     return FlowReading(
         direction,
@@ -213,6 +215,7 @@ def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         view.summary.expectation[direction],
         now.highest_bit_s,
         is_final=True,
+        is_judged=view.summary.is_whole,
         response_bits=now.response_bits,
         latency=measured.latency if measured is not None else None,
         peak=peak,

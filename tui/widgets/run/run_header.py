@@ -9,8 +9,9 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.model.events import ExpectedRate
 from ....engine.model.host_info import HostInfo
-from ....engine.model.plan import Direction, End, Plan, Settings
+from ....engine.model.plan import Direction, End, Settings
 from ....engine.model.workload import Workload
 from ...rendering.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ...rendering.styles import KEY, MUTED, VERDICT_STYLES
@@ -19,6 +20,7 @@ from ...state.live_readings import CockpitSnapshot
 from ...state.responsiveness import is_in_phases, responsiveness_reading
 from ...state.setting_steps import SESSION_STEPS, next_step, next_window
 from ...text import numbers
+from ...text.plan import plan_change
 from .load_steps import steps_line
 
 _ROOMY, _WIDE = 100, 140
@@ -129,8 +131,10 @@ def _state(view: CockpitSnapshot) -> Content:
         return Content.styled(f"✗ {view.problem.status}", "bold $text-error")
     readings = view.readings
     word, style = _PHASES[view.phase]
-    if view.phase is Phase.DONE and view.summary is not None and not view.summary.end.reason.is_regular:
+    if view.phase is Phase.DONE and view.summary is not None and view.summary.end.reason.is_fault:
         word, style = "✗ INTERRUPTED", "$text-error"
+    elif view.phase is Phase.DONE and view.summary is not None and view.summary.was_cut_short:
+        word = "■ STOPPED"
     elif view.phase is Phase.DONE and view.verdict is not None and view.verdict.word != "none":
         word, style = numbers.verdict(view.verdict.word), VERDICT_STYLES[view.verdict.word]
     elif view.phase is Phase.DONE and (grade := _grade(view)):
@@ -175,50 +179,86 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     if view.is_preset_auto and not view.preset.id and view.far is None:
         unknown = ("auto: not known before the first connection", "auto: not known yet")
         return head + first_fit(width - head.cell_length, *map(Content, unknown))
-    expected = view.expectation[_settings_in_force(view).direction]
-    if expected is None:
-        expected_text = Content.styled("no expected rate", MUTED)
-    elif width >= _ROOMY:
-        expected_text = Content.assemble(("expected ", MUTED), numbers.expected_rate(expected))
-    else:
-        expected_text = Content.assemble(("expected ", MUTED), numbers.rate(expected.bit_s), f" {expected.basis}")
-        expected_text = first_fit(width // 2, expected_text, Content(numbers.rate(expected.bit_s)))
+    expected = view.expectation[view.settings.direction]
+    further, auto = _next_preset(view), Content.styled(" (auto)" if view.is_preset_auto else "", MUTED)
     gap = "    " if width >= _ROOMY else "  "
-    auto = Content.styled(" (auto)" if view.is_preset_auto else "", MUTED)
-    room = width - head.cell_length - auto.cell_length - expected_text.cell_length - len(gap)
-    name = Content.styled(cut_words(numbers.sanitize(view.preset.name_in(view.language)), room), "bold")
+    name = Content.styled(numbers.sanitize(view.preset.name_in(view.language)), "bold")
+    room = width - sum(part.cell_length for part in (head, auto, further)) - len(gap)
+    most = room - name.cell_length if width >= _ROOMY else width // 2
+    expected_text = _expected_text(expected, most, has_source=width >= _ROOMY)
+    room -= expected_text.cell_length
+    name = Content.styled(cut_words(name.plain, room), "bold")
     preset_id = Content.styled(f"  {view.preset.id}", MUTED) if width >= _WIDE and view.preset.id else Content("")
-    return head + first_fit(room, name + preset_id, name) + auto + gap + expected_text
+    return head + first_fit(room, name + preset_id, name) + auto + gap + expected_text + further
 
 
-def _settings_in_force(view: CockpitSnapshot) -> Settings:
-    """Return the settings of a test that sets them itself, else those of the next run."""
-    return view.readings.settings if view.readings is not None and is_in_phases(view) else view.plan.settings
+def _expected_text(expected: ExpectedRate | None, width: int, *, has_source: bool) -> Content:
+    """Return the expected rate, with as much about its source as there is room for beside the preset's name."""
+    if expected is None:
+        return Content.styled("no expected rate", MUTED)
+    rate, head = numbers.rate(expected.bit_s), ("expected ", MUTED)
+    texts = (
+        Content.assemble(head, numbers.expected_rate(expected)),
+        Content.assemble(head, rate, f" {expected.basis}"),
+        Content.assemble(head, rate),
+    )
+    return first_fit(width, *texts[not has_source :]) or Content(rate)
+
+
+def _next_preset(view: CockpitSnapshot) -> Content:
+    """Return the preset of the next run if it is another one than that of the run that is shown."""
+    return _next("" if view.next_preset is None else view.next_preset.id or "auto", gap="  ")
+
+
+def _next_plan(view: CockpitSnapshot, width: int) -> Content:
+    """Return what the next run has changed, as much as there is room for."""
+    text = "" if view.next_plan is None else plan_change(view.plan, view.settings, view.next_plan)
+    return _next(cut_words(text, width - len("   next: ")), gap="   ")
+
+
+def _next(text: str, *, gap: str) -> Content:
+    return (
+        Content.assemble(gap, ("next: ", "$text-warning"), (numbers.sanitize(text), "bold"))
+        if text
+        else Content("")
+    )
 
 
 def _settings_line(view: CockpitSnapshot, width: int) -> Content:
-    """Return the settings with as many words as there is room for; the steps of a test that sets them itself."""
+    """Return the settings with as many words as there is room for, and what is chosen for the next run.
+
+    Of a test that sets them itself, they are its steps.
+    """
     reading = responsiveness_reading(view) if is_in_phases(view) else None
+    further = _next_plan(view, width * 2 // 3)
     if reading is not None:
-        return steps_line(reading, _settings_in_force(view), width)
+        return steps_line(reading, view.settings, width - further.cell_length) + further
     details = (_Detail.ALL, _Detail.NAMES, _Detail.SHORT, _Detail.VALUES)
     for detail in details if width >= _ROOMY else details[1:]:
         gap = "    " if detail is _Detail.ALL else "   " if detail is _Detail.NAMES else "  "
-        line = Content(gap).join(_settings_parts(view, detail, with_workload=width >= _WIDE))
+        parts = _settings_parts(view, detail, with_workload=width >= _WIDE, has_next=bool(further))
+        line = Content(gap).join(parts) + further
         if line.cell_length <= width:
             return line
-    return join_fit(width, _settings_parts(view, _Detail.VALUES, with_workload=False), "  ")
+    parts = _settings_parts(view, _Detail.VALUES, with_workload=False, has_next=bool(further))
+    line = join_fit(width - further.cell_length, parts, "  ")
+    return line + further
 
 
-def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: bool) -> list[Content]:
-    """Return each setting with its key; in full detail also its neighbouring steps."""
-    settings, is_datagram = view.plan.settings, view.plan.workload.is_datagram
+def _settings_parts(
+    view: CockpitSnapshot, detail: "_Detail", *, with_workload: bool, has_next: bool
+) -> list[Content]:
+    """Return each setting with its key; in full detail also its neighbouring steps, to which the key goes.
+
+    With `has_next` the keys go on from the settings of the next run.
+    """
+    settings, is_datagram = view.settings, view.plan.workload.is_datagram
     roomy, has_names = detail is _Detail.ALL, detail is not _Detail.VALUES
     directions = list(Direction) if detail in {_Detail.ALL, _Detail.NAMES} else [settings.direction]
     sessions = _in_brackets(str(settings.sessions))
-    if roomy:
+    if roomy and not has_next:
         sessions = _neighbours(partial(next_step, SESSION_STEPS, settings.sessions), settings.sessions, str)
-    own = _datagram_parts(view, detail) if is_datagram else _window_parts(view, detail)
+    own = _datagram_parts(view, detail) if is_datagram else _window_parts(view, detail, has_next=has_next)
     parts = (
         ("d", "direction " if roomy else "", _choices([str(d) for d in directions], str(settings.direction))),
         ("+-", "sessions " if has_names else "", sessions),
@@ -226,8 +266,7 @@ def _settings_parts(view: CockpitSnapshot, detail: "_Detail", *, with_workload: 
         (
             "t",
             "time " if detail in {_Detail.ALL, _Detail.NAMES} else "",
-            _in_brackets(numbers.duration(view.plan.duration_ns))
-            + _from_next_run(_current_plan(view).duration_ns != view.plan.duration_ns),
+            _in_brackets(numbers.duration(view.plan.duration_ns)),
         ),
     )
     locked = _locked_keys(view)
@@ -245,11 +284,11 @@ def _locked_keys(view: CockpitSnapshot) -> frozenset[str]:
     return _LIVE_KEYS if is_locked else frozenset()
 
 
-def _window_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, str, Content]]:
+def _window_parts(view: CockpitSnapshot, detail: "_Detail", *, has_next: bool) -> list[tuple[str, str, Content]]:
     """Return the key, the name and the value of the window."""
-    settings = view.plan.settings
+    settings = view.settings
     window = _in_brackets(numbers.window(settings.window_bytes))
-    if detail is _Detail.ALL:
+    if detail is _Detail.ALL and not has_next:
         used = view.readings.window_in_use if view.readings else None
         step = partial(next_window, settings.window_bytes, used_bytes=used)
         window = _neighbours(step, settings.window_bytes, numbers.window)
@@ -259,7 +298,7 @@ def _window_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, s
 
 def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, str, Content]]:
     """Return the keys, the names and the values of the rate and the size of datagrams."""
-    settings, has_names = view.plan.settings, detail is not _Detail.VALUES
+    settings, has_names = view.settings, detail is not _Detail.VALUES
     if settings.searches_rate:
         rate = "search" if detail is not _Detail.ALL else numbers.sending_rate(settings)
     elif settings.rate_bit_s is None:
@@ -277,31 +316,14 @@ def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str,
 
 
 def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> list[Content]:
-    """Return workload and latency probe, each if it is not the default or changes with the next run.
-
-    With `with_workload`, the workload is always there.
-    """
-    plan, current = view.plan, _current_plan(view)
-    workload_changes, probe_changes = plan.workload is not current.workload, plan.probe is not current.probe
+    """Return workload and latency probe, each if it is not the default; with `with_workload`, that always."""
     options: list[Content] = []
-    if plan.workload is not Workload.STREAM or workload_changes or with_workload:
+    if view.plan.workload is not Workload.STREAM or with_workload:
         name = Content.styled("workload " if has_name else "", MUTED)
-        options.append(_key("w") + name + _in_brackets(str(plan.workload)) + _from_next_run(workload_changes))
-    if plan.probe or probe_changes:
-        text = "latency" if plan.probe else "no latency"
-        options.append(_key("l") + _in_brackets(text) + _from_next_run(probe_changes))
+        options.append(_key("w") + name + _in_brackets(str(view.plan.workload)))
+    if view.plan.probe:
+        options.append(_key("l") + _in_brackets("latency"))
     return options
-
-
-def _current_plan(view: CockpitSnapshot) -> Plan:
-    """Return the plan of the current run, or of the next one if none is in progress."""
-    is_running = view.phase in {Phase.RUNNING, Phase.STOPPING}
-    return view.readings.plan if is_running and view.readings is not None else view.plan
-
-
-def _from_next_run(changes: bool) -> Content:
-    """Return the mark of a choice that takes effect with the next run only."""
-    return Content.styled(" ▸next run", "$text-warning") if changes else Content("")
 
 
 def _key(key: str, *, is_locked: bool = False) -> Content:

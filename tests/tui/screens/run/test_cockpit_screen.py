@@ -147,7 +147,10 @@ async def test_space_starts_a_run_and_stops_it(world: Any, size: tuple[int, int]
         await cockpit.end()
         assert world.script.stops == [Reason.STOPPED]
         assert world.script.closed
-        assert "PASS" in cockpit.line(0)
+        assert "STOPPED 00:02 / 00:30" in cockpit.line(0)
+        verdict = cockpit.app.cockpit.query_one("#verdict .head").render()
+        assert "NO VERDICT  stopped after 2.0 of 30 s." in str(verdict)
+        assert "PASS" not in cockpit.text()  # neither does the gauge
         await cockpit.press("space")
         assert len(world.scripts) == 2
 
@@ -220,6 +223,10 @@ async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: An
         await cockpit.press("space")
         assert world.script.preset.id == "10gbe-fd-1500"
         await cockpit.press("space", "n", "up", "enter")
+        chosen = cockpit.app.cockpit.preset.id
+        assert chosen != "10gbe-fd-1500"
+        assert f"next: {chosen}" in cockpit.line(1)
+        await cockpit.press("space")
         assert "(auto)" not in cockpit.line(1)
 
 

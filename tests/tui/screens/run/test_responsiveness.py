@@ -33,7 +33,7 @@ async def test_u_starts_a_test_and_space_stops_it(world: Any, size: tuple[int, i
         await cockpit.end()
         assert world.script.stops == [Reason.STOPPED]
         assert cockpit.app.cockpit.phase is Phase.DONE
-        assert "[3]" in cockpit.line(2)
+        assert "next: 3 sessions, 10 s" in cockpit.line(2)
         await cockpit.press("space")
         assert world.script.plan.responsiveness is None
 

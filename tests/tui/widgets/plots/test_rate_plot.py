@@ -3,10 +3,17 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.tui.state.instrument_values import OtherTestsSpan
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.presets.expectation import find_expectation
+from linkgauge.tui.rendering.canvas import EIGHTHS
+from linkgauge.tui.state.cockpit import CockpitState
+from linkgauge.tui.state.instrument_values import OtherTestsSpan, PlotPeriod, PlotPoint
 from linkgauge.tui.widgets.plots.rate_plot import RatePlot
 from linkgauge.tui.widgets.plots.run_plot import RunPlot
+from linkgauge.tui.widgets.run.flow_gauge import FlowGauge
+
+_MARKS = {"⣀": 1, "⠤": 3, "⠒": 5, "⠉": 7}  # eighths of a cell: the middle of each row of dots
 
 
 def plot_lines(cockpit: Any) -> list[str]:
@@ -37,6 +44,37 @@ async def test_the_axes_stay_while_a_run_gets_slower(world: Any, size: tuple[int
         assert before[-1].rstrip("─").endswith("30 s")
 
 
+async def test_without_an_expected_rate_the_axis_follows_the_measured_one(world: Any) -> None:
+    """An axis that was drawn before the first sample had a top of 1 000 for ever."""
+    async with world.cockpit((120, 40), preset="loopback") as cockpit:
+        await cockpit.press("space")
+        await cockpit.settle()
+        world.script.run_for(8, 95.6e6)
+        await cockpit.settle()
+        assert plot_lines(cockpit)[0].lstrip().startswith("100┤")
+        assert cockpit.app.cockpit.query_one("#gauge-out", FlowGauge)._reading.full_bit_s == 100e6
+
+
+@pytest.mark.parametrize("rows", [3, 8, 11, 14, 30])
+@pytest.mark.parametrize("bit_s", [40e6, 89e6, 94.3e6, 94.8e6, 95.6e6, 99e6, 104e6])
+async def test_a_bar_above_the_expected_rate_is_never_below_its_line(world: Any, rows: int, bit_s: float) -> None:
+    """Both stand on one grid of eighths of a cell: a pass of 95.6 stood below the line of 94.8."""
+    preset = world.catalog.find("100mb-fd")
+    state = CockpitState(LOOPBACK, Plan(duration_ns=30 * SECOND_NS), preset, 95.0)
+    expectation = find_expectation(preset, state.plan.settings)
+    state.begin_run()
+    state.readings.periods = [PlotPeriod(0.0, state.plan.settings, expectation)]
+    state.readings.periods[0].points[Direction.OUT] = [PlotPoint(30.0, bit_s, False)]
+    view = state.snapshot()
+    lines = RatePlot(view).draw(40, rows, view.rate_top, 30.0, has_colours=False).lines()
+    columns = ["".join(line.plain[x] for line in reversed(lines)) for x in (0, 2)]
+    line = next((8 * y + _MARKS[mark] for y, mark in enumerate(columns[0]) if mark in _MARKS))
+    bar = sum(EIGHTHS.index(part) for part in columns[1])
+    assert bar >= line if bit_s >= expectation.out.bit_s else bar - 1 <= line
+    axis = RatePlot(view).value_axis(rows, view.rate_top)
+    assert axis[rows - 1 - int(line // 8)].plain.strip().startswith("94.80")
+
+
 async def test_the_time_axis_of_an_endless_run_grows_by_steps(world: Any) -> None:
     """From 30 s to 60 s."""
     async with world.cockpit((80, 24), plan=Plan(duration_ns=None)) as cockpit:
@@ -53,7 +91,7 @@ async def test_a_change_has_a_line_and_both_averages_in_the_title(world: Any) ->
         await cockpit.press("space")
         world.script.run_for(40, 4e9)
         await cockpit.settle()
-        assert titles(cockpit) == ("throughput, Mb/s", "░ warm-up   ━ expected   · peak")
+        assert titles(cockpit) == ("throughput, Mb/s", "░ warm-up   ⠤⠤ expected   ⠄ peak")
         world.script.change_settings(world.script.settings.with_changes(sessions=5))
         world.script.run_for(40, 8e9)
         await cockpit.settle()
@@ -112,7 +150,7 @@ async def test_the_axis_has_the_gauges_unit(world: Any, preset: str, unit: str) 
         world.script.run_for(8, 9e9)
         await cockpit.settle()
         assert titles(cockpit)[0] == f"throughput, {unit}"
-        highest = max(int(line[:7].replace(" ", "")) for line in plot_lines(cockpit)[:-1] if "┤" in line)
+        highest = max(float(line[:7].replace(" ", "")) for line in plot_lines(cockpit)[:-1] if "┤" in line)
         assert highest < 100 if unit == "Gb/s" else highest >= 1_000
         assert unit in cockpit.text().replace("\u00a0", " ")
 

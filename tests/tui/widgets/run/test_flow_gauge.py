@@ -51,13 +51,13 @@ async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None
     app = Bench(FlowGauge(Direction.OUT))
     expected_rate = ExpectedRate(7_200_000_000, "documented", "AIX table 1")
     async with app.run_test(size=(80, 8)) as pilot:
-        app.instrument.show(FlowReading(Direction.OUT, 6e9, expected_rate, peak=EXPECTED))
+        app.instrument.show(FlowReading(Direction.OUT, 6e9, expected_rate, peak=EXPECTED, full_bit_s=10.5e9))
         await pilot.pause()
         bar_line, scale = lines_of(app)[-2:]
         assert scale.index("expected 7 200 Mb/s ▲") + len("expected 7 200 Mb/s ▲") - 1 == bar_line.index("┃")
         assert scale.rstrip().endswith("peak 9 415 ▲")  # between the two ticks there is no room for its unit
         peak_at = bar_line.index("╏")
-        app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED, peak=EXPECTED))
+        app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED, peak=EXPECTED, full_bit_s=10.5e9))
         await pilot.pause()
         assert lines_of(app)[-2].index("┃") == peak_at
 
@@ -83,7 +83,7 @@ async def test_the_expected_rate_has_its_unit(rows: int) -> None:
     """In the title of a low gauge, and below the bar of a high one."""
     app = Bench(FlowGauge(Direction.OUT))
     async with app.run_test(size=(80, rows)) as pilot:
-        app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED))
+        app.instrument.show(FlowReading(Direction.OUT, 9e9, EXPECTED, full_bit_s=10.5e9))
         await pilot.pause()
         text = "".join([str(app.instrument.border_title), *lines_of(app)]).replace("\u00a0", " ")
         assert "expected 9 415 Mb/s" in text
