@@ -98,7 +98,8 @@ class FlowReading:
     interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
     summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
     UDP has `datagrams`. `source` says what is shown in place of received payload, if an iperf3 has not reported
-    yet. `full_bit_s` is the rate at the end of the bar and at the top of the plot; 0 while it is unknown. One that is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
+    yet. `full_bit_s` is the rate at the end of the bar and at the top of the plot; 0 while it is unknown. One that
+    is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
     """
 
     direction: Direction
