@@ -17,6 +17,7 @@ from .... import __version__
 from ...control.handshake import HandshakeResult
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
+from ...model.datagram_pace import slow_datagram_bytes
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Expectation, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
@@ -129,7 +130,7 @@ def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
     if not plan.workload.is_datagram or settings.datagram_bytes is not None:
         return plan
     size = min(max(client.segment_bytes or DEFAULT_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES), MAX_DATAGRAM_BYTES)
-    size = min(size, settings.slow_datagram_bytes or size)
+    size = min(size, slow_datagram_bytes(settings) or size)
     return replace(plan, settings=replace(settings, datagram_bytes=size))
 
 
