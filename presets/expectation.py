@@ -9,6 +9,7 @@ always computed, since every document measured TCP.
 from dataclasses import replace
 from typing import Any, Final
 
+from ..engine.model.datagram_pace import slow_datagram_bytes
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import Direction, Settings
@@ -147,8 +148,8 @@ def _datagram_rates(
     most = largest_datagram(link, variant)
     if most is None or (datagram_bytes is not None and datagram_bytes > most):
         return Expectation()
-    if datagram_bytes is None and settings.slow_datagram_bytes is not None:
-        datagram_bytes = min(most, settings.slow_datagram_bytes)
+    if datagram_bytes is None and (slow := slow_datagram_bytes(settings)) is not None:
+        datagram_bytes = min(most, slow)
     one = _expected_datagrams(link, "simplex", variant, datagram_bytes)
     if one is None:
         return Expectation()

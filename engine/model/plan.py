@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
+from .datagram_pace import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, check_datagram_pace
 from .errors import PlanError
 from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
@@ -48,10 +49,6 @@ MIN_RATE_BIT_S: Final = 1_000
 MAX_RATE_BIT_S: Final = 10**13
 MAX_BYTES_LIMIT: Final = 900 << 50
 MAX_PORT: Final = 65_535
-_SLOW_DATAGRAMS_S: Final = 10
-_FEWEST_DATAGRAMS: Final = 2  # of a session: one says nothing of a rate
-MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
-MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 DEFAULT_LOSS_GOAL_PPM: Final = 1_000
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
@@ -188,16 +185,6 @@ class Settings:
             raise PlanError("datagram", datagram, remedy)
         if self.searches_rate and (self.sessions > 1 or self.rate_bit_s is None):
             raise PlanError("rate", "search", "a search has one session and a rate to start at; give --sessions 1")
-
-    @property
-    def slow_datagram_bytes(self) -> int | None:
-        """The most that a datagram may hold for several to go every second in each session; None without a rate.
-
-        At 32 kb/s in 16 sessions, datagrams of 1,472 bytes would be 6 s apart.
-        """
-        if self.rate_bit_s is None or self.searches_rate:
-            return None
-        return max(MIN_DATAGRAM_BYTES, self.rate_bit_s // (8 * self.sessions * _SLOW_DATAGRAMS_S))
 
     @property
     def connections(self) -> int:
@@ -368,7 +355,7 @@ class Plan:
                 if value is not None:
                     raise PlanError(name, f"{value} with {workload}", f"give --workload {_names_of('is_datagram')}")
             return
-        self._check_datagram_pace()
+        check_datagram_pace(settings, self.duration_ns)
         for name, value in (
             ("window", settings.window_bytes),
             ("bytes", self.bytes_limit),
@@ -378,24 +365,6 @@ class Plan:
         ):
             if value is not None:
                 raise PlanError(name, f"with {workload}", "only TCP connections have it; leave it out")
-
-    def _check_datagram_pace(self) -> None:
-        """Raise PlanError if the sessions would send no more than their first datagram."""
-        settings, duration_ns = self.settings, self.duration_ns
-        size, rate = settings.datagram_bytes or settings.slow_datagram_bytes, settings.rate_bit_s
-        if size is None or rate is None or duration_ns is None or settings.searches_rate:
-            return
-        each_s = 8 * size * settings.sessions / rate
-        seconds = duration_ns / SECOND_NS
-        if each_s <= seconds / _FEWEST_DATAGRAMS:
-            return
-        raise PlanError(
-            "rate",
-            rate,
-            f"each session would send one datagram of {size} bytes every {each_s:.3g} s, "
-            f"fewer than {_FEWEST_DATAGRAMS} in {seconds:g} s; "
-            "give a higher --rate, a smaller --datagram, fewer --sessions, or more --seconds",
-        )
 
     def _check_transactions(self) -> None:
         workload = self.workload

@@ -17,12 +17,14 @@ from .... import __version__
 from ...control.handshake import HandshakeResult
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
+from ...model.datagram_pace import slow_datagram_bytes
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
 from ...model.plan import (
     MAX_BYTES_LIMIT,
     MAX_DATAGRAM_BYTES,
+    MIN_BLOCK_BYTES,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
     Dialect,
@@ -50,6 +52,7 @@ from .totals import NearCounts, build_totals, find_discrepancies, sample_from_se
 
 _CLIENT_VERSION: Final = f"linkgauge {__version__}"
 FINISH_DEADLINE_S: Final = 5.0
+_SLOW_BLOCKS_S: Final = 10
 _TAIL_S: Final = 0.25  # for datagrams on their way to the server: it counts until it reads the end of the test
 _REASON_GRACE_S: Final = 0.5  # the server may say why it does not accept a stream
 _SHORTEST_CHECK_S: Final = 0.001
@@ -108,10 +111,13 @@ def block_bytes_of(plan: Plan) -> int:
     """Return the size of the blocks in which a server reads the streams of a plan.
 
     Where nobody chose it, it is iperf3's own: the last part of a block of linkgauge's size would be missing in a
-    short test.
+    short test. At a low rate it is smaller: a server sends no part of a block.
     """
     if plan.block_bytes == Plan().block_bytes:
-        return DEFAULT_BLOCK_BYTES
+        if plan.rate_bit_s is None:
+            return DEFAULT_BLOCK_BYTES
+        slow_bytes = plan.rate_bit_s // (8 * plan.settings.sessions * _SLOW_BLOCKS_S)
+        return min(DEFAULT_BLOCK_BYTES, max(MIN_BLOCK_BYTES, slow_bytes))
     return min(plan.block_bytes, MAX_BLOCK_BYTES)
 
 
@@ -124,7 +130,7 @@ def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
     if not plan.workload.is_datagram or settings.datagram_bytes is not None:
         return plan
     size = min(max(client.segment_bytes or DEFAULT_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES), MAX_DATAGRAM_BYTES)
-    size = min(size, settings.slow_datagram_bytes or size)
+    size = min(size, slow_datagram_bytes(settings) or size)
     return replace(plan, settings=replace(settings, datagram_bytes=size))
 
 

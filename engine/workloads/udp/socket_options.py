@@ -10,6 +10,7 @@ import sys
 from typing import Final
 
 from ...host.nic import is_path_mtu_cached, read_nic
+from ...model.datagram_pace import slow_datagram_bytes
 from ...model.plan import MIB, Mode, Settings, SocketOptions
 from ..sockets import set_dscp
 
@@ -114,7 +115,7 @@ def datagram_size(settings: Settings, sock: socket.socket) -> int:
     """Return the UDP payload of each datagram: as the settings say, or as the path's MTU and a low rate allow."""
     if settings.datagram_bytes is not None:
         return settings.datagram_bytes
-    largest, slow = largest_datagram(sock), settings.slow_datagram_bytes
+    largest, slow = largest_datagram(sock), slow_datagram_bytes(settings)
     return largest if slow is None else min(largest, slow)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.datagram_pace import slow_datagram_bytes
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.plan import (
     MAX_DURATION_NS,
@@ -215,7 +216,7 @@ def test_a_rate_too_low_for_its_datagrams_is_refused_with_the_numbers() -> None:
 
 def test_datagrams_of_a_low_rate_are_small_enough_for_several_a_second() -> None:
     """Those of a usual rate are as large as the path carries."""
-    assert udp_plan(1, None).settings.slow_datagram_bytes == 25
-    assert Settings(rate_bit_s=32_000, sessions=16).slow_datagram_bytes == 25
-    assert (Settings(rate_bit_s=10_000_000).slow_datagram_bytes or 0) > 1_472
-    assert Settings().slow_datagram_bytes is None
+    assert slow_datagram_bytes(udp_plan(1, None).settings) == 25
+    assert slow_datagram_bytes(Settings(rate_bit_s=32_000, sessions=16)) == 25
+    assert (slow_datagram_bytes(Settings(rate_bit_s=10_000_000)) or 0) > 1_472
+    assert slow_datagram_bytes(Settings()) is None

@@ -259,3 +259,12 @@ async def test_a_query_touches_no_server() -> None:
     assert ends.near.nic is not None
     assert ends.near.nic.sort == "loopback"
     assert (ends.far.software, ends.far.nic, ends.far.cores) == ("iperf3", None, 0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sessions", "size"),
+    [(None, 1, 131_072), (1_000_000_000, 1, 131_072), (64_000, 1, 800), (1_000_000, 8, 1_562), (1_000, 4, 64)],
+)
+def test_a_server_sends_small_blocks_at_a_low_rate(rate: int | None, sessions: int, size: int) -> None:
+    """It sends whole blocks: one of 128 KiB would take 16 s at 64 kb/s."""
+    assert iperf3_run.block_bytes_of(plan_of(sessions=sessions, rate_bit_s=rate)) == size
