@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import errno
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,7 +32,7 @@ from ..listener import format_host
 from ..memory import windows_of
 from ..run import FarRun, RunRegistry
 from ..status import LogEntry, LogSink, LogValue, RunStatus
-from .admitted_client import AdmittedClient
+from .admitted_client import AdmittedClient, CurrentRun
 from .turns import Turn
 
 
@@ -196,11 +196,10 @@ async def _serve_run(
         run = FarRun(control, plan, mode, ends, admission.limits, reserve, turn)
         async with run.pool:
             registry[run.run_tag] = run
-            client.run = run
-            control.send(Ready(run.nonce.hex()))
-            log(LogEntry("run_began", f"started: {plan.workload}", client=address))
-            end = await run.execute()
-            client.run = None  # its bytes are those of an ended run from here on
+            with current_run(client, run, turn):
+                control.send(Ready(run.nonce.hex()))
+                log(LogEntry("run_began", f"started: {plan.workload}", client=address))
+                end = await run.execute()
             log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
     except (LinkgaugeError, OSError) as error:
         reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
@@ -209,10 +208,23 @@ async def _serve_run(
         control.try_send(Refuse(f"the test could not be prepared: {reason}"))
         raise LinkgaugeError(reason) from error
     finally:
-        client.run = None
         if run is not None:
             registry.pop(run.run_tag, None)
             run.release()
+
+
+@contextlib.contextmanager
+def current_run(client: AdmittedClient, run: CurrentRun, turn: Turn) -> Generator[None]:
+    """Let a run be its client's while the block lasts, which must be within that of its pool.
+
+    Its bytes are those of an ended run from there on, and nobody reads its counters any more.
+    """
+    client.run = run
+    try:
+        yield
+    finally:
+        turn.end()
+        client.run = None
 
 
 def end_entry(
