@@ -10,9 +10,11 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 from ...control.connection import ControlConnection
 from ...control.handshake import HandshakeResult, handshake_as_far
+from ...control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
 from ...model.errors import (
     AddressRefused,
     ConnectionClosed,
@@ -20,12 +22,13 @@ from ...model.errors import (
     LinkgaugeError,
     RemoteProtocolError,
     RequestDeclined,
+    SilentPeer,
     explain_os_error,
 )
 from ...model.events import Reason, RunEnd
 from ...model.peer import SharedKey
-from ...model.plan import Mode, Plan
-from ...protocol.messages import Open, Ready, Refuse
+from ...model.plan import SECOND_NS, Mode, Plan
+from ...protocol.messages import Open, Ping, Ready, Refuse
 from ...workloads.mode_trial import ModeChooser
 from ..admission import Admission
 from ..listener import format_host
@@ -144,7 +147,13 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
     leaving = asyncio.create_task(control.receive())
     taking = asyncio.create_task(admission.turns.take(client, plan))
     try:
-        await asyncio.wait({leaving, taking}, return_when=asyncio.FIRST_COMPLETED)
+        for serial in count(1):
+            pair = {leaving, taking}
+            await asyncio.wait(pair, timeout=PING_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
+            if taking.done() or leaving.done():
+                break
+            control.try_send(Ping(serial))
+            _check_alive(control)
         if taking.done():
             return taking.result()
         leaving.result()
@@ -154,6 +163,13 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
             taking.cancel()
         leaving.cancel()
         await asyncio.gather(taking, leaving, return_exceptions=True)
+
+
+def _check_alive(control: ControlConnection) -> None:
+    """Raise SilentPeer if a client that waits has answered nothing for long."""
+    silent_ns = time.monotonic_ns() - control.last_received_ns
+    if silent_ns > MAX_SILENCE_NS:
+        raise SilentPeer(f"nothing received for {silent_ns / SECOND_NS:.0f} s")
 
 
 def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
