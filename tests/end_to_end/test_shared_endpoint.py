@@ -78,7 +78,15 @@ def test_a_test_alone_says_that_there_was_no_other(linkgauge: Any, far_end: str)
 
 
 @pytest.mark.parametrize(
-    "command", [("run",), ("check", "gbe-fd-1500"), ("sweep",), ("respond",)], ids=lambda words: words[0]
+    "command",
+    [
+        ("run",),
+        *(
+            pytest.param(words, marks=pytest.mark.every)
+            for words in (("check", "gbe-fd-1500"), ("sweep",), ("respond",))
+        ),
+    ],
+    ids=lambda words: words[0],
 )
 def test_an_exclusive_test_is_refused_beside_another(
     linkgauge: Any, far_end: str, command: tuple[str, ...]
@@ -104,13 +112,12 @@ def test_a_test_that_waits_for_its_turn_runs_once_the_other_has_ended(linkgauge:
 
 
 def test_an_exclusive_endpoint_refuses_a_second_test(linkgauge: Any, start_endpoint: StartEndpoint) -> None:
-    """Until the first has ended."""
+    """While the first one runs."""
     _, address = start_endpoint("--exclusive")
     beside = start_beside(linkgauge, address)
     answer = linkgauge.in_process("run", address, *SHORT)
     stop_beside(linkgauge, beside)
     assert_not_run(answer, "busy with another test, and has one at a time")
-    assert linkgauge.in_process("run", address, *SHORT, "--wait", "20").status == 0
 
 
 def test_a_wait_must_be_a_time_and_iperf3_servers_have_no_turns(linkgauge: Any) -> None:

@@ -70,6 +70,8 @@ class LiveLine:
 
     def _first_text(self) -> str:
         text = f"connecting to {self._peer}"
+        if self._plan.wait_ns:
+            text += f", and waiting up to {numbers.duration(self._plan.wait_ns)} if it is busy"
         return text if self._plan.responsiveness is None else f"{text}, and measuring latency without load"
 
     def _is_terminal_ready(self) -> bool:

@@ -308,7 +308,8 @@ def other_tests_text(summary: Summary) -> str:
     counts = f"{numbers.quantity(others.most_tests, 'test')}, {numbers.quantity(others.most_sessions, 'session')}"
     parts = (("received", others.received_bit_s), ("sent", others.sent_bit_s))
     rates = " and ".join(f"{verb} {numbers.rate(bit_s)}" for verb, bit_s in parts if bit_s) or "carried nothing"
-    return f"at most {counts} on this endpoint; it {rates} in them on average"
+    them = "it" if others.most_tests == 1 else "them"
+    return f"at most {counts} on this endpoint; it {rates} in {them} on average"
 
 
 def mode_text(summary: Summary, *, is_short: bool = False) -> str:

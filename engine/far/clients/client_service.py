@@ -7,12 +7,14 @@ import asyncio
 import contextlib
 import errno
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 from ...control.connection import ControlConnection
 from ...control.handshake import HandshakeResult, handshake_as_far
+from ...control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
 from ...model.errors import (
     AddressRefused,
     ConnectionClosed,
@@ -20,19 +22,20 @@ from ...model.errors import (
     LinkgaugeError,
     RemoteProtocolError,
     RequestDeclined,
+    SilentPeer,
     explain_os_error,
 )
 from ...model.events import Reason, RunEnd
 from ...model.peer import SharedKey
-from ...model.plan import Mode, Plan
-from ...protocol.messages import Open, Ready, Refuse
+from ...model.plan import SECOND_NS, Mode, Plan
+from ...protocol.messages import Open, Ping, Ready, Refuse
 from ...workloads.mode_trial import ModeChooser
 from ..admission import Admission
 from ..listener import format_host
 from ..memory import windows_of
 from ..run import FarRun, RunRegistry
 from ..status import LogEntry, LogSink, LogValue, RunStatus
-from .admitted_client import AdmittedClient
+from .admitted_client import AdmittedClient, CurrentRun
 from .turns import Turn
 
 
@@ -144,7 +147,13 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
     leaving = asyncio.create_task(control.receive())
     taking = asyncio.create_task(admission.turns.take(client, plan))
     try:
-        await asyncio.wait({leaving, taking}, return_when=asyncio.FIRST_COMPLETED)
+        for serial in count(1):
+            pair = {leaving, taking}
+            await asyncio.wait(pair, timeout=PING_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
+            if taking.done() or leaving.done():
+                break
+            control.try_send(Ping(serial))
+            _check_alive(control)
         if taking.done():
             return taking.result()
         leaving.result()
@@ -154,6 +163,13 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
             taking.cancel()
         leaving.cancel()
         await asyncio.gather(taking, leaving, return_exceptions=True)
+
+
+def _check_alive(control: ControlConnection) -> None:
+    """Raise SilentPeer if a client that waits has answered nothing for long."""
+    silent_ns = time.monotonic_ns() - control.last_received_ns
+    if silent_ns > MAX_SILENCE_NS:
+        raise SilentPeer(f"nothing received for {silent_ns / SECOND_NS:.0f} s")
 
 
 def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
@@ -196,11 +212,10 @@ async def _serve_run(
         run = FarRun(control, plan, mode, ends, admission.limits, reserve, turn)
         async with run.pool:
             registry[run.run_tag] = run
-            client.run = run
-            control.send(Ready(run.nonce.hex()))
-            log(LogEntry("run_began", f"started: {plan.workload}", client=address))
-            end = await run.execute()
-            client.run = None  # its bytes are those of an ended run from here on
+            with current_run(client, run, turn):
+                control.send(Ready(run.nonce.hex()))
+                log(LogEntry("run_began", f"started: {plan.workload}", client=address))
+                end = await run.execute()
             log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
     except (LinkgaugeError, OSError) as error:
         reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
@@ -209,10 +224,23 @@ async def _serve_run(
         control.try_send(Refuse(f"the test could not be prepared: {reason}"))
         raise LinkgaugeError(reason) from error
     finally:
-        client.run = None
         if run is not None:
             registry.pop(run.run_tag, None)
             run.release()
+
+
+@contextlib.contextmanager
+def current_run(client: AdmittedClient, run: CurrentRun, turn: Turn) -> Generator[None]:
+    """Let a run be its client's while the block lasts, which must be within that of its pool.
+
+    Its bytes are those of an ended run from there on, and nobody reads its counters any more.
+    """
+    client.run = run
+    try:
+        yield
+    finally:
+        turn.end()
+        client.run = None
 
 
 def end_entry(

@@ -18,43 +18,102 @@ from .admitted_client import AdmittedClient, CurrentRun
 
 # A slow test moves nothing for a while, and is still there: iperf3 sends 128 KiB at once at any rate.
 _PAUSE_NS: Final = 30 * SECOND_NS
+_RECENT_NS: Final = 3 * SECOND_NS
+_PAUSES_PER_READING: Final = (
+    20  # so that reading takes a twentieth of the time at most, however many tests there are
+)
 
 
 class _Seen(NamedTuple):
-    """The payload of a run at one moment, and when it last moved."""
+    """The payload of a run so far, and when it last moved."""
 
+    sessions: int
     received_bytes: int
     sent_bytes: int
     moved_ns: int | None
 
+    def as_tests(self, now_ns: int) -> OtherTests:
+        """Return it as one test if it carries payload, with all of its bytes."""
+        is_there = self.moved_ns is not None and now_ns - self.moved_ns <= _PAUSE_NS
+        return OtherTests(is_there, self.sessions if is_there else 0, self.received_bytes, self.sent_bytes)
 
-_UNSEEN: Final = _Seen(0, 0, None)
+
+_UNSEEN: Final = _Seen(0, 0, 0, None)
 
 
-class OtherTestsReader:
-    """Reads what other tests carry, from the counters that their own samples come from."""
+class Tally:
+    """What all tests of an endpoint have carried so far, from the counters that their own samples come from."""
 
     def __init__(self, runs: Callable[[], Iterable[CurrentRun]]) -> None:
         self._runs = runs
         self._seen: dict[CurrentRun, _Seen] = {}
-        self.take()
-        # What they carried earlier does not tell whether they still carry anything.
-        self._seen = {run: seen._replace(moved_ns=None) for run, seen in self._seen.items()}
+        self._ended = self._total = OtherTests()
+        self._read_ns = self._expires_ns = 0
+
+    def add_ended(self, run: CurrentRun) -> None:
+        """Keep the bytes of a run that is about to end."""
+        status = run.get_status()
+        self._seen.pop(run, None)
+        self._ended = _add(self._ended, OtherTests(0, 0, status.received_bytes, status.sent_bytes))
+        self._expires_ns = 0
+
+    def read_beside(self, own: CurrentRun | None, *, is_first: bool = False) -> OtherTests:
+        """Return what the others have carried so far.
+
+        The first reading after a while does not tell whether what it finds still moves.
+        """
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._expires_ns:
+            self._read(now_ns, marks_moved=not is_first or now_ns - self._read_ns < _RECENT_NS)
+        seen = None if own is None else self._seen.get(own)
+        return self._total if seen is None else _subtract(self._total, seen.as_tests(self._read_ns))
+
+    def _read(self, now_ns: int, *, marks_moved: bool) -> None:
+        seen: dict[CurrentRun, _Seen] = {}
+        total = self._ended
+        for run in self._runs():
+            status, before = run.get_status(), self._seen.get(run, _UNSEEN)
+            received, sent = status.received_bytes, status.sent_bytes
+            has_moved = received + sent > before.received_bytes + before.sent_bytes
+            moved_ns = now_ns if has_moved and marks_moved else before.moved_ns
+            seen[run] = _Seen(status.settings.sessions, received, sent, moved_ns)
+            total = _add(total, seen[run].as_tests(now_ns))
+        self._seen, self._total, self._read_ns = seen, total, now_ns
+        end_ns = time.monotonic_ns()
+        self._expires_ns = end_ns + _PAUSES_PER_READING * (end_ns - now_ns)
+
+
+def _add(first: OtherTests, second: OtherTests) -> OtherTests:
+    return OtherTests(
+        first.tests + second.tests,
+        first.sessions + second.sessions,
+        first.received_bytes + second.received_bytes,
+        first.sent_bytes + second.sent_bytes,
+    )
+
+
+def _subtract(whole: OtherTests, part: OtherTests) -> OtherTests:
+    return OtherTests(
+        whole.tests - part.tests,
+        whole.sessions - part.sessions,
+        whole.received_bytes - part.received_bytes,
+        whole.sent_bytes - part.sent_bytes,
+    )
+
+
+class OtherTestsReader:
+    """Reads what the other tests carry beside one."""
+
+    def __init__(self, tally: Tally, client: AdmittedClient) -> None:
+        self._tally, self._client = tally, client
+        self._before = tally.read_beside(client.run, is_first=True)
 
     def take(self) -> OtherTests:
         """Return what they carried since the last call."""
-        now_ns, seen = time.monotonic_ns(), dict[CurrentRun, _Seen]()
-        tests = sessions = received_bytes = sent_bytes = 0
-        for run in self._runs():
-            status, before = run.get_status(), self._seen.get(run, _UNSEEN)
-            received, sent = status.received_bytes - before.received_bytes, status.sent_bytes - before.sent_bytes
-            moved_ns = now_ns if received or sent else before.moved_ns
-            seen[run] = _Seen(status.received_bytes, status.sent_bytes, moved_ns)
-            if moved_ns is not None and now_ns - moved_ns <= _PAUSE_NS:
-                tests, sessions = tests + 1, sessions + status.settings.sessions
-            received_bytes, sent_bytes = received_bytes + received, sent_bytes + sent
-        self._seen = seen
-        return OtherTests(tests, sessions, received_bytes, sent_bytes)
+        before, now = self._before, self._tally.read_beside(self._client.run)
+        self._before = now
+        carried = (now.received_bytes - before.received_bytes, now.sent_bytes - before.sent_bytes)
+        return OtherTests(now.tests, now.sessions, *carried)
 
 
 class Turn:
@@ -65,7 +124,7 @@ class Turn:
 
     def read_others(self) -> OtherTestsReader:
         """Return a reader of the other tests from now on."""
-        return OtherTestsReader(lambda: self._turns.runs_beside(self._client))
+        return OtherTestsReader(self._turns.tally, self._client)
 
     def end(self) -> None:
         """Give the turn back, and let those have it that wait."""
@@ -79,10 +138,7 @@ class Turns:
         self._is_exclusive = is_exclusive
         self._held: dict[AdmittedClient, Plan] = {}
         self._waiting: dict[AdmittedClient, tuple[Plan, asyncio.Future[None]]] = {}
-
-    def runs_beside(self, client: AdmittedClient) -> list[CurrentRun]:
-        """Return the runs of the others that have a turn."""
-        return [other.run for other in self._held if other is not client and other.run is not None]
+        self.tally = Tally(lambda: [client.run for client in self._held if client.run is not None])
 
     async def take(self, client: AdmittedClient, plan: Plan) -> Turn:
         """Return a turn for a test, after as long a wait as its plan allows; raise EndpointBusy without one."""
@@ -114,6 +170,8 @@ class Turns:
         self._waiting.pop(client, None)
         if self._held.pop(client, None) is None:
             return
+        if client.run is not None:
+            self.tally.add_ended(client.run)
         for other, (plan, granted) in list(self._waiting.items()):
             if not granted.done() and not self._blockers(plan):
                 self._held[other] = plan

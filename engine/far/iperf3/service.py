@@ -37,7 +37,7 @@ from ...workloads.mode_trial import ModeChooser
 from ..acceptor import Acceptor
 from ..admission import Admission
 from ..clients.admitted_client import AdmittedClient
-from ..clients.client_service import choose_mode, end_entry
+from ..clients.client_service import choose_mode, current_run, end_entry
 from ..clients.turns import Turn
 from ..memory import windows_of
 from ..pending import PendingConnection, PendingConnections
@@ -275,19 +275,17 @@ class Iperf3Service:
         try:
             async with test.pool:
                 self._cookies[request.cookie] = test
-                admitted.run = test
-                self._log(
-                    LogEntry(
-                        "run_began",
-                        f"started: {plan.workload} of iperf3",
-                        client=admitted.address,
-                        software=admitted.software,
-                        title=parameters.title,
-                    )
+                began = LogEntry(
+                    "run_began",
+                    f"started: {plan.workload} of iperf3",
+                    client=admitted.address,
+                    software=admitted.software,
+                    title=parameters.title,
                 )
                 opening = self._hellos.take_turn(admitted.address, test)
-                end = await test.execute(opening if test.is_udp else contextlib.nullcontext())
-                admitted.run = None  # its bytes are those of an ended run from here on
+                with current_run(admitted, test, turn):
+                    self._log(began)
+                    end = await test.execute(opening if test.is_udp else contextlib.nullcontext())
                 self._log(
                     end_entry(
                         end,
@@ -299,7 +297,6 @@ class Iperf3Service:
                     )
                 )
         finally:
-            admitted.run = None
             self._cookies[request.cookie] = None
             self._hellos.forget(test)
             test.release()

@@ -42,12 +42,13 @@ def find_other_tests(view: FlowView) -> Iterator[Finding]:
     words = ("receives", "received") if view.receiver.end is End.FAR else ("sends", "sent")
     does = evidence.tense(*words)
     counts = f"{format_quantity(others.most_tests, 'test')}, {format_quantity(others.most_sessions, 'session')}"
+    them = "it" if others.most_tests == 1 else "them"
     yield Finding(
         "other-tests",
         share,
         _CONFIDENCE,
         f"{subject} on this endpoint {verb} its link.",
-        f"{counts}: the endpoint {does} {format_rate(other_bit_s)} in them, "
+        f"{counts}: the endpoint {does} {format_rate(other_bit_s)} in {them}, "
         f"{format_rate(view.flow.bit_s)} in this one",
         "wait until they end, or linkgauge … --exclusive --wait 60",
     )

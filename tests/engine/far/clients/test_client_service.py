@@ -5,6 +5,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from linkgauge.engine.control import handshake
+from linkgauge.engine.far.clients import client_service
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused
@@ -142,3 +143,17 @@ async def test_an_exclusive_endpoint_serves_one_run_after_the_other() -> None:
             await until_payload(run)
             with pytest.raises(PeerRefused, match="busy with another test, and has one at a time"):
                 await events_of(SHORT, peer)
+
+
+async def test_one_that_waits_in_silence_loses_its_place(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked each second whether it is still there; here it has no time to answer."""
+    monkeypatch.setattr(client_service, "PING_INTERVAL_S", 0.01)
+    monkeypatch.setattr(client_service, "MAX_SILENCE_NS", -1)
+    peer = Peer(*endpoint.address)
+    async with asyncio.timeout(DEADLINE_S), open_run(LONG, peer) as beside:
+        await until_payload(beside)
+        with pytest.raises(PeerError, match="was lost before the test began"):
+            await events_of(Plan(exclusive=True, wait_ns=60 * SECOND_NS), peer)
+        beside.stop()

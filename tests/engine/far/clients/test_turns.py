@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from linkgauge.engine.far.clients import turns as turns_module
 from linkgauge.engine.far.clients.admitted_client import AdmittedClient
 from linkgauge.engine.far.clients.turns import Turn, Turns
 from linkgauge.engine.far.status import RunStatus
@@ -14,6 +15,12 @@ from linkgauge.engine.model.workload import Workload
 PLAN = Plan(duration_ns=10 * SECOND_NS)
 EXCLUSIVE = Plan(duration_ns=10 * SECOND_NS, exclusive=True)
 PATIENT = Plan(duration_ns=10 * SECOND_NS, exclusive=True, wait_ns=3_600 * SECOND_NS)
+
+
+@pytest.fixture(autouse=True)
+def readings_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each reading be a new one, however soon it comes after the last."""
+    monkeypatch.setattr(turns_module, "_PAUSES_PER_READING", 0)
 
 
 class CountedRun:
@@ -66,15 +73,29 @@ async def test_a_reader_counts_what_the_others_carry_between_two_calls() -> None
     assert reader.take() == OtherTests(1, 2, 0, 0)  # a slow test moves nothing for a moment
 
 
-async def test_a_test_that_begins_is_counted_from_its_start_and_one_that_ends_no_more() -> None:
+async def test_a_test_that_begins_is_counted_from_its_start_and_one_that_ends_to_its_end() -> None:
     """All bytes of a new one came since the last call."""
     turns, other = Turns(), CountedRun()
     reader = (await turns.take(client(), PLAN)).read_others()
     turn = await turns.take(client(other), PLAN)
     other.sent = 700
     assert reader.take() == OtherTests(1, 1, 0, 700)
+    other.sent = 900
     turn.end()
+    assert reader.take() == OtherTests(0, 0, 0, 200)
     assert reader.take() == OtherTests()
+
+
+async def test_many_tests_are_not_read_anew_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Soon after one reading the next one is the same: no byte is lost, it is counted a little later."""
+    monkeypatch.setattr(turns_module, "_PAUSES_PER_READING", 10**9)
+    turns, other = Turns(), CountedRun()
+    reader = (await turns.take(client(), PLAN)).read_others()
+    turn = await turns.take(client(other), PLAN)
+    other.sent = 700
+    assert reader.take() == OtherTests()
+    turn.end()
+    assert reader.take() == OtherTests(0, 0, 0, 700)
 
 
 async def test_tests_run_side_by_side_until_one_has_the_endpoint_for_itself() -> None:

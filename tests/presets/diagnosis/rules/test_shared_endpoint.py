@@ -23,7 +23,7 @@ def test_another_test_that_carries_what_is_missing_is_the_first_finding() -> Non
     finding = first(beside(run(500, rtt_us=9_000), received=440))
     assert (finding.code, finding.end) == ("other-tests", None)
     assert finding.text == "Another test on this endpoint shares its link."
-    assert finding.evidence == "1 test, 2 sessions: the endpoint receives 440 Mb/s in them, 500 Mb/s in this one"
+    assert finding.evidence == "1 test, 2 sessions: the endpoint receives 440 Mb/s in it, 500 Mb/s in this one"
     assert "--exclusive" in finding.remedy
     assert finding.share is not None
     assert abs(finding.share - 440 / (WANTED_BIT_S / 1e6 - 500)) < 0.01
