@@ -12,6 +12,9 @@ from .plan import Cell, Host, MeshMode
 class CellFigure:
     """The result of a cell.
 
+    A cell that was measured again alone has two results. The second one counts, for a finding, a mark, a verdict
+    and a comparison alike: the first tells what the cell had beside others.
+
     Args:
         cell: its hosts.
         run_id: its run in the run log; None if it failed.
@@ -40,9 +43,39 @@ class CellFigure:
     failure: CellFailure | None = None
 
     @property
+    def is_isolated(self) -> bool:
+        """Whether it was measured again alone, so that this result counts."""
+        return self.isolated_bit_s is not None
+
+    @property
     def value(self) -> float | None:
-        """The figure that cells are compared by: transactions a second if it has them, else bits a second."""
+        """The figure that counts: transactions a second if it has them, else bits a second."""
+        return self.counted_bit_s if self.transactions_s is None else self.counted_transactions_s
+
+    @property
+    def first_value(self) -> float | None:
+        """The same of the first test, which all cells have in common."""
         return self.bit_s if self.transactions_s is None else self.transactions_s
+
+    @property
+    def isolated_value(self) -> float | None:
+        """The same of the test alone; None if there was none."""
+        return self.isolated_bit_s if self.transactions_s is None else self.isolated_transactions_s
+
+    @property
+    def counted_bit_s(self) -> float | None:
+        """The goodput that counts, in bits a second."""
+        return self.bit_s if self.isolated_bit_s is None else self.isolated_bit_s
+
+    @property
+    def counted_transactions_s(self) -> float | None:
+        """The transactions a second that count."""
+        return self.transactions_s if self.isolated_transactions_s is None else self.isolated_transactions_s
+
+    @property
+    def counted_loss(self) -> float | None:
+        """The loss that counts, as a share of what was sent."""
+        return self.isolated_loss if self.is_isolated else self.loss
 
     @property
     def isolated_transactions_s(self) -> float | None:
@@ -53,10 +86,10 @@ class CellFigure:
 
     @property
     def percent(self) -> float | None:
-        """The goodput in percent of the expected one; None where either is unknown."""
-        if self.bit_s is None or not self.expected_bit_s:
+        """The goodput that counts in percent of the expected one; None if either is unknown."""
+        if self.counted_bit_s is None or not self.expected_bit_s:
             return None
-        return 100 * self.bit_s / self.expected_bit_s
+        return 100 * self.counted_bit_s / self.expected_bit_s
 
 
 @dataclass(frozen=True, slots=True)

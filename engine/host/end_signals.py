@@ -11,9 +11,16 @@ from typing import Final
 _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def end_signals() -> tuple[signal.Signals, ...]:
-    """Return SIGINT, SIGTERM and SIGHUP, without what this process ignores: it never ignores one by itself."""
-    return tuple(number for number in _END_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
+def end_signals(*, draws: bool = False) -> tuple[signal.Signals, ...]:
+    """Return SIGINT, SIGTERM and SIGHUP, without what this process ignores: it never ignores one by itself.
+
+    What draws on a terminal has SIGHUP in any case: it cannot go on without.
+    """
+    return tuple(
+        number
+        for number in _END_SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN or (draws and number is signal.SIGHUP)
+    )
 
 
 def keep_ignored(command: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """The comparison of a mesh with an earlier one of the same hosts: slower and faster hosts, groups, paths.
 
-Pure. Each cell's rate is divided by its earlier one, and these shares are read as those of expected rates are. A
-cell that something else held back before, and does so still, shows nothing of a new cause: it is left out.
+Pure. Each cell's rate is divided by its earlier one, and these shares are read as those of expected rates are, with
+what was measured again alone: a path that this clears in its own mesh is cleared here. A cell that something else
+held back before, and does so still, shows nothing of a new cause: it is left out.
 """
 
 from dataclasses import dataclass, replace
@@ -80,17 +81,21 @@ def _changes(before: MeshMatrix, after: MeshMatrix) -> list[CellChange]:
         CellChange(cell, first, second)
         for cell, figure in after.figures.items()
         if (earlier := before.figures.get(cell)) is not None
-        and (first := _comparable(earlier, figure)) is not None
+        and _have_same_unit(earlier, figure)
+        and (first := earlier.value) is not None
         and (second := figure.value) is not None
     ]
     last = len(places)
     return sorted(changes, key=lambda each: tuple(places.get(name, last) for name in each.cell))
 
 
+def _have_same_unit(earlier: CellFigure, figure: CellFigure) -> bool:
+    return (earlier.transactions_s is None) == (figure.transactions_s is None)
+
+
 def _comparable(earlier: CellFigure, figure: CellFigure) -> float | None:
-    """Return the earlier value of a cell if it has the unit of the other one."""
-    is_same_unit = (earlier.transactions_s is None) == (figure.transactions_s is None)
-    return earlier.value if is_same_unit else None
+    """Return the earlier value of a cell's first test if it has the unit of the other one."""
+    return earlier.first_value if _have_same_unit(earlier, figure) else None
 
 
 def _shares(base: MeshMatrix, other: MeshMatrix) -> MeshMatrix:
@@ -104,9 +109,14 @@ def _shares(base: MeshMatrix, other: MeshMatrix) -> MeshMatrix:
         expected = None if earlier is None else _comparable(earlier, figure)
         if figure.failure is not None and earlier is not None and earlier.value is not None:
             figures[cell] = replace(figure, bit_s=None, transactions_s=None)
-        elif figure.value is not None and expected:
+        elif figure.first_value is not None and expected:
             figures[cell] = CellFigure(
-                cell, figure.run_id, bit_s=figure.value, expected_bit_s=expected, why=figure.why
+                cell,
+                figure.run_id,
+                bit_s=figure.first_value,
+                expected_bit_s=expected,
+                isolated_bit_s=figure.isolated_value,
+                why=figure.why,
             )
     return replace(other, figures=figures)
 
@@ -126,7 +136,7 @@ def _held_back(base: MeshMatrix, other: MeshMatrix) -> set[Cell]:
             for cell in own
             if (later := other.figures.get(cell)) is not None
             and (first := _comparable(base.figures[cell], later))
-            and (second := later.value)
+            and (second := later.first_value)
         ]
         if changes and median(changes) > -LEAST_SLOWNESS:
             cells.update(own)

@@ -55,7 +55,7 @@ def relative_rates(matrix: MeshMatrix) -> RelativeRates:
         figures = [figure for figure in figures if figure.transactions_s is not None]
     figures.sort(key=lambda figure: (places[figure.cell.sender], places[figure.cell.receiver]))
     expected = _expected_rates(figures)
-    values = [figure.value or 0.0 for figure in figures]
+    values = [figure.first_value or 0.0 for figure in figures]
     shares = (
         [value / expected[figure.cell] for figure, value in zip(figures, values, strict=True)]
         if expected

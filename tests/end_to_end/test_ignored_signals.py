@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ..command_line import RATE_LIMIT, wait_for_rows
+from .terminal import DEADLINE_S, OpenTerminal
 
 LONG = ("--seconds", "60", "--interval", "100ms", "--warmup", "0", *RATE_LIMIT)
 
@@ -77,3 +78,15 @@ def test_a_lab_does_not_pass_on_a_signal_that_it_was_started_to_ignore(linkgauge
     arguments = ("lab", "100mb-fd", "--check", "--json", "--", "--csv", path, *LONG)
     process = linkgauge.start(*arguments, within=ignoring(signal.SIGHUP), start_new_session=True)
     assert_goes_on_until_terminated(linkgauge, process, path, signal.SIGHUP)
+
+
+@pytest.mark.every
+def test_an_app_ends_with_its_terminal_even_if_it_was_started_to_ignore_that(
+    linkgauge: Any, terminal: OpenTerminal
+) -> None:
+    """It would draw for ever, and nobody could end it."""
+    screen = terminal("loopback", within=ignoring(signal.SIGHUP))
+    screen.see("READY")
+    screen.hang_up()
+    assert screen.process.wait(timeout=DEADLINE_S) == 128 + signal.SIGHUP
+    assert linkgauge("runs", "list", "--json").document == []

@@ -373,7 +373,7 @@ def _leave_on_signal(
         received.append(number)
         tasks.add(asyncio.create_task(leave(number)))
 
-    with handle_signals(receive):
+    with handle_signals(receive, draws=True):
         try:
             yield received
         finally:

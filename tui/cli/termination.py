@@ -30,40 +30,44 @@ PASS: Final = 0
 SHORT: Final = 1
 USAGE_ERROR: Final = 2
 INCOMPLETE: Final = 3
-_handlers: Final[list[Callable[[signal.Signals], None]]] = []  # of the contexts in force, the innermost last
+_handlers: Final[list[dict[signal.Signals, Callable[[signal.Signals], None]]]] = []
+"""Those of the contexts in force, the innermost last."""
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def handle_signals(receive: Callable[[signal.Signals], object]) -> Generator[None]:
+def handle_signals(receive: Callable[[signal.Signals], object], *, draws: bool = False) -> Generator[None]:
     """Call `receive` in the running loop for each of the three signals, until the context ends.
 
-    What this process was started to ignore stays ignored. A context within another one takes its signals, and gives
-    them back: what is closed after a screen still hears of Ctrl-C.
+    What this process was started to ignore stays ignored; not so SIGHUP with `draws`, for what has a terminal. A
+    context within another one takes its signals, and gives them back: what is closed after a screen still hears of
+    Ctrl-C.
     """
     loop = asyncio.get_running_loop()
-    numbers = end_signals()
+    numbers = end_signals(draws=draws)
+    ignored = {number for number in numbers if signal.getsignal(number) is signal.SIG_IGN}
 
     def deliver(number: signal.Signals) -> None:
         _log.debug("received %s", number.name)
         note_signal(number)
         receive(number)
 
-    def install(handler: Callable[[signal.Signals], None]) -> None:
-        for number in numbers:
-            loop.add_signal_handler(number, handler, number)
-
-    install(deliver)
-    _handlers.append(deliver)
+    own = dict.fromkeys(numbers, deliver)
+    for number in numbers:
+        loop.add_signal_handler(number, deliver, number)
+    _handlers.append(own)
     try:
         yield
     finally:
-        _handlers.remove(deliver)
-        if _handlers:
-            install(_handlers[-1])
-        else:
-            for number in numbers:
+        _handlers.remove(own)
+        outer = _handlers[-1] if _handlers else {}
+        for number in numbers:
+            if number in outer:
+                loop.add_signal_handler(number, outer[number], number)
+            else:
                 loop.remove_signal_handler(number)
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
 
 
 class StoppableRun(Protocol):

@@ -20,10 +20,17 @@ from ..services.mesh.stored_mesh import MeshDefinition, find_mesh, load_matrix
 from ..services.storage import data_dir
 from ..text import numbers
 from ..text.mesh.cell_marks import CellMark, CellScale, legend
-from ..text.mesh.mesh_sentences import comparison_lines, conclusion_lines, figure_words, headline, isolated_words
+from ..text.mesh.mesh_sentences import (
+    comparison_lines,
+    conclusion_lines,
+    counted_words,
+    figure_words,
+    headline,
+    value_words,
+)
 from .html import render
 
-_COLUMNS: Final = ("from", "to", "result", "of expected", "alone", "why", "run")
+_COLUMNS: Final = ("from", "to", "result", "of expected", "beside others", "why", "run")
 _CLASSES: Final = {
     CellMark.GOOD: "good",
     CellMark.SHORT: "slow",
@@ -128,15 +135,10 @@ def _map_cell(matrix: MeshMatrix, scale: CellScale, cell: Cell, has_number: bool
 
 
 def _cells(figure: CellFigure) -> tuple[str, ...]:
-    if figure.failure is not None:
-        result = figure_words(figure)
-    elif figure.transactions_s is not None:
-        result = numbers.transactions(figure.transactions_s)
-    else:
-        result = numbers.rate(figure.bit_s)
-    alone = isolated_words(figure)
+    result = figure_words(figure) if figure.failure is not None else counted_words(figure)
+    beside = value_words(figure, figure.first_value) if figure.is_isolated else ""
     percent = "" if figure.percent is None else numbers.percent(figure.percent)
-    return (*figure.cell, result, percent, alone, why_words(figure.why) if figure.why else "", figure.run_id or "")
+    return (*figure.cell, result, percent, beside, why_words(figure.why) if figure.why else "", figure.run_id or "")
 
 
 def main() -> None:

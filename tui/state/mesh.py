@@ -71,7 +71,11 @@ class MeshMap:
 
 @dataclass(frozen=True, slots=True)
 class MeshProgress:
-    """How far a mesh is. `done` of `total` cells are over; `left_ns` is None where nothing is left or none runs."""
+    """How far a mesh is, and what came out so far.
+
+    `done` of `total` cells are over; `left_ns` is None if nothing is left or none runs. A finding may be about
+    cells that are not slow, but lose packets.
+    """
 
     group: str
     mode: MeshMode
@@ -89,6 +93,7 @@ class MeshProgress:
     is_stopping: bool
     problem: str | None
     lost: tuple[str, ...]
+    findings: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -231,6 +236,7 @@ class MeshState:
             is_stopping=self.is_stopping,
             problem=self.problem,
             lost=tuple(self.lost),
+            findings=len(self.findings),
         )
 
     def state_of(self, cell: Cell) -> MeshCell:

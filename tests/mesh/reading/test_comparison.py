@@ -1,12 +1,13 @@
 """Two meshes of the same hosts."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from linkgauge.mesh.events import CellFailure, FailureCode
-from linkgauge.mesh.figures import CellFigure, MeshFindingCode
+from linkgauge.mesh.figures import CellFigure, MeshFindingCode, MeshMatrix
 from linkgauge.mesh.plan import Cell
-from linkgauge.mesh.reading import compare_meshes
+from linkgauge.mesh.reading import compare_meshes, find_faults
 
 from .mesh_examples import Fault, MeshExample, names
 
@@ -75,3 +76,42 @@ def test_transactions_are_not_compared_with_rates() -> None:
     """They have no unit in common."""
     comparison = compare_meshes(MeshExample(4).make(), MeshExample(4, transactions=True).make())
     assert (comparison.cells, comparison.percent, comparison.slower) == ((), None, ())
+
+
+def _slow_beside_others(before: MeshMatrix, cells: Sequence[Cell], alone: float) -> MeshMatrix:
+    """Return a matrix in which cells have a sixth beside others, and a share of what they had when alone."""
+    rates = {cell: before.figures[cell].bit_s or 0.0 for cell in cells}
+    slow = {
+        cell: replace(before.figures[cell], bit_s=rate / 6, isolated_bit_s=rate * alone)
+        for cell, rate in rates.items()
+    }
+    return replace(before, figures={**before.figures, **slow})
+
+
+@pytest.mark.parametrize("expected", [True, False])
+def test_a_path_that_a_test_alone_clears_is_accused_neither_in_its_mesh_nor_by_the_comparison(
+    *, expected: bool
+) -> None:
+    """It shared a trunk with others; the figure of the cell is that of the test alone."""
+    before, cell = MeshExample(6, noise=0.01, expected=expected).make(), Cell("db-02", "db-05")
+    after = _slow_beside_others(before, [cell], alone=0.99)
+    comparison = compare_meshes(before, after)
+    assert find_faults(after) == comparison.slower == comparison.faster == ()
+    change = next(change for change in comparison.cells if change.cell == cell)
+    assert change.percent == pytest.approx(-1)
+    assert compare_meshes(after, before).faster == ()
+
+
+def test_a_path_that_is_slow_alone_as_well_is_slower_than_before() -> None:
+    """The second test confirms it."""
+    before, cell = MeshExample(6, noise=0.01).make(), Cell("db-02", "db-05")
+    comparison = compare_meshes(before, _slow_beside_others(before, [cell], alone=0.2))
+    assert names(comparison.slower) == [(CODE.PATH, *cell)]
+
+
+def test_a_network_that_became_short_inside_is_the_change() -> None:
+    """As its own mesh says: no path is accused."""
+    before = MeshExample(6, noise=0.01).make()
+    cells = [Cell("db-00", "db-03"), Cell("db-01", "db-04"), Cell("db-02", "db-05"), Cell("db-03", "db-01")]
+    comparison = compare_meshes(before, _slow_beside_others(before, cells, alone=1.0))
+    assert [finding.code for finding in comparison.slower] == [CODE.FABRIC]

@@ -43,6 +43,25 @@ async def test_a_signal_reaches_the_handler_in_the_loop(number: signal.Signals) 
     assert not asyncio.get_running_loop().remove_signal_handler(number)
 
 
+async def test_a_signal_that_was_ignored_stays_so_but_for_the_hang_up_of_a_screen() -> None:
+    """Afterwards it is ignored again."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    received: asyncio.Queue[signal.Signals] = asyncio.Queue()
+    try:
+        with handle_signals(received.put_nowait):
+            signal.raise_signal(signal.SIGHUP)
+            with handle_signals(received.put_nowait, draws=True):
+                signal.raise_signal(signal.SIGHUP)
+                assert await received.get() is signal.SIGHUP
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+            assert await received.get() is signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert received.empty()
+
+
 async def test_the_first_signal_stops_the_run_and_the_second_cancels_the_task() -> None:
     """The reason names the signal."""
     run = Run()

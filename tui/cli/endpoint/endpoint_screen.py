@@ -155,7 +155,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
             if number is signal.SIGHUP:  # drawing on a closed terminal would block for ever
                 app.exit()
 
-        with handle_signals(receive):
+        with handle_signals(receive, draws=True):
             async with announced_on_lan(config, setup, log.add):
                 await app.run_async()
             await shutdown.finish()  # without the terminal the runs still have their time to end

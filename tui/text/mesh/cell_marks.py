@@ -38,7 +38,7 @@ class CellScale:
         self.is_of_transactions = any(figure.transactions_s is not None for figure in matrix.figures.values())
         self._expected = expected_rates(matrix)
         self.has_expected = any(self.is_of_expected(cell) for cell in matrix.figures)
-        rates = [figure.bit_s for figure in matrix.figures.values() if figure.bit_s is not None]
+        rates = [rate for figure in matrix.figures.values() if (rate := figure.counted_bit_s) is not None]
         self._rates = numbers.rate_scale(numbers.RateUnit.MBIT, max(rates, default=0.0))
 
     @property
@@ -76,8 +76,8 @@ class CellScale:
         if figure is None or figure.value is None:
             return ""
         if figure.transactions_s is not None:
-            return numbers.transaction_number(figure.transactions_s)
-        bit_s = (figure.bit_s or 0.0) / self._rates.bit_s
+            return numbers.transaction_number(figure.value)
+        bit_s = figure.value / self._rates.bit_s
         return numbers.number(bit_s, 1 if bit_s < _WHOLE_FROM else 0)
 
 

@@ -37,6 +37,7 @@ CSV_COLUMNS: Final = (
     "detail",
     "lost_percent",
     "isolated_lost_percent",
+    "counted",
 )
 
 
@@ -123,6 +124,7 @@ def cell_json(figure: CellFigure) -> dict[str, Any]:
         "isolated_lost_percent": _percent(figure.isolated_loss),
         "why": figure.why,
         "failure": _failure_json(figure.failure),
+        "counted": None if figure.value is None else "isolated" if figure.is_isolated else "first",
     }
 
 

@@ -74,27 +74,32 @@ def figure_words(figure: CellFigure) -> str:
     """Return the result of a cell: `23.4 Gb/s, 99.7 % of expected`, or why it has none."""
     if figure.failure is not None:
         return failure_words(figure.failure)
-    if figure.transactions_s is not None:
-        value = numbers.transactions(figure.transactions_s)
-    else:
-        value = numbers.rate(figure.bit_s)
     percent = "" if figure.percent is None else f", {numbers.percent(figure.percent)} of expected"
-    lost, alone = lost_words(figure), isolated_words(figure)
-    return value + percent + (f", {lost}" if lost else "") + (f"; alone {alone}" if alone else "")
+    lost, beside = lost_words(figure.counted_loss), beside_words(figure)
+    return counted_words(figure) + percent + (f", {lost}" if lost else "") + (f"; {beside}" if beside else "")
 
 
-def lost_words(figure: CellFigure) -> str:
-    """Return what a cell lost: `1.0 % lost`; "" where that is next to nothing or unknown."""
-    if figure.loss is None or figure.loss < _LEAST_SHOWN:
+def counted_words(figure: CellFigure) -> str:
+    """Return the rate that counts of a cell: alone, if it was measured so."""
+    return value_words(figure, figure.value)
+
+
+def beside_words(figure: CellFigure) -> str:
+    """Return what a cell had at first: `beside other tests 16.2 Mb/s`; "" if it was not measured again alone."""
+    if not figure.is_isolated:
         return ""
-    return f"{numbers.percent(100 * figure.loss)} lost"
+    lost = lost_words(figure.loss)
+    return f"beside other tests {value_words(figure, figure.first_value)}" + (f", {lost}" if lost else "")
 
 
-def isolated_words(figure: CellFigure) -> str:
-    """Return what a cell had when it was measured again alone; "" where it was not."""
-    if figure.isolated_transactions_s is not None:
-        return numbers.transactions(figure.isolated_transactions_s)
-    return "" if figure.isolated_bit_s is None else numbers.rate(figure.isolated_bit_s)
+def value_words(figure: CellFigure, value: float | None) -> str:
+    """Return a value of a cell with its unit."""
+    return numbers.rate(value) if figure.transactions_s is None else numbers.transactions(value or 0.0)
+
+
+def lost_words(loss: float | None) -> str:
+    """Return what a cell lost: `1.0 % lost`; "" where that is next to nothing or unknown."""
+    return "" if loss is None or loss < _LEAST_SHOWN else f"{numbers.percent(100 * loss)} lost"
 
 
 def failure_words(failure: CellFailure) -> str:
@@ -177,7 +182,7 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
         parts.append(f"median {words(scale.median)}")
     if matrix.mode is MeshMode.ALL and matrix.is_complete:
         # Each of a round's pairs has one cell at a time: so many cells are measured together.
-        values = [figure.value or 0.0 for figure in matrix.figures.values()]
+        values = [figure.first_value or 0.0 for figure in matrix.figures.values()]
         parts.append(f"all pairs together {words(mean(values) * (len(matrix.hosts) // 2))}")
     return ", ".join(parts)
 

@@ -13,10 +13,11 @@ from ...rendering.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ...state.mesh import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
 from ...text import numbers
 from ...text.mesh.mesh_sentences import (
+    beside_words,
     comparison_lines,
+    counted_words,
     failure_words,
     finding_words,
-    isolated_words,
     lost_words,
 )
 from .heat_map import MARKS, percent_text
@@ -62,6 +63,8 @@ def status_line(progress: MeshProgress, *, is_saved: bool = True) -> Content:
     if progress.is_stopping and progress.slow and is_saved and progress.mode is not MeshMode.ISOLATED:
         text = f"Mesh complete: {counts}; to measure these again, alone: --resume {progress.group}"
         return Content.assemble(("▲ ", "bold $text-warning"), text)
+    if progress.findings and not counts:
+        counts = f"no cell is slow, but {numbers.quantity(progress.findings, 'finding')}"
     if counts:
         return Content.assemble(("▲ ", "bold $text-warning"), f"Mesh complete: {counts}")
     return Content.assemble(("✓ ", "bold $text-success"), "Mesh complete: no cell is slow")
@@ -163,19 +166,13 @@ def _figure_lines(figure: CellFigure) -> Iterator[Content]:
     if figure.failure is not None:
         yield Content.assemble(("✗ ", "bold $text-error"), failure_words(figure.failure))
     if figure.value is not None:
-        rate = _value(figure.bit_s, figure.transactions_s)
         expected = f" of {numbers.rate(figure.expected_bit_s)} expected" if figure.expected_bit_s else ""
-        lost = f"   {words}" if (words := lost_words(figure)) else ""
-        yield Content.assemble((rate, "bold"), expected, lost)
-    if figure.isolated_bit_s is not None:
-        share = numbers.share(figure.isolated_bit_s, figure.expected_bit_s)
-        percent = "" if share is None else f", {numbers.percent(share, 1)}"
-        yield Content.assemble(("alone  ", MUTED), f"{isolated_words(figure)}{percent}")
+        lost = f"   {words}" if (words := lost_words(figure.counted_loss)) else ""
+        alone = " alone" if figure.is_isolated else ""
+        yield Content.assemble((f"{counted_words(figure)}{alone}", "bold"), expected, lost)
+    if beside := beside_words(figure):
+        yield Content.styled(beside, MUTED)
     if figure.why:
         yield Content.assemble(("why    ", MUTED), why_words(figure.why))
     if figure.run_id is not None:
         yield Content.assemble(("enter", KEY), (f" opens {figure.run_id}", MUTED))
-
-
-def _value(bit_s: float | None, transactions_s: float | None) -> str:
-    return numbers.rate(bit_s) if transactions_s is None else numbers.transactions(transactions_s)

@@ -29,8 +29,9 @@ def open_session(mesh: ScriptedMesh, again: Sequence[Cell] = (), **options: obje
     """Return the session of a scripted mesh in which a path is slow once anything is."""
 
     def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
-        percents = [figure.percent for figure in matrix.figures.values() if figure.percent is not None]
-        return (FINDING,) if any(percent < 90 for percent in percents) else ()
+        rates = [(figure.bit_s, figure.expected_bit_s) for figure in matrix.figures.values()]
+        is_slow = any(rate is not None and expected and rate < 0.9 * expected for rate, expected in rates)
+        return (FINDING,) if is_slow else ()
 
     return MeshSession(
         mesh,

@@ -8,7 +8,7 @@ from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import compare_meshes
 from linkgauge.presets.number_text import NBSP
 from linkgauge.tui.text.mesh.mesh_document import CSV_COLUMNS, csv_rows, judge_mesh, mesh_json
-from linkgauge.tui.text.mesh.mesh_sentences import comparison_lines
+from linkgauge.tui.text.mesh.mesh_sentences import comparison_lines, headline
 
 from ....json_schemas import check
 from ...scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix
@@ -37,7 +37,8 @@ def test_the_document_of_a_mesh_is_as_its_schema_says() -> None:
         ("db-01", "db-03"),
         ("db-03", "db-02"),
     ]
-    assert document["cells"][1]["percent_of_expected"] == pytest.approx(64.598)
+    assert document["cells"][1]["percent_of_expected"] == pytest.approx(99.873)
+    assert [cell["counted"] for cell in document["cells"]] == ["first", "isolated", None]
     assert document["cells"][2]["failure"] == {
         "code": "unreachable",
         "detail": "db-03 refuses the connection",
@@ -113,3 +114,19 @@ def test_rows_have_the_groups_of_both_hosts_and_the_reason_of_a_failure() -> Non
     assert (row["failure"], row["transactions_s"]) == ("", "")
     row = dict(zip(header, failed, strict=True))
     assert (row["failure"], row["failed_host"], row["mbit_s"], row["run_id"]) == ("unreachable", "db-03", "", "")
+
+
+def test_a_cell_that_a_test_alone_clears_does_not_fail_the_mesh() -> None:
+    """Verdict, first line, JSON and CSV have the same result of it."""
+    figures = [
+        replace(each, bit_s=0.2 * (each.bit_s or 0.0), isolated_bit_s=each.bit_s) if number == 0 else each
+        for number, each in enumerate(full_figures())
+    ]
+    cleared = matrix(figures)
+    assert judge_mesh(cleared, []) == "pass"
+    assert ", 0 slow, " in headline(cleared).replace("\u00a0", " ")
+    header, first, *_ = csv_rows(cleared)
+    row = dict(zip(header, first, strict=True))
+    assert (header[-1], row["counted"]) == ("counted", "isolated")
+    cell = mesh_json(PLAN, cleared, [])["cells"][0]
+    assert float(row["percent_of_expected"]) == cell["percent_of_expected"] > 90

@@ -95,8 +95,8 @@ def test_a_result_says_how_much_of_the_expected_rate_it_is_and_what_it_was_alone
     ]
     assert texts == [
         "20 Gb/s, 80.0 % of expected",
-        "20 Gb/s, 80.0 % of expected; alone 24 Gb/s",
-        "20 Gb/s, 80.0 % of expected, 1.2 % lost; alone 24 Gb/s",
+        "24 Gb/s, 96.0 % of expected; beside other tests 20 Gb/s",
+        "24 Gb/s, 96.0 % of expected; beside other tests 20 Gb/s, 1.2 % lost",
         "20 Gb/s, 80.0 % of expected",
         "41 000 trans/s",
         "not reached: db-03 refuses the connection",
@@ -148,7 +148,7 @@ def test_hosts_of_transactions_are_clients_and_servers() -> None:
         "db-07 as the client has 41 % less transactions a second with everybody: host"
     )
     figure = CellFigure(CELL, "r", 1e6, 40_000.0, isolated_bit_s=2e6)
-    assert figure_words(figure).replace("\u00a0", " ") == "40 000 trans/s; alone 80 000 trans/s"
+    assert figure_words(figure).replace("\u00a0", " ") == "80 000 trans/s; beside other tests 40 000 trans/s"
 
 
 def test_a_mesh_of_all_pairs_at_once_says_what_the_network_carries() -> None:

@@ -65,6 +65,8 @@ def test_the_status_says_what_runs_and_then_how_it_ended() -> None:
     assert "again, alone" in plain(status_line(replace(RUNNING, is_recheck=True)))
     assert "stopping" in plain(status_line(replace(RUNNING, is_stopping=True)))
     assert plain(status_line(OVER)) == "✓ Mesh complete: no cell is slow"
+    lossy = plain(status_line(replace(OVER, findings=1)))
+    assert lossy.replace("\u00a0", " ") == "▲ Mesh complete: no cell is slow, but 1 finding"
     slow = replace(OVER, slow=1, failed=6, lost=("db-04",))
     assert plain(status_line(slow)) == "▲ Mesh complete: 1 cell slow, 6 without a result, lost: db-04"
     assert f"--resume {GROUP}" in plain(status_line(replace(OVER, done=3)))
@@ -74,7 +76,7 @@ def test_the_status_says_what_runs_and_then_how_it_ended() -> None:
 
 
 def test_a_cell_has_its_rate_its_verdict_why_and_its_run() -> None:
-    """And what it is alone, if it was measured again."""
+    """And what it was at first, if it was measured again alone."""
     cell = Cell("db-01", "db-03")
     alone = 0.99 * EXPECTED_BIT_S
     figure = CellFigure(cell, "run-1", 0.58 * EXPECTED_BIT_S, None, EXPECTED_BIT_S, alone, why="loss", loss=0.021)
@@ -82,8 +84,8 @@ def test_a_cell_has_its_rate_its_verdict_why_and_its_run() -> None:
     assert lines == [
         "db-01 → db-03   rack 1 → rack 2",
         "▼ SHORT   58.0 %",
-        "546.1 Mb/s of 941.5 Mb/s expected   2.1 % lost",
-        "alone  932.1 Mb/s, 99.0 %",
+        "932.1 Mb/s alone of 941.5 Mb/s expected",
+        "beside other tests 546.1 Mb/s, 2.1 % lost",
         "why    packets lost on the path",
         "enter opens run-1",
     ]
