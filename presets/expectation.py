@@ -65,7 +65,7 @@ def find_expectation(
 def check_variant(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the link options leave a preset without an expected rate."""
     check_wire_model(preset, variant)
-    if preset.link.duplex == "half" and replace(variant, ip=4).changes(preset.link):
+    if preset.link.duplex == "half" and variant.changes(preset.link):
         raise PlanError(
             "link options", variant.description, f"{preset.id} is half duplex, which the wire model does not cover"
         )
@@ -73,7 +73,7 @@ def check_variant(preset: Preset, variant: Variant) -> None:
 
 def check_wire_model(preset: Preset, variant: Variant) -> None:
     """Raise PlanError if the wire model cannot compute a preset's link with these options."""
-    if replace(variant, ip=4).changes(preset.link) and derive(preset.link, "duplex", variant) is None:
+    if variant.changes(preset.link) and derive(preset.link, "duplex", variant) is None:
         allowed = f"the expected rate of {preset.id} does not come from a line rate; leave them out"
         raise PlanError("link options", variant.description, allowed)
 

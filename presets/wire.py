@@ -103,9 +103,8 @@ class Variant:
         if version is None or version == self.ip:
             return self
         if version == _IPV4:
-            raise PlanError(
-                "IP version", "6 (--ipv6)", "the connection uses IPv4: leave it out, or connect with -6"
-            )
+            allowed = "the connection uses IPv4: leave it out, or connect with -6"
+            raise PlanError("IP version", "6 (--ipv6)", allowed)
         return replace(self, ip=6)
 
     def with_defaults(self, defaults: "Variant") -> "Variant":

@@ -205,7 +205,7 @@ class Peer:
     access: Access | None = field(default=None, compare=False, repr=False)
     ssh: SshSettings | None = None
     iperf3: Iperf3Settings | None = None
-    only_ip: IpVersion | None = field(default=None, compare=False, metadata=OMITTED_AT_DEFAULT)
+    only_ip: IpVersion | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""

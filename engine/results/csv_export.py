@@ -22,7 +22,7 @@ from typing import Final, Self, TextIO, cast
 from ..host.background_writer import BackgroundWriter
 from ..host.saved_files import check_output_path
 from ..model.errors import PlanError, RunLogError, explain_os_error
-from ..model.events import Event, ExpectedRate, Sampled
+from ..model.events import Event, ExpectedRate, Sampled, Started
 from ..model.latency_histogram import summarize_latency
 from ..model.plan import MIB, SECOND_NS, Direction, End
 from ..model.samples import SessionSample
@@ -73,13 +73,19 @@ COLUMNS: Final[tuple[str, ...]] = (
     "counted_by",
     *RESPONSIVENESS_FIGURES,
     *OTHER_TESTS_FIGURES,
+    "peer",
+    "address",
+    "ip_version",
+    "near_host",
+    "far_host",
+    "label",
 )
 _FIRST_COLUMNS: Final = 28  # those of files from before datagrams
 ALL_SESSIONS: Final = "all"
 _MAX_HEADER_BYTES: Final = 4_096
 
-_Cell = str | int | float | Decimal | None
-_Row = dict[str, _Cell]
+Cell = str | int | float | Decimal | None
+_Row = dict[str, Cell]
 
 
 class CsvWriter:
@@ -134,7 +140,9 @@ class CsvWriter:
                 raise PlanError(_FIELD, path, f"{_reason(error)}; give another file") from error
             raise
 
-    def write(self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str) -> None:
+    def write(
+        self, meter: Meter, intervals: Iterable[Interval], *, run_id: str, preset: str, label: str | None = None
+    ) -> None:
         """Write the rows of intervals that a meter released, and flush them.
 
         Raises RunLogError if that fails, with the OSError as its cause; earlier rows remain.
@@ -146,19 +154,21 @@ class CsvWriter:
             "preset": preset,
             "started_utc": started.started_utc if started else None,
             "workload": str(started.plan.workload if started else Workload.STREAM),
+            "label": label,
+            **({} if started is None else _subject_cells(started)),
         }
         if rows:
             full_rows = [{**common, **row} for row in rows]
-            self._write([[_cell(row.get(column)) for column in self._columns] for row in full_rows])
+            self._write([[cell_text(row.get(column)) for column in self._columns] for row in full_rows])
 
-    def write_run(self, events: Iterable[Event], *, run_id: str, preset: str) -> Meter:
+    def write_run(self, events: Iterable[Event], *, run_id: str, preset: str, label: str | None = None) -> Meter:
         """Write all rows of a run from its events; return the meter that consumed them."""
         meter = Meter()
         for event in events:
             intervals = meter.feed(event)
             if intervals:
-                self.write(meter, intervals, run_id=run_id, preset=preset)
-        self.write(meter, meter.flush(), run_id=run_id, preset=preset)
+                self.write(meter, intervals, run_id=run_id, preset=preset, label=label)
+        self.write(meter, meter.flush(), run_id=run_id, preset=preset, label=label)
         return meter
 
     def close(self) -> None:
@@ -177,6 +187,17 @@ class CsvWriter:
             self._stream.flush()
         except OSError as error:
             raise RunLogError(f"cannot write CSV to {self._name}: {explain_os_error(error)}") from error
+
+
+def _subject_cells(started: Started) -> _Row:
+    """Return what a run tests: the peer, the address in use, the hosts."""
+    return {
+        "peer": started.peer,
+        "address": started.address,
+        "ip_version": started.ip_version,
+        "near_host": started.near.hostname,
+        "far_host": started.far.hostname,
+    }
 
 
 class _BackgroundFile:
@@ -419,7 +440,7 @@ def _seconds(ns: int) -> Decimal:
     return Decimal(ns) / SECOND_NS
 
 
-def _cell(value: _Cell) -> str:
+def cell_text(value: Cell) -> str:
     """Return a value as text: numbers without exponent or trailing zeros, text that no spreadsheet runs."""
     if value is None:
         return ""

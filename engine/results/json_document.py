@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
-from ..model.events import Expectation, ExpectedRate
+from ..model.events import Expectation, ExpectedRate, Started
+from ..model.host_info import HostInfo
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import MIB, SECOND_NS, Dialect, Direction, PerDirection, Plan, Settings
 from ..model.workload import Workload
@@ -67,6 +68,26 @@ def build_document(
         "warnings": list(summary.warnings),
         "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
     }
+
+
+def subject_document(started: Started | None) -> dict[str, Any]:
+    """Return what a run tests: its start, the peer, the address in use, both hosts; null if it did not start."""
+    if started is None:
+        return dict.fromkeys(("started_utc", "peer", "address", "ip_version", "near", "far"))
+    return {
+        "started_utc": started.started_utc,
+        "peer": started.peer,
+        "address": started.address,
+        "ip_version": started.ip_version,
+        "near": _host(started.near),
+        "far": _host(started.far),
+    }
+
+
+def _host(host: HostInfo) -> dict[str, Any]:
+    """Return the facts of a host; an iperf3 tells nothing of its own, so that they are null."""
+    system, cores = (None, None) if host.is_iperf3 else (host.system, host.cores)
+    return {"hostname": host.hostname, "system": system, "cores": cores, "software": host.program}
 
 
 def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:

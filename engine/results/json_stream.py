@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ..model.events import Changed, Event, SessionTotal, Started, Totals, Warned
-from ..model.host_info import HostInfo
 from ..model.plan import SECOND_NS, Direction, End
 from ..model.workload import Workload
 from .csv_export import ALL_SESSIONS, interval_rows
@@ -21,6 +20,7 @@ from .json_document import (
     plan_document,
     rate_document,
     round_figure,
+    subject_document,
 )
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
@@ -43,7 +43,13 @@ _CPU_COLUMNS: Final = ("cpu_percent", "hottest_core_percent", "cpu_msec_per_mib"
 
 
 def event_lines(
-    event: Event, intervals: Sequence[Interval], meter: Meter, *, run_id: str, preset: str | None
+    event: Event,
+    intervals: Sequence[Interval],
+    meter: Meter,
+    *,
+    run_id: str,
+    preset: str | None,
+    label: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the objects of an event and of the intervals that it completed.
 
@@ -55,6 +61,7 @@ def event_lines(
         meter: the meter that processed it.
         run_id: the run's id.
         preset: the id of the preset; None without one.
+        label: the user's name for the run.
     """
     for interval in intervals:
         line = _interval(interval, meter)
@@ -62,7 +69,8 @@ def event_lines(
             yield {"type": "interval", "run_id": run_id, **line}
     match event:
         case Started():
-            yield {"type": "start", "schema": DOCUMENT_VERSION, "run_id": run_id, "preset": preset, **_start(event)}
+            names = {"run_id": run_id, "preset": preset, "label": label}
+            yield {"type": "start", "schema": DOCUMENT_VERSION, **names, **_start(event)}
         case Changed():
             settings = event.settings
             yield {
@@ -131,20 +139,11 @@ def _session_total(total: SessionTotal) -> dict[str, Any]:
 def _start(event: Started) -> dict[str, Any]:
     plan = event.plan
     return {
-        "started_utc": event.started_utc,
-        "peer": event.peer,
+        **subject_document(event),
         "plan": plan_document(plan, None if plan.warmup_auto else plan.effective_warmup_ns / SECOND_NS),
         "message_bytes": plan.block_bytes,
         "expected": expected_document(event.expectation),
-        "near": _host(event.near),
-        "far": _host(event.far),
     }
-
-
-def _host(host: HostInfo) -> dict[str, Any]:
-    """Return the facts of a host; an iperf3 tells nothing of its own, so that they are null."""
-    system, cores = (None, None) if host.is_iperf3 else (host.system, host.cores)
-    return {"hostname": host.hostname, "system": system, "cores": cores, "software": host.program}
 
 
 def _interval(interval: Interval, meter: Meter) -> dict[str, Any] | None:

@@ -94,3 +94,30 @@ def test_only_dead_addresses_are_an_error_that_names_them(link: VethLink, enviro
     assert done.returncode == 3
     assert "many-homes:5211" in done.stderr
     assert "(tried 10.9.0." in done.stderr
+
+
+@pytest.mark.usefixtures("endpoint")
+@pytest.mark.parametrize(("option", "address"), [("-4", GOOD[0]), ("-6", GOOD[1])])
+def test_the_ip_version_is_chosen_and_named_and_decides_the_expected_rate(
+    link: VethLink, environment: dict[str, str], option: str, address: str
+) -> None:
+    """Of a name with addresses of both versions."""
+    done = run(link, environment, GOOD, option, "--preset", "gbe-fd-1500", "--json")
+    assert done.returncode in {0, 1, 4}, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["peer"], document["address"]) == (f"many-homes:{PORT}", address)
+    assert document["ip_version"] == int(option[1])
+    assert ("IPv6" in document["expected"]["out"]["source"]) == (option == "-6")
+
+
+@pytest.mark.usefixtures("endpoint")
+def test_headers_that_are_not_in_use_and_an_address_that_is_missing_are_errors(
+    link: VethLink, environment: dict[str, str]
+) -> None:
+    """Each says what to leave out."""
+    done = run(link, environment, GOOD, "-4", "--preset", "gbe-fd-1500", "--ipv6")
+    assert done.returncode == 2
+    assert "the connection uses IPv4: leave it out, or connect with -6" in done.stderr
+    done = run(link, environment, GOOD[:1], "-6")
+    assert done.returncode == 3
+    assert "it has no IPv6 address; leave out -6" in done.stderr

@@ -147,7 +147,7 @@ def test_half_duplex_and_links_without_a_line_have_no_computed_rate() -> None:
         assert expectation == Expectation()
 
 
-@pytest.mark.parametrize("preset_id", ["10mb-hd", "zvm-hipersockets-1500"])
+@pytest.mark.parametrize("preset_id", ["10mb-hd", "fddi-4352"])
 def test_a_documented_rate_without_a_model_is_scaled_to_the_ip_version_of_the_connection(preset_id: str) -> None:
     """The basis says so: the document measured IPv4."""
     preset = load_catalog().find(preset_id)

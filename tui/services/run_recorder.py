@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Started
-from ...engine.results.json_document import build_document
+from ...engine.results.json_document import build_document, subject_document
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.summary import Summary
@@ -108,7 +108,14 @@ class RunRecorder:
         # A run that broke off did so for a reason that no finding names.
         findings = () if summary.end.reason.is_fault else self.diagnosis.final_findings
         document = run_document(
-            summary, verdict, self.run_id, self._preset_id, self._label, self._group, findings=findings
+            summary,
+            verdict,
+            self.run_id,
+            self._preset_id,
+            self._label,
+            self._group,
+            findings=findings,
+            started=self.meter.started,
         )
         document |= further or {}
         if self._latency_limit is not None:
@@ -147,6 +154,7 @@ def run_document(
     group: str | None = None,
     *,
     findings: tuple[Finding, ...] = (),
+    started: Started | None = None,
 ) -> dict[str, Any]:
     """Return the JSON document of a run.
 
@@ -158,6 +166,7 @@ def run_document(
         label: The user's name for the run.
         group: The name of its series of runs.
         findings: The reasons why it was not faster.
+        started: Its first event; None if it did not start.
     """
     document = build_document(
         summary,
@@ -167,4 +176,5 @@ def run_document(
         period_verdicts=[period.word for period in verdict.periods],
     )
     why = findings_json(findings)
-    return {**document, "preset": preset_id, "label": label, "note": None, "group": group, "why": why}
+    names = {"preset": preset_id, "label": label, "note": None, "group": group}
+    return {**document, **names, "why": why, **subject_document(started)}

@@ -212,7 +212,7 @@ class RunSession:
         self._run = run
         self._far_end = far_end
         self._events = aiter(run)
-        self._preset_id = None if preset is None else preset.id
+        self._preset_id, self._label = (None if preset is None else preset.id), options.label
         target = options.target_ci_percent
         self._precision = None if target is None else PrecisionTarget(target)
         self._is_precise = False
@@ -292,7 +292,8 @@ class RunSession:
 
     def json_lines(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield the objects of `--json-stream` for the newest event; with `Ended`, also that of the whole run."""
-        yield from event_lines(event, self.intervals, self.meter, run_id=self.run_id, preset=self._preset_id)
+        preset, label = self._preset_id, self._label
+        yield from event_lines(event, self.intervals, self.meter, run_id=self.run_id, preset=preset, label=label)
         if self.outcome is not None:
             yield end_line(self.outcome.document, run_id=self.run_id)
 
@@ -332,7 +333,8 @@ class RunSession:
         if self._writer is None:
             return
         try:
-            self._writer.write(self.meter, self.intervals, run_id=self.run_id, preset=self._preset_id or "")
+            preset, label = self._preset_id or "", self._label
+            self._writer.write(self.meter, self.intervals, run_id=self.run_id, preset=preset, label=label)
         except RunLogError as error:
             _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None

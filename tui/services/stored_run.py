@@ -21,6 +21,7 @@ from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import Comparison, compare
 from ...engine.results.csv_export import CsvWriter
+from ...engine.results.json_document import subject_document
 from ...engine.results.meter import Meter
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.run_log import RunLog, RunRecord
@@ -113,7 +114,13 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
     if stored_word != verdict.word:
         verdict = Verdict(stored_word, "by the pass mark of that run.")
     document = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
-    document = {**document, "label": row.label, "note": row.note, "group": row.group}
+    document = {
+        **subject_document(meter.started),
+        **document,
+        "label": row.label,
+        "note": row.note,
+        "group": row.group,
+    }
     findings = read_findings(document.get("why"))
     if not findings and not summary.end.reason.is_fault:  # stored by a version without findings
         findings = diagnosis.final_findings
@@ -173,7 +180,7 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
             with CsvWriter.create(path) as writer:
                 for run_id in run_ids:
                     row = log.find(run_id)
-                    writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
+                    writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
         case "json":
             documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
             content = documents[0] if len(documents) == 1 else documents

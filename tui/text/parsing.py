@@ -7,7 +7,7 @@ A range doubles from its first value to its last, `16K..4M`; `/STEP` adds instea
 import os
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, TypeVar
 
@@ -203,6 +203,20 @@ def age(text: str, field: str = "--keep") -> timedelta:
     if match is None:
         raise PlanError(field, repr(text), "give hours, days or weeks: 12h, 90d or 4w")
     return timedelta(hours=int(match[1]) * _HOURS[match[2].lower()])
+
+
+def since(text: str, now: datetime) -> datetime:
+    """Parse the time since when: an age such as `7d` or `12h`, or a date or time in UTC such as `2026-11-21`."""
+    if _AGE.fullmatch(text.strip()):
+        try:
+            return now - age(text, "--since")
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise PlanError("--since", repr(text), "give an age or a date: 7d, 12h or 2026-11-21") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def thin_after(text: str) -> str:

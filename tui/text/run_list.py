@@ -127,11 +127,12 @@ def run_end_text(row: RunEntry) -> str:
 
 def number_in(document: Any, *keys: str) -> float | None:
     """Return a number of a run's document; None if there is none."""
-    value = _value_in(document, *keys)
+    value = value_in(document, *keys)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _value_in(document: Any, *keys: str) -> Any:
+def value_in(document: Any, *keys: str) -> Any:
+    """Return a value of a run's document; None if there is none."""
     for key in keys:
         document = cast("dict[str, Any]", document).get(key) if isinstance(document, dict) else None
     return document
@@ -142,15 +143,15 @@ def _test(document: Any) -> str:
 
     The plan has the settings of the start only; if they changed, it is what changed: `1 → 4 sessions`.
     """
-    direction = _ARROWS.get(str(_value_in(document, "plan", "direction")))
+    direction = _ARROWS.get(str(value_in(document, "plan", "direction")))
     sessions = number_in(document, "plan", "sessions")
     if direction is None or sessions is None:
         return numbers.UNKNOWN
     if is_in_phases(document):
         return _UNDER_LOAD
-    if _value_in(document, "plan", "responsiveness") in _OF_ONE_LOAD:
+    if value_in(document, "plan", "responsiveness") in _OF_ONE_LOAD:
         return f"{_UNDER_LOAD} {direction}"
-    workload = numbers.sanitize(str(_value_in(document, "plan", "workload")))
+    workload = numbers.sanitize(str(value_in(document, "plan", "workload")))
     workload = "" if workload == "stream" else workload
     if changed := numbers.changed_settings(_settings_in_turn(document)):
         return f"{workload} {changed}".strip()
@@ -159,24 +160,24 @@ def _test(document: Any) -> str:
 
 def is_in_phases(document: Any) -> bool:
     """Return whether a run loaded a link in several directions in turn: a rate of all of it means nothing."""
-    return _value_in(document, "plan", "responsiveness") == ResponsivenessTest.PHASES.value
+    return value_in(document, "plan", "responsiveness") == ResponsivenessTest.PHASES.value
 
 
 def grade_in(document: Any) -> str:
     """Return the grade of latency under load; empty without one."""
-    grade = _value_in(document, "responsiveness", "grade")
+    grade = value_in(document, "responsiveness", "grade")
     return grade if grade in GRADES else ""
 
 
 def _latency(document: Any) -> str:
     """Return the latency under load in one phrase: `idle 412 µs, out +45.2 ms, …`; empty if none was measured."""
-    loads = _value_in(document, "responsiveness", "loads")
+    loads = value_in(document, "responsiveness", "loads")
     if not isinstance(loads, list):
         return ""
     idle_ms = number_in(document, "responsiveness", "idle_ms", "p50")
     words = [] if idle_ms is None else [f"idle {responsiveness.time(idle_ms * _MILLISECOND_NS)}"]
     for load in cast("list[Any]", loads):
-        direction, rise_ms = _value_in(load, "direction"), number_in(load, "rise_ms")
+        direction, rise_ms = value_in(load, "direction"), number_in(load, "rise_ms")
         if direction in _ARROWS and rise_ms is not None:
             name = "both" if direction == Direction.DUPLEX.value else direction
             words.append(f"{name} {responsiveness.rise(rise_ms * _MILLISECOND_NS)}")
@@ -195,7 +196,7 @@ def settings_count(document: Any) -> int:
 
 def _settings_in_turn(document: Any) -> list[Settings]:
     """Return the settings of a document's periods; none if it is damaged."""
-    periods = _value_in(document, "stretches")
+    periods = value_in(document, "stretches")
     if not isinstance(periods, list):
         return []
     try:
@@ -206,16 +207,16 @@ def _settings_in_turn(document: Any) -> list[Settings]:
 
 def _settings(period: Any) -> Settings:
     """Return a period's settings. Raises ValueError or PlanError for a damaged one."""
-    sessions, window_bytes = _value_in(period, "sessions"), _value_in(period, "window_bytes")
-    rate_mbit_s, datagram_bytes = _value_in(period, "rate_mbit_s"), _value_in(period, "datagram_bytes")
+    sessions, window_bytes = value_in(period, "sessions"), value_in(period, "window_bytes")
+    rate_mbit_s, datagram_bytes = value_in(period, "rate_mbit_s"), value_in(period, "datagram_bytes")
     sizes = (window_bytes, datagram_bytes)
     if not isinstance(sessions, int) or not all(isinstance(size, int | None) for size in sizes):
         raise TypeError("a number of another type")
     if not isinstance(rate_mbit_s, int | float | None):
         raise TypeError("a rate of another type")
     rate_bit_s = None if rate_mbit_s is None else round(rate_mbit_s * 1e6)
-    is_search = _value_in(period, "rate") == "search"
-    direction = Direction(_value_in(period, "direction"))
+    is_search = value_in(period, "rate") == "search"
+    direction = Direction(value_in(period, "direction"))
     return Settings(direction, sessions, window_bytes, rate_bit_s, datagram_bytes, searches_rate=is_search)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,17 +14,21 @@ from linkgauge.engine.model.events import (
     Changed,
     Event,
     Expectation,
+    Started,
 )
 from linkgauge.engine.model.plan import MIB, Direction, End, Settings
 from linkgauge.engine.model.samples import SessionSample
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
+from linkgauge.engine.results.run_log import RunRecord
+from linkgauge.engine.results.run_rows import run_rows
 from linkgauge.engine.results.sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from linkgauge.engine.results.udp.interval_figures import FIGURES
 
 from .datagram_runs import draw_datagram_run
 from .iperf3_runs import iperf3_run
+from .log_entries import HOST
 from .simple_run import DUPLEX, GIGABIT, OUT, TICK, sampled, simplex, started
 
 
@@ -43,7 +48,8 @@ def test_the_columns_are_in_their_promised_order() -> None:
         "rate_mbit_s,datagram_bytes,packets_s,sent,lost,lost_percent,duplicates,reordered,jitter_ms,"
         "delay_variation_p50_ms,delay_variation_p99_ms,counted_by,"
         "datagram_p50_us,datagram_p99_us,rise_out_us,rise_in_us,near_backlog_bytes,far_backlog_bytes,"
-        "other_tests,other_received_mbit_s,other_sent_mbit_s"
+        "other_tests,other_received_mbit_s,other_sent_mbit_s,"
+        "peer,address,ip_version,near_host,far_host,label"
     )
 
 
@@ -83,6 +89,9 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
         "counted_by": "receiver",
         **dict.fromkeys(RESPONSIVENESS_FIGURES, ""),
         **dict.fromkeys(OTHER_TESTS_FIGURES, ""),
+        "peer": "db-02:5820",
+        **dict.fromkeys(("address", "ip_version", "label"), ""),
+        **dict.fromkeys(("near_host", "far_host"), HOST.hostname),
     }
     assert (first["session"], first["bytes"], first["rtt_us"]) == ("1", str(10 * MIB), "100")
     assert (second["session"], second["bytes"], second["retransmits"]) == ("2", str(15 * MIB), "0")
@@ -326,3 +335,45 @@ def test_rows_of_what_an_iperf3_receives_say_that_the_sender_counted_them() -> N
     rows = _rows(iperf3_run(Direction.DUPLEX))
     assert {(row["direction"], row["counted_by"]) for row in rows} == {("out", "sender"), ("in", "receiver")}
     assert {row["counted_by"] for row in _rows(simplex())} == {"receiver"}
+
+
+def test_rows_name_the_peer_the_address_in_use_and_the_label() -> None:
+    """A name may have addresses of both families. A text that a spreadsheet would run is none."""
+    stream, events = io.StringIO(newline=""), simplex()
+    assert isinstance(events[0], Started)
+    events[0] = replace(events[0], address="2001:db8::7", ip_version=6)
+    CsvWriter(stream).write_run(events, run_id="r1", preset="", label="=after")
+    row = next(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
+    assert (row["peer"], row["address"], row["ip_version"], row["label"]) == (
+        *("db-02:5820", "2001:db8::7", "6", "'=after"),
+    )
+
+
+def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
+    """What its document does not have is empty."""
+    whole = {
+        "address": "192.0.2.7",
+        "ip_version": 4,
+        "far": {"hostname": "db-02"},
+        "plan": {"workload": "stream", "sessions": 2},
+        "measured": {"out": {"mbit_s": 938.861}, "total": {"mbit_s": 938.861, "udp": None}},
+        "ended": {"reason": "completed"},
+    }
+    common = {"number": 1, "started_utc": "2026-11-21T01:15:30Z", "reason": None, "verdict": "pass", "note": None}
+    record = RunRecord(
+        **common,
+        run_id="r1",
+        preset="",
+        peer="db-02:5820",
+        label=None,
+        group=None,
+        is_running=False,
+        figures=whole,
+        detail="",
+    )
+    header, full, bare = run_rows([record, replace(record, figures=None)])
+    assert header[:8] == ["run_id", "started_utc", "peer", "label", "preset", "verdict", "address", "ip_version"]
+    row = dict(zip(header, full, strict=True))
+    assert (row["address"], row["ip_version"], row["near_host"], row["far_host"]) == ("192.0.2.7", "4", "", "db-02")
+    assert (row["out_mbit_s"], row["in_mbit_s"], row["lost_percent"]) == ("938.861", "", "")
+    assert set(bare[6:]) == {""}

@@ -20,7 +20,7 @@ from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.json_document import build_document, round_figure
+from linkgauge.engine.results.json_document import build_document, round_figure, subject_document
 from linkgauge.engine.results.meter import replay
 
 from ... import json_schemas
@@ -224,3 +224,13 @@ def test_a_rate_without_a_limit_and_a_search_are_named(settings: Settings, rate:
     )
     assert document["plan"]["rate"] == rate
     json_schemas.check("run.schema.json", document)
+
+
+def test_a_document_names_what_was_measured() -> None:
+    """In the words of the stream's first line. A run that did not start has nulls."""
+    begun = replace(started(OUT, Expectation()), address="2001:db8::7", ip_version=6)
+    document = subject_document(begun)
+    assert (document["peer"], document["address"], document["ip_version"]) == ("db-02:5820", "2001:db8::7", 6)
+    assert document["far"]["hostname"] == HOST.hostname
+    assert set(subject_document(None).values()) == {None}
+    assert subject_document(None).keys() == document.keys()

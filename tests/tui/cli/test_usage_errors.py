@@ -136,7 +136,7 @@ LIBRARY_WORDS = (
             "there is no option --set-mss; iperf3's --set-mss is --mss here",
         ),
         (["run", "loopback", "-Z"], "there is no option -Z; iperf3's -Z is --mode sendfile here"),
-        (["run", "loopback", "-6"], "there is no option -6; give the IPv6 address of the host"),
+        (["run", "loopback", "-6"], "IP version 6 is invalid; loopback is an IPv4 address: leave out -6"),
         (["run", "loopback", "-u"], "there is no option -u; iperf3's -u is --workload udp here"),
         (["runs", "list", "-c"], "there is no option -c\n"),
         (["check", "loopback", "--preset", "auto"], "there is no option --preset; give the preset before the host"),

@@ -1,12 +1,23 @@
 """The choice of the preset: the requested one, or by both ends' interfaces."""
 
 import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, UnknownPreset
 from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.auto_select import NO_PRESET
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.wire import Variant
-from linkgauge.tui.services.preset_choice import choose_preset, find_initial_preset, pick_preset
+from linkgauge.tui.services.preset_choice import (
+    PresetChoice,
+    choose_preset,
+    find_initial_preset,
+    pick_preset,
+    with_sending_rate,
+)
 
 CATALOG = load_catalog()
 
@@ -50,3 +61,16 @@ async def test_a_named_preset_keeps_its_link_options_without_a_query() -> None:
     preset, variant = CATALOG.find("gbe-fd-1500"), Variant(vlan_tags=1)
     choice = await choose_preset(preset, variant, LOOPBACK)
     assert (choice.preset, choice.variant, choice.notices) == (preset, variant, ())
+
+
+@pytest.mark.parametrize(("host", "version"), [("127.0.0.1", 4), ("::1", 6)])
+async def test_datagrams_are_sent_at_the_expected_rate_of_the_ip_version_in_use(host: str, version: int) -> None:
+    """At that of the other one, some would be lost on a full line."""
+    plan, preset = Plan(workload=Workload.UDP), CATALOG.find("gbe-fd-1500")
+    async with Endpoint(listen(host, 0)) as endpoint:
+        peer = Peer(*endpoint.address)
+        paced, choice = await with_sending_rate(plan, None, PresetChoice(preset, Variant()), peer)
+    expected = find_expectation(preset, plan.settings, plan.workload, ip_version=version).out
+    assert expected is not None
+    assert paced.settings.rate_bit_s == expected.bit_s
+    assert choice.notices

@@ -2,6 +2,7 @@
 
 import sys
 from enum import StrEnum
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from ..options import JsonOption
 from ..output import (
     check_output_file,
     discard_stdout,
+    emit,
     emit_json,
     emit_json_list,
     emit_line,
@@ -21,13 +23,14 @@ from ..output import (
     emit_rich,
     print_stderr,
     terminal_width,
+    write_csv_file,
 )
 from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ....engine.results.run_log import RunEntry, RunLog, RunQuery, RunRecord
+    from ....engine.results.run_log import RunLog, RunRecord
     from ...services.pruning import PrunePlan, ThinPlan
 
 app = typer.Typer(
@@ -55,6 +58,13 @@ class VerdictWord(StrEnum):
     SHORT = "short"
     FAIL = "fail"
     NONE = "none"
+
+
+class Rows(StrEnum):
+    """What a row of an export is about."""
+
+    INTERVALS = "intervals"
+    RUNS = "runs"
 
 
 def _filter_option(name: str) -> Any:
@@ -183,11 +193,27 @@ def compare_runs(
 
 
 def export_runs(
-    run: Annotated[str, typer.Argument(metavar="ID|all", show_default=False, help="Id of the run, or all.")],
+    run: Annotated[
+        str, typer.Argument(metavar="[ID|all]", show_default="all", help="Id of the run, or all.")
+    ] = "all",
     *,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="FILE", show_default="stdout", help="File of the rows."),
+    ] = None,
+    rows: Annotated[
+        Rows,
+        typer.Option(
+            "--rows", help="Rows of the CSV: one for each interval, direction and session, or one for each run."
+        ),
+    ] = Rows.INTERVALS,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", show_default=False, help="Only later runs: 7d, 12h, 2026-11-21."),
+    ] = None,
+    peer: Annotated[
+        str | None,
+        typer.Option("--peer", metavar="TEXT", show_default=False, help="Only runs with this peer or remote host."),
     ] = None,
     force: ForceOption = False,
     as_json: Annotated[
@@ -198,19 +224,29 @@ def export_runs(
     """Write a run, or all of them, as CSV or JSON."""
     if as_json and csv is not None:
         raise UsageError("--csv and --json exclude each other; give one of them")
+    if run != "all" and (since, peer) != (None, None):
+        raise UsageError("--since and --peer select among all runs; leave out the ID")
     check_output_file("CSV file", csv, force=force)
+    from datetime import UTC, datetime
+
+    from ...services.run_selection import selected_runs
+    from ...text import parsing
+
+    earliest = None if since is None else parsing.since(since, datetime.now(UTC))
     with open_run_list() as log:
+        runs = selected_runs(log, earliest, peer) if run == "all" else iter([find_run(log, run)])
         if as_json:
             from ...services.stored_run import load_stored_run
 
+            documents = (load_stored_run(log, row).outcome.document for row in runs)
             if run == "all":
-                numbers = log.find_runs(_oldest_first())
-                emit_json_list(load_stored_run(log, row).outcome.document for row in log.records(numbers))
+                emit_json_list(documents)
             else:
-                emit_json(load_stored_run(log, find_run(log, run)).outcome.document)
+                emit_json(next(documents))
+        elif rows is Rows.RUNS:
+            _export_runs(runs, csv)
         else:
-            rows = log.entries(log.find_runs(_oldest_first())) if run == "all" else [find_run(log, run)]
-            _export_rows(log, rows, csv)
+            _export_rows(log, runs, csv)
     return 0
 
 
@@ -378,12 +414,6 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
             )
 
 
-def _oldest_first() -> "RunQuery":
-    from ....engine.results.run_log import RunQuery
-
-    return RunQuery(is_descending=False)
-
-
 def _confirm_deletion(row: "RunRecord") -> bool:
     """Ask whether to delete a run, and return the answer."""
     from ...text.run_list import run_line
@@ -405,7 +435,21 @@ def _confirm(question: str, command: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _export_rows(log: "RunLog", rows: "Iterable[RunEntry]", path: Path | None) -> None:
+def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
+    """Write a row for each run."""
+    import csv
+
+    from ....engine.results.run_rows import run_rows
+
+    if path is not None:
+        write_csv_file(path, run_rows(runs))
+        return
+    stream = StringIO(newline="")
+    csv.writer(stream, lineterminator="\r\n").writerows(run_rows(runs))
+    emit(stream.getvalue())
+
+
+def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) -> None:
     from ....engine.model.errors import RunLogError
     from ....engine.results.csv_export import CsvWriter
 
@@ -414,7 +458,7 @@ def _export_rows(log: "RunLog", rows: "Iterable[RunEntry]", path: Path | None) -
         count = 0
         for row in rows:
             count += 1
-            writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset)
+            writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
     except RunLogError as error:
         if path is not None or not isinstance(error.__cause__, BrokenPipeError):
             raise

@@ -1,15 +1,20 @@
 """Labels and notes from the command line, and the filters of the list."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Ended, Reason, RunEnd
+from linkgauge.engine.model.events import Ended, Expectation, Reason, RunEnd, Started
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.render.runs import run_list
 from rich.cells import cell_len
 
+HOST = HostInfo("a", "Linux", 2, "linkgauge 1", "uvloop")
 RUNS = (("20261121-014629-7f3a", "gbe-fd-1500", "db-02", "pass"), ("20261121-015000-k2m4", "", "loopback", "none"))
 
 
@@ -127,3 +132,33 @@ def test_the_list_fits_80_columns_without_a_wrapped_id(tmp_path: Path) -> None:
     assert "Mb/s" in heading.plain
     assert any("✓ PASS" in line for line in lines)
     assert any("NO VERDICT" in line for line in lines)
+
+
+def exported(capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
+    """Return the ids of the runs that an export has, a row each."""
+    capsys.readouterr()
+    assert run_command_line(["runs", "export", "--rows", "runs", *options]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out, newline="")))
+    return [row["run_id"] for row in rows]
+
+
+def test_an_export_has_a_row_for_each_run_of_a_peer_since_a_time(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The peer is also its address, or the name that the host gives itself."""
+    first, second, third = *(run[0] for run in RUNS), "20261122-090000-aaaa"
+    event = Started("2026-11-22T09:00:00.000+00:00", "storage:5820", HOST, HOST, Plan(), Expectation())
+    with RunLog.open(tmp_path) as log:
+        log.begin(third, "", "storage:5820", label="after")
+        log.add(third, event)
+        log.add(third, Ended(RunEnd(Reason.COMPLETED, "")))
+        log.finish(third, "none", {"schema": 1, "address": "192.0.2.7", "far": {"hostname": "nas-01"}})
+    assert exported(capsys) == exported(capsys, "all") == [first, second, third]
+    assert exported(capsys, "--peer", "STORAGE") == exported(capsys, "--peer", "nas") == [third]
+    assert exported(capsys, "--peer", "192.0.2") == [third]
+    assert exported(capsys, "--since", "2026-11-22") == [third]
+    assert exported(capsys, "--since", "2026-11-22T09:00:01") == []
+    assert exported(capsys, first) == [first]
+    assert run_command_line(["runs", "export", "--since", "soon"]) == 2
+    assert "give an age or a date: 7d, 12h or 2026-11-21" in capsys.readouterr().err
+    assert run_command_line(["runs", "export", first, "--peer", "db"]) == 2

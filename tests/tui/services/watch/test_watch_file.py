@@ -146,3 +146,19 @@ def test_any_change_of_the_example_is_a_watch_or_an_error_in_words(inserted: str
     except LinkgaugeError as error:
         message = str(error)
         assert message.startswith("office.toml")
+
+
+@pytest.mark.parametrize(("host", "ip", "only_ip"), [("db-02", "6", 6), ("db-02", "4", 4)])
+def test_a_peer_of_a_file_is_reached_over_its_ip_version(host: str, ip: str, only_ip: int) -> None:
+    """As -4 and -6 have it for a peer of the command line."""
+    watch = parse_watch(f'[[peer]]\naddress = "{host}"\nip = {ip}\n', Path("watch.toml"))
+    assert watch.peers[0].peer.only_ip == only_ip
+    whole = parse_watch(f'[watch.defaults]\nip = {ip}\n[[peer]]\naddress = "{host}"\n', Path("watch.toml"))
+    assert whole.peers[0].peer.only_ip == only_ip
+
+
+@pytest.mark.parametrize(("ip", "problem"), [("5", "give 4 or 6"), ("6", "192.0.2.7 is an IPv4 address")])
+def test_an_ip_version_that_an_address_cannot_have_is_an_error(ip: str, problem: str) -> None:
+    """It names the file and the peer."""
+    with pytest.raises(PlanError, match=rf"watch.toml: peer\[1\].*{problem}"):
+        parse_watch(f'[[peer]]\naddress = "192.0.2.7"\nip = {ip}\n', Path("watch.toml"))

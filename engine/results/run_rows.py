@@ -1,0 +1,52 @@
+"""Runs as rows of CSV, one a run: what was tested, over which address, and the figures of its document. Pure.
+
+Every value is one of the run's document, or of its entry in the run log. An empty cell is unknown. Columns are only
+ever added, at the end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, cast
+
+from .csv_export import Cell, cell_text
+from .run_log import RunRecord
+
+# The column, and the members of the document that lead to its value.
+_FIGURES: Final[dict[str, tuple[str, ...]]] = {
+    "address": ("address",),
+    "ip_version": ("ip_version",),
+    "near_host": ("near", "hostname"),
+    "far_host": ("far", "hostname"),
+    "workload": ("plan", "workload"),
+    "direction": ("plan", "direction"),
+    "sessions": ("plan", "sessions"),
+    "window_bytes": ("plan", "window_bytes"),
+    "seconds": ("measured", "total", "seconds"),
+    "out_mbit_s": ("measured", "out", "mbit_s"),
+    "in_mbit_s": ("measured", "in", "mbit_s"),
+    "total_mbit_s": ("measured", "total", "mbit_s"),
+    "transactions_s": ("measured", "total", "transactions_s"),
+    "expected_mbit_s": ("expected", "total", "mbit_s"),
+    "percent_of_expected": ("measured", "total", "percent_of_expected"),
+    "lost_percent": ("measured", "total", "udp", "lost_percent"),
+    "retransmits": ("tcp", "retransmits"),
+    "rtt_us": ("tcp", "rtt_us"),
+    "end_reason": ("ended", "reason"),
+    "end_detail": ("ended", "detail"),
+}
+_NAMES: Final = ("run_id", "started_utc", "peer", "label", "preset", "verdict")
+RUN_COLUMNS: Final = (*_NAMES, *_FIGURES)
+
+
+def run_rows(runs: Iterable[RunRecord]) -> Iterator[list[str]]:
+    """Yield the rows of runs, the header first."""
+    yield list(RUN_COLUMNS)
+    for run in runs:
+        named: list[Cell] = [run.run_id, run.started_utc, run.peer, run.label, run.preset, run.verdict]
+        figures = (_value_in(run.document, keys) for keys in _FIGURES.values())
+        yield [cell_text(value) for value in (*named, *figures)]
+
+
+def _value_in(document: object, keys: tuple[str, ...]) -> Cell:
+    for key in keys:
+        document = cast("Mapping[str, Any]", document).get(key) if isinstance(document, Mapping) else None
+    return document if isinstance(document, str | int | float) else None
