@@ -9,12 +9,11 @@ always computed, since every document measured TCP.
 from dataclasses import replace
 from typing import Any, Final
 
-from ..engine.model.datagram_pace import slow_datagram_bytes
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import Direction, Settings
 from ..engine.model.serialization import encode
-from ..engine.model.workload import Workload, workload_named
+from ..engine.model.workload import Workload, slow_datagram_bytes, workload_named
 from .number_text import format_rate
 from .preset import Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, ipv6_share, largest_datagram

@@ -38,6 +38,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/results/responsiveness/result": "data without code; its limits in tests/engine/results/responsiveness/test_round_trips.py",
     "engine/results/responsiveness/steadiness": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
     "engine/results/rounding": "figures of documents: tests/engine/results/test_json_document.py",
+    "engine/results/run_log/run_rows": "rows of runs: tests/engine/results/test_csv_export.py",
+    "engine/host/end_signals": "signals of real commands: tests/end_to_end/test_ignored_signals.py, tests/tui/cli/test_termination.py",
     "engine/results/run_log/entries": "the writer's queue: tests/engine/results/run_log/test_writer.py",
     "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/services/watch/latency_probe": "tests/tui/services/watch/test_watch_session.py; its datagrams in tests/tui/services/watch/test_idle_latency.py",

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from ..host.cpu import read_core_times, subtract_core_times
-from ..host.cpu_waits import find_cpu_quotas, read_quota_wait
+from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
 from ..host.nic import read_nic_counts, subtract_nic_counts
 from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency

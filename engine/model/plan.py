@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
-from .datagram_pace import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, check_datagram_pace
 from .errors import PlanError
 from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
-from .workload import Mode, Workload, all_workloads
+from .workload import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Mode, Workload, all_workloads, check_datagram_pace
 
 T = TypeVar("T")
 

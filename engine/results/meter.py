@@ -203,7 +203,7 @@ class Meter:
             responsiveness=self.responsiveness,
             unknown_ns=self._unknown_ns,
             others=sum_end(self.periods, End.FAR).others.summary,
-            elapsed_ns=None if self.newest is None else self.newest.sample.elapsed_ns,
+            elapsed_ns=max(self._reached_ns.values()) or None,
         )
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

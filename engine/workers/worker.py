@@ -13,7 +13,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Final
 
-from ..host.cpu_waits import RunQueueWait
+from ..host.cpu import RunQueueWait
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error

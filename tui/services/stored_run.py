@@ -9,8 +9,9 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final, get_args
 
@@ -24,7 +25,7 @@ from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_document import subject_document
 from ...engine.results.meter import Meter
 from ...engine.results.responsiveness.result import ResponsivenessPoint
-from ...engine.results.run_log import RunLog, RunRecord
+from ...engine.results.run_log import RunLog, RunQuery, RunRecord
 from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import findings_json, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
@@ -37,7 +38,7 @@ from ..state.instrument_values import Phase, PlotPoint
 from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
-from ..text.run_list import RunLine, run_line
+from ..text.run_list import RunLine, run_line, value_in
 from .run_recorder import Outcome, run_document
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
@@ -217,3 +218,26 @@ def generate_report(log: RunLog, module: Sequence[str]) -> None:
         raise RunLogError(
             lines[-1].removeprefix("linkgauge: ") if lines else f"the report ended with {process.returncode}"
         )
+
+
+def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:
+    """Yield runs, the oldest first, that began at `earliest` or later, and whose peer or remote host has a text.
+
+    The text is a part of the peer, of its address or of its host's name, in upper or lower case. A run without a
+    known start has none that is late enough.
+    """
+    for run in log.records(log.find_runs(RunQuery(is_descending=False))):
+        if (earliest is None or _is_since(run, earliest)) and (host is None or _has_host(run, host.casefold())):
+            yield run
+
+
+def _is_since(run: RunRecord, earliest: datetime) -> bool:
+    try:
+        return run.started_utc is not None and datetime.fromisoformat(run.started_utc) >= earliest
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return False
+
+
+def _has_host(run: RunRecord, text: str) -> bool:
+    names = (run.peer, value_in(run.document, "address"), value_in(run.document, "far", "hostname"))
+    return any(text in str(name).casefold() for name in names if name is not None)

@@ -17,7 +17,6 @@ from .... import __version__
 from ...control.handshake import HandshakeResult
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
-from ...model.datagram_pace import slow_datagram_bytes
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
@@ -34,6 +33,7 @@ from ...model.plan import (
     Settings,
 )
 from ...model.samples import Sample
+from ...model.workload import slow_datagram_bytes
 from ...protocol.iperf3.auth import make_token
 from ...protocol.iperf3.parameters import (
     DEFAULT_BLOCK_BYTES,

@@ -10,8 +10,8 @@ import sys
 from typing import Final
 
 from ...host.nic import is_path_mtu_cached, read_nic
-from ...model.datagram_pace import slow_datagram_bytes
 from ...model.plan import MIB, Mode, Settings, SocketOptions
+from ...model.workload import slow_datagram_bytes
 from ..sockets import set_dscp
 
 IS_LINUX: Final = sys.platform == "linux"

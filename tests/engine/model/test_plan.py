@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.datagram_pace import slow_datagram_bytes
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.plan import (
     MAX_DURATION_NS,
@@ -20,7 +19,7 @@ from linkgauge.engine.model.plan import (
     SocketOptions,
     sender_of,
 )
-from linkgauge.engine.model.workload import Workload, all_workloads
+from linkgauge.engine.model.workload import Workload, all_workloads, slow_datagram_bytes
 
 
 def test_a_duplex_run_is_both_single_directions() -> None:

@@ -229,7 +229,7 @@ def export_runs(
     check_output_file("CSV file", csv, force=force)
     from datetime import UTC, datetime
 
-    from ...services.run_selection import selected_runs
+    from ...services.stored_run import selected_runs
     from ...text import parsing
 
     earliest = None if since is None else parsing.since(since, datetime.now(UTC))
@@ -439,7 +439,7 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
     """Write a row for each run."""
     import csv
 
-    from ....engine.results.run_rows import run_rows
+    from ....engine.results.run_log.run_rows import run_rows
 
     if path is not None:
         write_csv_file(path, run_rows(runs))

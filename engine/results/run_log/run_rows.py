@@ -7,8 +7,8 @@ ever added, at the end.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from .csv_export import Cell, cell_text
-from .run_log import RunRecord
+from ..csv_export import Cell, cell_text
+from .store import RunRecord
 
 # The column, and the members of the document that lead to its value.
 _FIGURES: Final[dict[str, tuple[str, ...]]] = {
