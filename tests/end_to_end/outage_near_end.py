@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ def _plan(case: dict[str, Any]) -> Plan:
     if workload.is_datagram:
         settings = replace(settings, rate_bit_s=_UDP_BIT_S)
     return Plan(settings, workload, duration_ns=case["seconds"] * SECOND_NS)
+
+
+def _always(expectation: Expectation, _settings: Settings, *, ip_version: int) -> Expectation:
+    return expectation
 
 
 def _carry_out(commands: list[list[str]]) -> None:
@@ -99,7 +104,7 @@ async def _measure(case: dict[str, Any], expectation: Expectation) -> dict[str, 
     try:
         async with asyncio.timeout(_DEADLINE_S):
             peer = Peer(case["host"], case["port"], iperf3=iperf3)
-            async with open_run(_plan(case), peer, expectation_for=lambda _settings: expectation) as measuring:
+            async with open_run(_plan(case), peer, expectation_for=partial(_always, expectation)) as measuring:
                 async for event in measuring:
                     meter.feed(event)
                     if isinstance(event, Started) and case["kind"]:

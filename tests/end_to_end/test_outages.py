@@ -12,10 +12,13 @@ import pytest
 from .outage_cases import OutageCase, all_cases, find_lies
 from .outage_link import OutageLink
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc", "ethtool", "nsenter", "unshare"))),
-    reason="needs root, iproute2 and ethtool",
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc", "ethtool", "nsenter", "unshare"))),
+        reason="needs root, iproute2 and ethtool",
+    ),
+]
 _JOBS = 6
 _DRAWN = 4  # of each link: some forty seconds in all
 
