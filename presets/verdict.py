@@ -93,8 +93,7 @@ def judge(
 def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -> Verdict:
     """Return the verdict on a run's rates, and on its latency where that has one."""
     periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
-    measured = [period for period in summary.periods if period.measured.total is not None]
-    if len({period.settings for period in measured}) > 1:
+    if len({period.settings for period in summary.periods}) > 1:  # also if one was too short to be measured
         text = "NO VERDICT: the settings changed during the run, so each period has its own verdict."
         return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
     verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)

@@ -112,6 +112,7 @@ class FarRun:
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
         self._generation = 0
+        self._settled_ns = plan.effective_warmup_ns
         self._settings = plan.settings
         self._path_responder: PathResponder | None = None
         self._probes = ProbeResponders(plan, limits, self._tickets)
@@ -279,18 +280,26 @@ class FarRun:
         self._reserve(windows_of(change.settings))
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
+        if self._sampling is not None:
+            self._settled_ns = self._sampler.elapsed_ns + self._plan.effective_warmup_ns
         self.pool.apply_change(replace(change, settings=self._datagram_limits.cap(change.settings)))
 
     def _is_report_due(self) -> bool:
         """Return whether a report leaves the link to the payload, or has not been sent for long."""
         workload = self._plan.workload
         flows = [flow for flow in self._settings.direction.flows if sender_of(flow, workload) is End.FAR]
-        if not flows or not workload.is_bulk or self._plan.bytes_limit is not None:
+        if not flows or not workload.is_bulk or self._plan.bytes_limit is not None or self._has_settled:
             return True
         payload_bytes = sum(map(self.pool.counters.flow_bytes, flows))
         allowed_bytes = payload_bytes // _REPORT_DIVISOR + _FREE_REPORT_BYTES
         is_long_ago = self._sampler.unsampled_ns + self._plan.interval_ns // 2 >= _MAX_REPORT_PAUSE_NS
         return is_long_ago or self._control.sent_bytes <= allowed_bytes
+
+    @property
+    def _has_settled(self) -> bool:
+        """Whether a warm-up has ended since the last sample: what it shares one with counts for nothing."""
+        elapsed_ns = self._sampler.elapsed_ns
+        return elapsed_ns - self._sampler.unsampled_ns < self._settled_ns <= elapsed_ns
 
     def _report(self, sample: Sample) -> None:
         others = None if self._others is None or sample.is_drain else self._others.take()

@@ -211,6 +211,17 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_none_for_th
     assert [period.percent and round(period.percent, 1) for period in verdict.periods] == [99.2, 62.0, None]
 
 
+def test_a_change_too_late_to_be_measured_leaves_no_verdict_for_what_was_before() -> None:
+    """A test of 10 s whose link went down after a change at 9 s is no pass."""
+    periods = (
+        Period(Settings(), Expectation(out=GIGABIT), PerDirection(rate(940e6), None, rate(940e6))),
+        Period(Settings(sessions=2), Expectation(out=GIGABIT), PerDirection(None, None, None)),
+    )
+    verdict = judge(replace(run(Expectation(out=GIGABIT), out=rate(940e6), total=rate(940e6)), periods=periods))
+    assert verdict.word == "none"
+    assert [period.word for period in verdict.periods] == ["pass", "none"]
+
+
 def test_datagrams_that_nobody_reported_as_received_pass_no_mark() -> None:
     """An iperf3 server that ends without results has said nothing about losses; TCP's bytes were acknowledged."""
     without = replay(iperf3_run(Direction.OUT, sessions=3, workload=Workload.UDP)).summary()

@@ -12,7 +12,7 @@ SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
 WINDOW_STEPS: Final = (None, *(k * KIB for k in (16, 32, 56, 64, 128, 256, 512, 1_024, 2_048, 4_096)))
 DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
 RATE_STEPS: Final = tuple(
-    digit * 10**power for power in range(6, 12) for digit in (1, 2, 5) if digit * 10**power <= 10**11
+    digit * 10**power for power in range(4, 12) for digit in (1, 2, 5) if digit * 10**power <= 10**11
 )
 DATAGRAM_STEPS: Final = (64, 512, 1_400)
 _FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
@@ -76,7 +76,7 @@ def next_rate(bit_s: int | None, expected_bit_s: int | None, by: int) -> int | N
         return None if by > 0 else steps[-1]
     if by > 0:
         return next((step for step in steps if step > bit_s), None)
-    return next((step for step in reversed(steps) if step < bit_s), steps[0])
+    return next((step for step in reversed(steps) if step < bit_s), bit_s)
 
 
 def next_datagram(datagram_bytes: int | None) -> int | None:

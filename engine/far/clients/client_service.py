@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import Final
 
 from ...control.connection import ControlConnection
 from ...control.handshake import HandshakeResult, handshake_as_far
@@ -37,6 +38,8 @@ from ..run import FarRun, RunRegistry
 from ..status import LogEntry, LogSink, LogValue, RunStatus
 from .admitted_client import AdmittedClient, CurrentRun
 from .turns import Turn
+
+_CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of its run
 
 
 async def serve_client(
@@ -127,7 +130,9 @@ class _ClientService:
         self._check_plan(plan)
         admission.reserve(client, plan, windows_of(plan.widest_settings))
         mode = await choose_mode(plan, self.mode_chooser, is_idle=not admission.has_runs)
-        await _serve_run(control, plan, mode, ends, admission, self.registry, self.log, client, turn)
+        end = await _serve_run(control, plan, mode, ends, admission, self.registry, self.log, client, turn)
+        if end.reason is not Reason.PEER_LOST:
+            await _await_close(control)
 
     def _check_plan(self, plan: Plan) -> None:
         """Raise RequestDeclined for a plan that the client may not have, now.
@@ -163,6 +168,17 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
             taking.cancel()
         leaving.cancel()
         await asyncio.gather(taking, leaving, return_exceptions=True)
+
+
+async def _await_close(control: ControlConnection) -> None:
+    """Wait until the client has closed: what it still sends would reset the connection, and with it the run's end.
+
+    On a slow link the end is seconds behind what this end has sent of the payload.
+    """
+    with contextlib.suppress(LinkgaugeError, TimeoutError):
+        async with asyncio.timeout(_CLOSE_DEADLINE_S):
+            while True:
+                await control.receive()
 
 
 def _check_alive(control: ControlConnection) -> None:
@@ -204,7 +220,7 @@ async def _serve_run(
     log: LogSink,
     client: AdmittedClient,
     turn: Turn,
-) -> None:
+) -> RunEnd:
     run: FarRun | None = None
     address = client.address or None
     try:
@@ -223,6 +239,8 @@ async def _serve_run(
             reason += "; raise the limit of open files there (ulimit -n)"
         control.try_send(Refuse(f"the test could not be prepared: {reason}"))
         raise LinkgaugeError(reason) from error
+    else:
+        return end
     finally:
         if run is not None:
             registry.pop(run.run_tag, None)

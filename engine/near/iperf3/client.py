@@ -248,7 +248,8 @@ async def connect_client(
         await asyncio.sleep(pauses_s.pop(0))
     try:
         near = await describe_host(client.local_address, client.server_address)
-        yield client, HandshakeResult(near, describe_server(peer))
+        address = unmap_ip_address(str(client.server_address[0])) if client.server_address else ""
+        yield client, HandshakeResult(near, describe_server(peer), address=address)
     finally:
         client.abort()
 

@@ -288,8 +288,9 @@ class Iperf3Run(Run):
                 await self._concluded.wait()
         await draining
         self._report_results()
-        if self._failed_end is None and self._totals is None and is_datagram and end.reason.is_regular:
-            # Only the server knows what it has received or sent: of TCP, the local kernel knows it as well.
+        is_told = self._totals is not None or self._failed_end is not None
+        # Only the server knows what came of datagrams. Of TCP the local kernel does, too, if the server lives.
+        if not is_told and end.reason.is_regular and (is_datagram or not self._concluded.is_set()):
             return RunEnd(Reason.PEER_LOST, EndText.END_UNCONFIRMED.value)
         return self._failed_end or end
 

@@ -17,9 +17,9 @@ _FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "near_host": ("near", "hostname"),
     "far_host": ("far", "hostname"),
     "workload": ("plan", "workload"),
-    "direction": ("plan", "direction"),
-    "sessions": ("plan", "sessions"),
-    "window_bytes": ("plan", "window_bytes"),
+    "direction": ("newest", "direction"),
+    "sessions": ("newest", "sessions"),
+    "window_bytes": ("newest", "window_bytes"),
     "seconds": ("measured", "total", "seconds"),
     "out_mbit_s": ("measured", "out", "mbit_s"),
     "in_mbit_s": ("measured", "in", "mbit_s"),
@@ -32,6 +32,7 @@ _FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "rtt_us": ("tcp", "rtt_us"),
     "end_reason": ("ended", "reason"),
     "end_detail": ("ended", "detail"),
+    "periods": ("periods",),
 }
 _NAMES: Final = ("run_id", "started_utc", "peer", "label", "preset", "verdict")
 RUN_COLUMNS: Final = (*_NAMES, *_FIGURES)
@@ -42,8 +43,21 @@ def run_rows(runs: Iterable[RunRecord]) -> Iterator[list[str]]:
     yield list(RUN_COLUMNS)
     for run in runs:
         named: list[Cell] = [run.run_id, run.started_utc, run.peer, run.label, run.preset, run.verdict]
-        figures = (_value_in(run.document, keys) for keys in _FIGURES.values())
+        document = _with_newest(run.document)
+        figures = (_value_in(document, keys) for keys in _FIGURES.values())
         yield [cell_text(value) for value in (*named, *figures)]
+
+
+def _with_newest(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return a document with the settings that its results are of, as `newest`, and the number of its periods."""
+    periods: list[Any] = _list_of((document or {}).get("stretches"))
+    measured = [period for period in periods if _value_in(period, ("measured", "total", "bytes")) is not None]
+    newest = measured[-1] if measured else (document or {}).get("plan")
+    return {**(document or {}), "newest": newest, "periods": len(periods) or None}
+
+
+def _list_of(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _value_in(document: object, keys: tuple[str, ...]) -> Cell:

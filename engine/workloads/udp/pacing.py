@@ -21,12 +21,15 @@ class Pacer:
     Args:
         bit_s: The rate of the datagrams' payload; None: all that the caller can send.
         datagram_bytes: The payload of each.
-        now_ns: The time at which the first one is due.
+        now_ns: The time at which the first one is due, if `part` is all of its `parts`.
+        part: How much of the first one's time has passed. Sessions that begin together have different parts: all
+            at once, 16 of four datagrams a second sent 8 % less than their rate in a test of a second.
+        parts: The number of these parts.
     """
 
     __slots__ = ("_cost", "_credit", "_credit_max", "_gain", "_most", "_now_ns", "_unit", "skipped")
 
-    def __init__(self, bit_s: int | None, datagram_bytes: int, now_ns: int) -> None:
+    def __init__(self, bit_s: int | None, datagram_bytes: int, now_ns: int, part: int = 1, parts: int = 1) -> None:
         self.skipped = 0
         # A nanosecond earns `_gain`, a datagram takes `_cost`: in billionths of a bit, `_unit` of them for one.
         self._gain = 0  # no rate
@@ -34,6 +37,7 @@ class Pacer:
         self._credit = self._cost = self._credit_max = self._most = 0
         self._now_ns = now_ns
         self.change(now_ns, bit_s, datagram_bytes)
+        self._credit = self._credit * part // parts
 
     def change(self, now_ns: int, bit_s: int | None, datagram_bytes: int) -> None:
         """Go on at another rate or size, also after a pause. No datagram counts as skipped for it.

@@ -56,7 +56,9 @@ class DatagramSender(DatagramSession):
         self._search: CapacitySearch | None = None
         self._loss_goal = context.loss_goal
         self._adopt_settings()
-        self._pacer = Pacer(self._rate_bit_s, self._group.datagram_bytes, time.monotonic_ns())
+        sessions = context.settings.sessions
+        part = context.slot // 2 % sessions + 1  # a slot for each direction (metering/shared_counters.py)
+        self._pacer = Pacer(self._rate_bit_s, self._group.datagram_bytes, time.monotonic_ns(), part, sessions)
 
     def apply_settings(self, settings: Settings) -> None:
         """Take over the rate and the datagram size of new settings, from the next group on."""

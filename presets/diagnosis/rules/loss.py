@@ -114,7 +114,7 @@ def _describe(view: FlowView, loss: float, bound: float | None) -> str:
         text += f" ({format_quantity(flow.retransmits, 'segment')})"
     if flow.out_of_order:
         text += f", {format_quantity(flow.out_of_order, 'packet')} arrived out of order"
-    if bound is not None and flow.rtt_us is not None:
+    if bound is not None and bound < view.target_bit_s and flow.rtt_us is not None:  # otherwise it explains nothing
         rtt = format_time(flow.rtt_us)
         leaves = view.evidence.tense("leaves", "left")
         text += f"; with a round trip of {rtt} that {leaves} TCP about {format_rate(bound)}"

@@ -377,3 +377,23 @@ def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
     assert (row["address"], row["ip_version"], row["near_host"], row["far_host"]) == ("192.0.2.7", "4", "", "db-02")
     assert (row["out_mbit_s"], row["in_mbit_s"], row["lost_percent"]) == ("938.861", "", "")
     assert set(bare[6:]) == {""}
+
+
+def test_the_row_of_a_run_has_the_settings_that_its_results_are_of() -> None:
+    """After a change those are not the plan's; a change that was not measured has no results."""
+    measured = {"total": {"bytes": 1}}
+    document = {
+        "plan": {"direction": "out", "sessions": 1},
+        "stretches": [
+            {"direction": "out", "sessions": 1, "measured": measured},
+            {"direction": "in", "sessions": 3, "measured": measured},
+            {"direction": "in", "sessions": 5, "measured": {"total": None}},
+        ],
+    }
+    common = {"started_utc": None, "reason": None, "verdict": "none", "note": None, "preset": "", "peer": "db-02"}
+    record = RunRecord(
+        **common, number=1, run_id="r1", label=None, group=None, is_running=False, figures=document, detail=""
+    )
+    header, row = run_rows([record])
+    cells = dict(zip(header, row, strict=True))
+    assert (cells["direction"], cells["sessions"], cells["periods"]) == ("in", "3", "3")

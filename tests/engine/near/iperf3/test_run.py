@@ -168,10 +168,10 @@ async def test_the_end_of_a_server_is_reported_at_once(
     assert not [event for event in recorded.events if isinstance(event, Totals)]
 
 
-async def test_a_server_that_stands_still_ends_without_results_and_says_so(
+async def test_a_server_that_stands_still_is_lost_and_the_run_says_what_is_missing(
     record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run has its own figures, and a warning about those of the server."""
+    """What it got at the end is unknown; a warning says that its results are missing."""
     monkeypatch.setattr(iperf3_run, "FINISH_DEADLINE_S", 0.3)
     async with stock_server_process() as (port, process):
 
@@ -181,7 +181,7 @@ async def test_a_server_that_stands_still_ends_without_results_and_says_so(
 
         recorded = await record(plan_of(), peer_at(port), act)
         process.send_signal(signal.SIGKILL)
-    assert recorded.end.reason is Reason.COMPLETED
+    assert recorded.end.reason is Reason.PEER_LOST
     assert [event for event in recorded.events if isinstance(event, Warned) and "sent no results" in event.text]
 
 

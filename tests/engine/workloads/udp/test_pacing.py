@@ -142,3 +142,11 @@ def test_an_impossible_pace_is_refused(bit_s: int, datagram_bytes: int) -> None:
     """A rate of 0 would never be due."""
     with pytest.raises(ValueError, match="no pace"):
         Pacer(bit_s, datagram_bytes, START)
+
+
+@pytest.mark.parametrize(("sessions", "span_ms"), [(1, 1_000), (16, 750), (16, 1_000), (5, 430)])
+def test_sessions_that_begin_together_send_at_their_rate_from_the_start(sessions: int, span_ms: int) -> None:
+    """Each sends four datagrams a second; together their count is what the rate allows, to one."""
+    paces = [Pacer(4 * 8 * 24, 24, 0, part, sessions) for part in range(1, sessions + 1)]
+    sent = sum(pace.take(now_ns, 100) for now_ns in range(0, span_ms * 1_000_000, 1_000_000) for pace in paces)
+    assert abs(sent - 4 * sessions * span_ms / 1_000) <= 1
