@@ -4,7 +4,7 @@ import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode
 from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
 from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
-from linkgauge.engine.workloads.sockets import unsent_limit_bytes
+from linkgauge.engine.workloads.sockets import set_pacing, unsent_limit_bytes
 
 from ..tcp_pair import only_linux
 from .stream_pair import StreamPair
@@ -59,7 +59,7 @@ async def test_a_sender_with_a_limit_keeps_little_unsent(is_alone: bool) -> None
     held: list[int] = []
     for is_limited in (False, True):
         pair = StreamPair()
-        pair.sender.limit_rate(SLOW_BIT_S, SECOND_NS)
+        set_pacing(pair.sender._sock, 8_000_000)
         if is_limited:
             pair.sender.limit_unsent()
         pair.receiver.start(is_alone=is_alone)
