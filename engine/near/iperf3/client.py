@@ -83,9 +83,14 @@ class Iperf3Client:
         return self._channel.local_address
 
     @property
+    def remote_address(self) -> str:
+        """The IP address of the server, IPv4 in its own notation; empty if unknown."""
+        return unmap_ip_address(str(self.server_address[0])) if self.server_address else ""
+
+    @property
     def ip_version(self) -> int:
         """The version of the packets, 4 or 6, whatever the family of the socket."""
-        return ip_version_of(unmap_ip_address(str(self.server_address[0])))
+        return ip_version_of(self.remote_address)
 
     @property
     def segment_bytes(self) -> int | None:
@@ -248,8 +253,7 @@ async def connect_client(
         await asyncio.sleep(pauses_s.pop(0))
     try:
         near = await describe_host(client.local_address, client.server_address)
-        address = unmap_ip_address(str(client.server_address[0])) if client.server_address else ""
-        yield client, HandshakeResult(near, describe_server(peer), address=address)
+        yield client, HandshakeResult(near, describe_server(peer), address=client.remote_address)
     finally:
         client.abort()
 
