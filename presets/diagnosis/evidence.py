@@ -117,6 +117,22 @@ class DatagramEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldShares:
+    """What held the sender back, as shares of its samples (engine/results/sums/send_holds.py).
+
+    `window`: the other end's window; `buffer`: its own send buffer, full of unacknowledged data; `congestion`: the
+    congestion window; `pace`: its pace, or the queue of its own host; `empty`: it had nothing to send.
+    """
+
+    samples: int
+    window: float = 0.0
+    buffer: float = 0.0
+    congestion: float = 0.0
+    pace: float = 0.0
+    empty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class FlowEvidence:
     """A single direction: the receiver's rate, and the values of the sender's TCP.
 
@@ -126,6 +142,9 @@ class FlowEvidence:
     share of samples in which the receiver's window was clearly smaller than before, as with data that nobody reads.
     Of UDP there are `datagrams` instead.
     `rate_spread` is the standard deviation of the rates of the receiver's `intervals`, as a share of their mean.
+    `low_rtt_us` is the round trip that a quarter of the samples does not exceed, `unacked_bytes` what was in flight
+    in segments, by the kernel's count. `window_growth` is how many times its first size the receiver's window
+    became, and `unread` the share of the receiver's buffer with data that its program had not read.
     """
 
     direction: Direction
@@ -153,6 +172,13 @@ class FlowEvidence:
     datagrams: DatagramEvidence | None = None
     intervals: int = 0
     rate_spread: float | None = None
+    holds: HoldShares | None = None
+    low_rtt_us: int | None = None
+    unacked_bytes: int | None = None
+    window_growth: float | None = None
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    unread: float | None = None
 
     @property
     def is_read_late(self) -> bool:
