@@ -46,7 +46,8 @@ class SessionSample:
     (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);
     round trips, windows, and the rates at which TCP paces and delivers. `unsent_bytes` are in the send buffer and
     have not been sent yet (tcpi_notsent_bytes), `unacked_bytes` have been sent in segments that nothing has
-    acknowledged (tcpi_unacked). `send_memory_bytes` is the memory that both take, of the `send_buffer_bytes` that
+    acknowledged (tcpi_unacked); `max_pacing_bit_s` is the limit that a program has set (SO_MAX_PACING_RATE, None
+    without one). `send_memory_bytes` is the memory that both take, of the `send_buffer_bytes` that
     they may take (SO_MEMINFO). At the receiving end they are packets out of order, the bytes that the application
     reads in a round trip (`rcv_space_bytes`), and the memory of what it has not read, of what that may take.
     """
@@ -73,6 +74,7 @@ class SessionSample:
     rcv_space_bytes: int | None = None
     unsent_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     unacked_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    max_pacing_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     send_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     send_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     unread_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)

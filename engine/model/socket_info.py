@@ -71,6 +71,7 @@ TCP_COUNTERS: Final = (
     TcpCounter("rcv_space_bytes", "bytes", 96, end="receiver"),
     TcpCounter("unsent_bytes", "bytes", 144),
     TcpCounter("unacked_bytes", "segments", 24),
+    TcpCounter("max_pacing_bit_s", "bytes_s", 112),
     # In the kernel's memory, with what packets take beyond their payload.
     TcpCounter("send_memory_bytes", "bytes", 20, source="memory"),
     TcpCounter("send_buffer_bytes", "bytes", 12, source="memory"),
@@ -79,4 +80,7 @@ TCP_COUNTERS: Final = (
 )
 TCP_COUNTER_NAMES: Final = tuple(counter.name for counter in TCP_COUNTERS)
 BUFFER_COUNTER_NAMES: Final = TCP_COUNTER_NAMES[TCP_COUNTER_NAMES.index("unsent_bytes") :]
-"""What a socket's buffers hold. A far end tells only a near end that reads it (see `HostInfo.reads_buffers`)."""
+"""What a socket's buffers hold, and the limit of its pace.
+
+A far end tells only a near end that reads it (see `HostInfo.reads_buffers`).
+"""

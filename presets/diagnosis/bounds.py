@@ -38,8 +38,6 @@ _MIN_SAMPLES: Final = 3
 _AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size grows no further
 _CONSTANT: Final = 1.15  # times its first size: a window that became no larger
 UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much reads too slowly
-_QUEUED: Final = 1.25  # times the shortest round trip, in three quarters of the samples: packets wait somewhere
-_MIN_QUEUE_US: Final = 500
 
 BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed"]
 """What sets a window.
@@ -115,7 +113,7 @@ def find_reached_bound(view: FlowView) -> WindowBound | None:
     whose packets wait in a queue would only have a longer one with a larger window.
     """
     bound = find_full_window(view)
-    if bound is None or (bound.held is not None and _waits_in_queue(view)):
+    if bound is None or (bound.held is not None and view.fills_queue):
         return None
     if view.flow.expected_bit_s is None:
         return bound if view.evidence.window_bytes is not None else None
@@ -185,14 +183,6 @@ def _own_window(view: FlowView) -> WindowBound | None:
     if buffer is not None and (flow.window_growth or 1.0) <= _CONSTANT:
         return WindowBound("fixed", _level(view), window, receiver, is_sender=False)
     return None
-
-
-def _waits_in_queue(view: FlowView) -> bool:
-    """Return whether packets wait on the path for most of the time, so that the path limits the flow first."""
-    low, shortest = view.flow.low_rtt_us, view.flow.min_rtt_us
-    if low is None or shortest is None:
-        return view.has_queue
-    return low >= _QUEUED * shortest and low - shortest >= _MIN_QUEUE_US
 
 
 def _window_bounds(view: FlowView) -> Iterator[WindowBound]:

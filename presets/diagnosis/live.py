@@ -193,6 +193,8 @@ class EvidenceCollector:
             rate_spread=received.rate_spread,
             holds=_hold_shares(sent.holds),
             low_rtt_us=sent.quantile("rtt_us", 0.25),
+            lossy=sent.lossy_share,
+            max_pacing_bit_s=sent.median("max_pacing_bit_s"),
             unacked_bytes=sent.median("unacked_bytes"),
             window_growth=sent.window_growth,
             send_buffer_bytes=sent.median("send_buffer_bytes"),

@@ -24,6 +24,7 @@ _MEDIANS: Final = (
     "peer_window_bytes",
     "unacked_bytes",
     "send_buffer_bytes",
+    "max_pacing_bit_s",
 )
 
 _read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
@@ -35,7 +36,8 @@ class SenderSum:
     """Sums and medians of the senders' TCP counters, over sessions and samples.
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
-    which each session has in `largest_windows`; `first_windows` has the first one.
+    which each session has in `largest_windows`; `first_windows` has the first one. In `lossy_samples`
+    of the `samples` something was sent again.
     """
 
     span_ns: int = 0
@@ -43,6 +45,8 @@ class SenderSum:
     low_windows: int = 0
     largest_windows: dict[int, int] = field(default_factory=dict[int, int])
     first_windows: dict[int, int] = field(default_factory=dict[int, int])
+    samples: int = 0
+    lossy_samples: int = 0
     holds: SendHolds = field(default_factory=SendHolds)
     sessions: set[int] = field(default_factory=set[int])
     min_rtt_us: int | None = None
@@ -52,9 +56,11 @@ class SenderSum:
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the sender's sample of one direction."""
         self.span_ns += sample.interval_ns
-        for session in sample.sessions:
-            if session.direction is flow:
-                self._add_session(session)
+        sessions = [session for session in sample.sessions if session.direction is flow]
+        for session in sessions:
+            self._add_session(session)
+        self.samples += 1
+        self.lossy_samples += any(session.retransmits for session in sessions)
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -89,6 +95,8 @@ class SenderSum:
     def extend(self, other: "SenderSum") -> None:
         """Add another sum, of another time or direction."""
         self.span_ns += other.span_ns
+        self.samples += other.samples
+        self.lossy_samples += other.lossy_samples
         self.windows += other.windows
         self.low_windows += other.low_windows
         self.sessions |= other.sessions
@@ -122,6 +130,11 @@ class SenderSum:
     def low_window_share(self) -> float | None:
         """The share of samples in which data that nobody read had made the other end's window smaller."""
         return self.low_windows / self.windows if self.windows else None
+
+    @property
+    def lossy_share(self) -> float | None:
+        """The share of samples in which something was sent again; None without samples."""
+        return self.lossy_samples / self.samples if self.samples else None
 
     @property
     def window_growth(self) -> float | None:
