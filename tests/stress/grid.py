@@ -2,15 +2,16 @@
 
 Usage: make grid ARGS="--seed 7 --cases 200"
 
-Each case is a lab link with a rate, a delay, a direction, sessions, and one cause out of the families of
-grid_cases.py. A case counts where the cause costs at least a tenth of the expected rate. Printed by family: the
-first finding is right; the right one comes later; none has a cause; the first one is wrong; and how often a
-first finding is right by the confidence with which it is said. A case is void if the hypervisor took more than
-5 % of the machine's time. `--evidence FOLDER` stores every case, `--regrade FOLDER` judges stored ones by the
-rules as they are now. `--record FOLDER` adds each miss to the recorded cases there, which
-tests/presets/diagnosis replays, and with `--right 12` so many of each family that are right. With `--check` a
-miss is measured once more by itself, and the exit status tells whether the bounds of grid_scores.py hold.
-`--jobs 3` carries out so many slow links at a time.
+Each case is a link with a rate, a delay, a direction, sessions, and one cause out of the families of
+grid_cases.py. With `--makers wire-on,wire-off,router` link_makers.py builds the links in other ways than the lab
+does, and there are the families of wide_cases.py as well. A case counts where the cause costs at least a tenth of
+the expected rate. Printed by family, and by maker: the first finding is right; the right one comes later; none has
+a cause; the first one is wrong; and how often a first finding is right by the confidence with which it is said. A
+case is void if the hypervisor took more than 5 % of the machine's time. `--evidence FOLDER` stores every case,
+`--regrade FOLDER` judges stored ones by the rules as they are now. `--record FOLDER` adds each miss to the recorded
+cases there, which tests/presets/diagnosis replays, and with `--right 12` so many of each family that are right.
+With `--check` a miss is measured once more by itself, and the exit status tells whether the bounds of
+grid_scores.py hold. `--jobs 3` carries out so many slow links at a time.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -248,9 +249,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=40)
     parser.add_argument("--families", help="families by name, with commas between; all that the makers can")
-    parser.add_argument(
-        "--makers", help=f"makers of links, with commas between: {', '.join(MAKERS)}", default="lab"
-    )
+    parser.add_argument("--makers", help=f"makers of links, of {', '.join(MAKERS)}", default="lab")
     parser.add_argument("--jobs", type=int, default=1, help="slow links at a time")
     parser.add_argument("--check", action="store_true", help="measure misses once more; fail beyond the bounds")
     parser.add_argument("--record", type=Path, help="a folder for recorded cases: every miss")

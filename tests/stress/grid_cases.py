@@ -34,7 +34,7 @@ class Case:
 
     The `maker` of the link is one of link_makers.py. Its line rate and MTU are those of the preset, if not given.
     With `queue_ms` the queue before the line has that length. A policer of a wire lets `policed_bit_s` through. The
-    route of the receiver limits its window to `route_window_bytes`. `other_bit_s` is the rate of a flow of datagrams
+    receiver's route limits its window to `route_window_bytes`. `other_bit_s` is the rate of a flow of datagrams
     beside the run. The finding about the larger of two causes is in `wanted`, that about the other one in `also`.
     """
 

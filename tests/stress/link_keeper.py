@@ -31,7 +31,7 @@ from linkgauge.engine.model.serialization import encode
 from wire_relay import Wire
 
 Offloads = Literal["on", "off", "gso1"]
-"""What the devices of the ends join: all they can; nothing; or TCP passes single packets, of which they join some."""
+"""What the ends' devices join: all they can; nothing; or TCP passes single packets, and they join some."""
 
 MIDDLE_DEVICES: Final = ("near1", "far1")  # the other ends of the cables of near0 and far0
 ROUTER_ADDRESS: Final = "198.18.1.1"  # of both its devices, as no network is between them

@@ -1,7 +1,7 @@
 """The makers of links: each builds the link of a case in its own way, and gives both of its ends.
 
-`lab` is the product's own: queues of the ends' kernels and a relay behind them. The wires have a process between the
-ends that reads frames, and no queue of a kernel: `wire-on` with the offloads of the ends' devices, `wire-off` without
+`lab` is the product's own: queues of the ends' kernels and a relay behind them. The wires have a process between
+the ends that reads frames, and no queue of a kernel: `wire-on` with the offloads of the devices, `wire-off` without
 them, `wire-gso1` where TCP passes single packets. `router` has a router with tbf or htb at both of its devices.
 """
 

@@ -121,7 +121,7 @@ class Flow:
             self.under_way.append((arrival_ns, frame))
 
     def _survivors(self, frame: bytes, count: int, kept: int) -> Iterator[bytes]:
-        """Yield what is left of a frame of `count` packets: of the first `kept`, those that chance does not take."""
+        """Yield what is left of a frame of `count` packets: of the first `kept`, those that chance leaves."""
         first = 0
         for number in range(kept):
             if self._loss and self._draw() < self._loss:
@@ -150,7 +150,7 @@ def _headers_end(frame: bytes) -> int:
 
 
 def cut(frame: bytes, first: int, end: int) -> bytes:
-    """Return some of the packets that a frame joins, as one frame: TCP over IPv4, its checksum left to the kernel."""
+    """Return some of the packets that a frame joins, as one frame of TCP over IPv4 without its checksum."""
     flags, kind, header_bytes, segment, start, offset = _VNET.unpack_from(frame)
     begin, tcp = _headers_end(frame), _IP + (frame[_IP] & 0x0F) * 4
     payload = frame[begin + first * segment : begin + end * segment]
