@@ -229,9 +229,9 @@ def _blocks(draw: random.Random, maker: str) -> Case:
     settings = replace(case.settings, sessions=1)
     case = replace(case, preset="1gbe-1500", line_rate_bit_s=10 * _GIGABIT, mtu_bytes=None, settings=settings)
     case = replace(
-        case, mode=Mode.COPY, block_bytes=draw.choice([64, 128, 256]), congestion="cubic", at=case.sender
+        case, mode=Mode.COPY, block_bytes=draw.choice([64, 128, 256]), congestion="cubic", has_offloads=True
     )
-    return _as(case, "blocks", "core-saturated")
+    return replace(_as(case, "blocks", "core-saturated"), at=case.sender)
 
 
 WIDE_FAMILIES: Final[dict[str, Draw]] = {
