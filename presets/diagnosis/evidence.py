@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...engine.model.host_info import NicInfo, TcpSysctls
-from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest, sender_of
+from ...engine.model.plan import SECOND_NS, Direction, End, Mode, ResponsivenessTest, sender_of
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.result import Responsiveness
@@ -35,6 +35,11 @@ _MIN_FILLED_US: Final = 1_000
 # more than doubles the round trip leaves less doubt.
 _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
+_FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
+_SHARED: Final = 0.3
+_SHARED_SPREAD: Final = 0.2
+_MIN_INTERVALS: Final = 8
+_OF_FEW: Final = 0.5  # times 1 / sqrt(packets in an interval)
 # Interrupts, delayed acknowledgements and a busy host make round trips this much longer without any queue.
 _MIN_QUEUE_US: Final = 300
 
@@ -152,7 +157,8 @@ class FlowEvidence:
     in segments, by the kernel's count. `window_growth` is how many times its first size the receiver's window
     became, and `unread` the share of the receiver's buffer with data that its program had not read. In the share
     `lossy` of samples something was sent again. `max_pacing_bit_s` is the limit of a session's pace that a program
-    has set.
+    has set. `joint_spread` is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if
+    each varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     """
 
     direction: Direction
@@ -181,6 +187,8 @@ class FlowEvidence:
     intervals: int = 0
     rate_spread: float | None = None
     holds: HoldShares | None = None
+    joint_spread: float | None = None
+    upper_bit_s: int | None = None
     low_rtt_us: int | None = None
     lossy: float | None = None
     max_pacing_bit_s: int | None = None
@@ -391,8 +399,31 @@ class FlowView:
         if low is None or shortest is None or flow.rate_spread is None:
             return False
         is_long = low >= 2 * shortest and low - shortest >= _MIN_QUEUE_US
-        is_queue = is_long or low - shortest >= max(_MIN_FILLED_US, _MIN_FILLED * shortest)
-        return is_queue and flow.rate_spread <= (_FLAT_BEHIND_LONG_QUEUE if is_long else _FLAT)
+        least_us = max(_MIN_FILLED_US + _FEW_PACKETS * self.packet_us, _MIN_FILLED * shortest)
+        is_queue = is_long or low - shortest >= least_us
+        flat = (_FLAT_BEHIND_LONG_QUEUE if is_long else _FLAT) + self.spread_of_few_packets
+        return is_queue and (flow.rate_spread <= flat or self.shares_limit)
+
+    @property
+    def shares_limit(self) -> bool:
+        """Whether the sessions share one limit: together they vary much less than each by itself."""
+        joint, spread = self.flow.joint_spread, self.flow.rate_spread
+        if joint is None or spread is None or self.flow.intervals < _MIN_INTERVALS:
+            return False
+        return joint <= _SHARED and spread <= _SHARED_SPREAD
+
+    @property
+    def packet_us(self) -> float:
+        """The time that a packet takes at the measured rate."""
+        return (self.flow.mss_bytes or 0) * 8e6 / self.flow.bit_s if self.flow.bit_s else 0.0
+
+    @property
+    def spread_of_few_packets(self) -> float:
+        """The spread of the rates of intervals, as a share, that comes from counting whole packets."""
+        flow = self.flow
+        span_s = self.evidence.span_ns / SECOND_NS / max(1, flow.intervals)
+        packets = flow.bit_s / 8 * span_s / max(1, flow.mss_bytes or 1_448)
+        return _OF_FEW / max(1.0, packets) ** 0.5
 
 
 def flow_views(evidence: Evidence) -> list[FlowView]:

@@ -192,6 +192,8 @@ class EvidenceCollector:
             intervals=received.intervals,
             rate_spread=received.rate_spread,
             holds=_hold_shares(sent.holds),
+            joint_spread=received.joint_spread,
+            upper_bit_s=received.upper_bit_s,
             low_rtt_us=sent.quantile("rtt_us", 0.25),
             lossy=sent.lossy_share,
             max_pacing_bit_s=sent.median("max_pacing_bit_s"),

@@ -15,6 +15,8 @@ from linkgauge.presets.lab_link import NO_FAULTS, Faults
 from linkgauge.presets.wire import Variant
 
 _KIB: Final = 1_024
+ROOMY: Final = ("tcp_rmem=4096 131072 67108864", "tcp_wmem=4096 16384 67108864")
+"""Memory enough for every link here, so that it is no cause by itself."""
 _LIGHT_BIT_S: Final = 200_000_000
 _FAST_BIT_S: Final = 10_000_000_000
 RATES: Final = {"10mb-fd": 10_000_000, "100mb-fd": 100_000_000, "gbe-fd-1500": 1_000_000_000}
@@ -124,7 +126,8 @@ class Case:
             worker = f" {self.at} quota {self.quota_percent:g} %"
         worker += f" {self.filters} filters" if self.filters else ""
         worker += "" if self.workers is None else f" workers {self.workers}"
-        sysctls = [f"near {line}" for line in self.near_sysctls] + [f"far {line}" for line in self.far_sysctls]
+        ends = (("near", self.near_sysctls), ("far", self.far_sysctls))
+        sysctls = [f"{end} {line}" for end, lines in ends for line in lines if line not in ROOMY]
         faults = ", ".join(
             f"{name} {value:g}" for name, value in encode(self.faults).items() if value and name != "seed"
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from grid_cases import FAMILIES, Case
+from grid_cases import FAMILIES, ROOMY, Case
 from linkgauge.engine.model.plan import Direction, End, Settings
 from linkgauge.engine.model.workload import Mode
 from linkgauge.presets.lab_link import Faults
@@ -17,8 +17,6 @@ Draw = Callable[[random.Random, str], Case]
 
 _KIB: Final = 1_024
 _MIN_WINDOW_BYTES: Final = 4_096
-# Memory enough for every link here, so that it is no cause by itself.
-_ROOMY: Final = ("tcp_rmem=4096 131072 67108864", "tcp_wmem=4096 16384 67108864")
 # Preset, another line rate, another MTU.
 _LINES: Final[tuple[tuple[str, int | None, int | None], ...]] = (
     ("100mb-fd", None, None),
@@ -45,7 +43,7 @@ def _line(draw: random.Random, maker: str, least_bit_s: int = 0, most_bit_s: int
     case = Case(0, "", (), preset=preset, line_rate_bit_s=rate, mtu_bytes=mtu, mode=mode, maker=maker)
     directions = [Direction.OUT, Direction.OUT, Direction.IN, Direction.IN, Direction.DUPLEX]
     case = replace(case, settings=Settings(draw.choice(directions), draw.choice([1, 1, 2, 4])))
-    case = replace(case, near_sysctls=_ROOMY, far_sysctls=_ROOMY)
+    case = replace(case, near_sysctls=ROOMY, far_sysctls=ROOMY)
     if maker == "router":
         case = replace(case, queue=draw.choice(["tbf", "htb"]), has_offloads=draw.random() < 0.5)
     return replace(case, congestion=draw.choice(["cubic", "cubic", "cubic", "reno", "bbr"]))
@@ -121,7 +119,7 @@ def _clamp(draw: random.Random, maker: str) -> Case:
     line = f"{name}=4096 {min(most, 16_384)} {most}"
     end = case.sender.other if name == "tcp_rmem" else case.sender
     field = "near_sysctls" if end is End.NEAR else "far_sysctls"
-    return replace(_as(case, "clamp", "window-clamped"), **{field: (*_ROOMY, line)})
+    return replace(_as(case, "clamp", "window-clamped"), **{field: (*ROOMY, line)})
 
 
 def _rcvbuf(draw: random.Random, maker: str) -> Case:

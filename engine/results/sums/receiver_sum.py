@@ -10,7 +10,7 @@ from ...model.latency_histogram import merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction
 from ...model.samples import Sample, SessionSample
 from ..confidence import Estimate, RateSeries
-from ..counter_sums import add_known
+from ..counter_sums import Histogram, add_known
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
 
@@ -45,6 +45,7 @@ class ReceiverSum:
     over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP. With `is_from_sender`
     some bytes are those that the sender counted, because the receiver has not reported its own. `unread_bytes` is
     the memory of what the program had not read, of `buffer_bytes`: sums over `buffer_readings` of sessions.
+    `session_spreads` has the bytes and the squares of each session, `rates` counts the intervals' rates in kb/s.
     """
 
     bytes: int = 0
@@ -61,6 +62,8 @@ class ReceiverSum:
     unread_bytes: int = 0
     buffer_bytes: int = 0
     buffer_readings: int = 0
+    session_spreads: dict[int, tuple[int, float]] = field(default_factory=dict[int, tuple[int, float]])
+    rates: Histogram = field(default_factory=Histogram)
 
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
@@ -70,6 +73,7 @@ class ReceiverSum:
         if span_ns > 0:
             self.intervals += 1
             self.squares += bytes_ * bytes_ / span_ns
+            self.rates.add(round(bytes_ * 8 * SECOND_NS / span_ns / 1_000))
         if self.series is not None:
             self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
         merge_counts(self.latency, latency_counts(sample, flow).items())
@@ -77,6 +81,15 @@ class ReceiverSum:
             if session.direction is flow:
                 self.out_of_order = add_known(self.out_of_order, session.out_of_order)
                 self._add_buffer(session)
+                self._add_spread(session, span_ns)
+
+    def _add_spread(self, session: SessionSample, span_ns: int) -> None:
+        if span_ns > 0:
+            bytes_, squares = self.session_spreads.get(session.session, (0, 0.0))
+            self.session_spreads[session.session] = (
+                bytes_ + session.bytes,
+                squares + session.bytes * session.bytes / span_ns,
+            )
 
     def _add_buffer(self, session: SessionSample) -> None:
         if session.unread_memory_bytes is not None and session.receive_buffer_bytes is not None:
@@ -115,6 +128,10 @@ class ReceiverSum:
         self.unread_bytes += other.unread_bytes
         self.buffer_bytes += other.buffer_bytes
         self.buffer_readings += other.buffer_readings
+        self.rates.extend(other.rates)
+        for session, (bytes_, squares) in other.session_spreads.items():
+            own_bytes, own_squares = self.session_spreads.get(session, (0, 0.0))
+            self.session_spreads[session] = (own_bytes + bytes_, own_squares + squares)
         self.out_of_order = add_known(self.out_of_order, other.out_of_order)
         merge_counts(self.latency, other.latency.items())
         if other.datagrams is not None:
@@ -149,6 +166,25 @@ class ReceiverSum:
         if self.intervals < 2 or not self.bytes:
             return None
         return sqrt(max(0.0, self.squares * self.span_ns / self.bytes**2 - 1))
+
+    @property
+    def joint_spread(self) -> float | None:
+        """The variance of the rate of all sessions, as a share of the sum of theirs; None for a single session.
+
+        It is about 1 if each session varies for itself. It is small if they share something: what one gets more,
+        the others get less.
+        """
+        if len(self.session_spreads) < 2 or self.intervals < 2 or not self.span_ns:
+            return None
+        alone = sum(squares - bytes_**2 / self.span_ns for bytes_, squares in self.session_spreads.values())
+        together = self.squares - self.bytes**2 / self.span_ns
+        return None if alone <= 0 else max(0.0, together) / alone
+
+    @property
+    def upper_bit_s(self) -> int | None:
+        """The rate that a quarter of the intervals exceeds; None without intervals."""
+        upper = self.rates.quantile(0.75)
+        return None if upper is None else upper * 1_000
 
     @property
     def measurement(self) -> Measurement | None:

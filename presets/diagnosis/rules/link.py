@@ -192,6 +192,8 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
     own *= 1 + (view.flow.retransmitted or 0.0)
     # What was under way at the end, or waited behind a lost packet, has crossed an interface and was not received.
     own += (view.flow.cwnd_bytes or 0) * evidence.sessions * 8 / seconds
+    unread_bytes = (view.flow.unread or 0.0) * (view.flow.receive_buffer_bytes or 0)  # it has crossed it as well
+    own += unread_bytes * evidence.sessions * 8 / seconds
     control = _CONTROL_BIT_S + _CONTROL_SESSION_BIT_S * evidence.sessions * len(evidence.flows)
     least = max(_OTHERS_SHARE * view.target_bit_s, control)
     for end, sends in ((view.sender, True), (view.receiver, False)):

@@ -17,8 +17,12 @@ A policer drops what exceeds its rate and keeps no queue: packets are lost, and 
 round trip that of the path. Loss by chance leaves the round trip as it is as well, but not the rate, since TCP
 halves its window at each loss, whenever that is: with n lost packets in an interval, the rates of intervals spread
 by 0.21 / sqrt(n) or more, in 21 runs without a queue over links of 0.4 to 4 % loss and up to 40 ms. Behind a token
-bucket it was 0.07 to 0.17 in 15 of 23 runs; a bucket of a few packets looks like chance. BBR keeps its rate in
-spite of loss, so that nothing of this holds for it.
+bucket it was 0.07 to 0.17 in 15 of 23 runs; a bucket of a few packets looks like chance. A large bucket lets TCP
+grow until much of a window is lost at once: far more than TCP's bound has room for at this rate. Behind a policer
+sessions share its rate, so that together they vary less than each by itself.
+
+BBR keeps its rate in spite of loss. If it loses packets below the expected rate and keeps no queue, something on
+the path drops what is too much.
 
 Findings: `nic-errors` and `nic-drops` if an interface counts the packets itself, `policer`, else `loss`.
 """
@@ -43,7 +47,9 @@ _MIN_INTERVALS: Final = 8
 _BBR_HEEDS: Final = 0.15  # Linux's BBR keeps its rate up to a loss of about 20 %
 _ONCE: Final = 0.25  # of the samples: losses of a slow start
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
-_SHORT_QUEUE: Final = 2  # packets: a policer in software has this much of a queue
+_EXPLAINS: Final = 1.5  # a bound further from the measured rate says nothing about it
+_IN_BURSTS: Final = 2.0  # times the rate that so much loss by chance leaves: many were lost at once
+_SHORT_QUEUE: Final = 3  # packets: a policer in software has this much of a queue
 _MIN_QUEUE_US: Final = 1_000
 
 
@@ -83,7 +89,7 @@ def _is_overflow(view: FlowView, loss: float) -> bool:
     if view.fills_queue:
         return True
     if (flow.congestion or "").startswith("bbr"):
-        return loss < _BBR_HEEDS
+        return loss < _BBR_HEEDS and not _is_policed(view)
     return flow.lossy is not None and flow.lossy <= _ONCE and (flow.retransmits or 0) >= _MIN_LOST
 
 
@@ -93,12 +99,18 @@ def _is_policed(view: FlowView) -> bool:
     rtt_us, shortest_us, lost, cwnd = flow.rtt_us, flow.min_rtt_us, flow.retransmits, flow.cwnd_bytes
     if rtt_us is None or shortest_us is None or lost is None or not cwnd or flow.rate_spread is None:
         return False
-    if lost < _MIN_LOST or flow.intervals < _MIN_INTERVALS or (flow.congestion or "").startswith("bbr"):
+    is_bbr = (flow.congestion or "").startswith("bbr")
+    if lost < _MIN_LOST or flow.intervals < _MIN_INTERVALS or view.has_queue:
         return False
-    if view.has_queue or (view.in_flight_bytes or 0.0) < _FILLED * cwnd:
+    if not is_bbr and (view.in_flight_bytes or 0.0) < _FILLED * cwnd:
         return False
-    queue_us = _MIN_QUEUE_US + _SHORT_QUEUE * (flow.mss_bytes or 0) * 8e6 / flow.bit_s
-    return rtt_us - shortest_us <= queue_us and flow.rate_spread <= _STEADY * sqrt(flow.intervals / lost)
+    queue_us = _MIN_QUEUE_US + _SHORT_QUEUE * view.packet_us
+    if rtt_us - shortest_us > queue_us:
+        return False
+    bound = _mathis_bound(view, flow.retransmitted or 0.0)
+    is_in_bursts = bound is not None and flow.bit_s >= _IN_BURSTS * bound
+    is_steady = flow.rate_spread <= _STEADY * sqrt(flow.intervals / lost)
+    return is_steady or is_in_bursts or view.shares_limit or is_bbr
 
 
 def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
@@ -132,7 +144,8 @@ def _describe(view: FlowView, loss: float, bound: float | None) -> str:
         text += f" ({format_quantity(flow.retransmits, 'segment')})"
     if flow.out_of_order:
         text += f", {format_quantity(flow.out_of_order, 'packet')} arrived out of order"
-    if bound is not None and bound < view.target_bit_s and flow.rtt_us is not None:  # otherwise it explains nothing
+    explains = bound is not None and bound / _EXPLAINS <= flow.bit_s <= bound * _EXPLAINS
+    if bound is not None and explains and bound < view.target_bit_s and flow.rtt_us is not None:
         rtt = format_time(flow.rtt_us)
         leaves = view.evidence.tense("leaves", "left")
         text += f"; with a round trip of {rtt} that {leaves} TCP about {format_rate(bound)}"

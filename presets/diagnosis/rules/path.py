@@ -25,6 +25,7 @@ from ..evidence import MIN_SHARE, FlowView, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 
 _NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
+_OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
 # BBR paces at the highest rate that it saw of late, and up to 1.25 times that. On loopback, one session of 1 MiB
 # blocks went at 0.8 of its pace and one of 128 KiB at 0.45; cubic, which does not pace, carried 1.5 times as much.
@@ -32,6 +33,7 @@ _PACED_BY_BBR: Final = 2.5
 _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
+_GROWN: Final = 0.9  # of bandwidth x delay
 _SMALL_QUEUE_US: Final = 1_000
 _SMALL_QUEUE: Final = 0.05  # of the shortest round trip
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
@@ -80,7 +82,7 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     """
     flow, share, pacing_bit_s = view.flow, _filled_share(view), _pacing_bit_s(view)
     most_bit_s = None if flow.max_pacing_bit_s is None else flow.max_pacing_bit_s * view.evidence.sessions
-    if most_bit_s is not None and _NEAR_MOST * most_bit_s <= flow.bit_s <= most_bit_s:
+    if most_bit_s is not None and _NEAR_MOST * most_bit_s <= flow.bit_s <= _OVER_MOST * most_bit_s:
         yield _limited_pace(view, most_bit_s)
         return
     if pacing_bit_s is None or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
@@ -137,7 +139,7 @@ def _is_bbr(view: FlowView) -> bool:
 def _congestion_window(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if the flow fills a congestion window below bandwidth x delay: it still grows."""
     cwnd, needed, in_flight = view.flow.cwnd_bytes, view.needed_window_bytes, view.in_flight_bytes
-    if cwnd is None or needed is None or in_flight is None or cwnd >= needed or view.has_queue:
+    if cwnd is None or needed is None or in_flight is None or cwnd >= _GROWN * needed or view.has_queue:
         return
     if in_flight < _FILLED * cwnd:
         return
@@ -170,9 +172,9 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
     evidence = [f"{format_rate(flow.bit_s)} arrived"]
     if flow.busy is not None:
         evidence[0] = f"the sender had data for {100 * flow.busy:.0f} % of the time, and {evidence[0]}"
-    if flow.delivery_bit_s is not None:
-        delivery = format_rate(flow.delivery_bit_s * view.evidence.sessions)
-        evidence.append(f"the path delivered {delivery} while data was sent")
+    delivery_bit_s = (flow.delivery_bit_s or 0) * view.evidence.sessions
+    if delivery_bit_s >= flow.bit_s:  # a median below what arrived says how much acknowledgements vary
+        evidence.append(f"the path delivered {format_rate(delivery_bit_s)} while data was sent")
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
         queue = "a small queue" if _is_longer_than_path(view) else "no queue"
         queue = "a queue" if view.has_queue else queue
@@ -221,11 +223,14 @@ def _room(view: FlowView) -> Iterator[str]:
 def _path_confidence(view: FlowView) -> float:
     """Return how likely the path is the limit.
 
-    A queue speaks for it. Delivery at the expected rate speaks against it, and so does room in the congestion
+    A queue speaks for it. Delivery at the expected rate speaks against it, if only in a quarter of the intervals,
+    and so does room in the congestion
     window without a queue, except BBR's, which keeps none.
     """
     delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
     if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
+        return 0.4
+    if (view.flow.upper_bit_s or 0) >= _DELIVERS * view.target_bit_s:
         return 0.4
     if view.has_queue:
         return 0.85

@@ -43,18 +43,18 @@ def test_an_interface_that_counts_the_losses_is_named_instead_of_the_path() -> N
 
 def test_the_evidence_of_loss_has_tcps_bound() -> None:
     """By the bound of Mathis and others: MSS / RTT x sqrt(3/2 / loss)."""
-    (finding,) = findings(retransmitted=0.02, retransmits=40, rtt_us=10_000, min_rtt_us=10_000)
+    (finding,) = findings(retransmitted=0.02, retransmits=40, rtt_us=200, min_rtt_us=200)
     assert finding.evidence.startswith("2 % of the payload was sent again (40 segments)")
-    assert finding.evidence.endswith("with a round trip of 10 ms that leaves TCP about 10.03 Mb/s")
+    assert finding.evidence.endswith("with a round trip of 200 µs that leaves TCP about 501.6 Mb/s")
 
 
-# 500 Mb/s in flight with a round trip of 10 ms fill the congestion window; 160 of 16 intervals are 10 for each.
+# 500 Mb/s in flight with a round trip of 525 us fill the congestion window; 160 of 16 intervals are 10 for each.
 POLICED = {
-    "retransmitted": 0.02,
+    "retransmitted": 0.0035,
     "retransmits": 160,
-    "rtt_us": 10_500,
-    "min_rtt_us": 10_000,
-    "cwnd_bytes": 656_000,
+    "rtt_us": 525,
+    "min_rtt_us": 500,
+    "cwnd_bytes": 33_000,
     "intervals": 16,
     "rate_spread": 0.05,
 }
@@ -65,7 +65,7 @@ def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
     (finding,) = findings(**POLICED)
     assert finding.code == "policer"
     assert finding.text == "A policer on the path drops what exceeds about 500 Mb/s."
-    assert "the rate stays the same within 5 %, and no queue builds: round trip 10.5 ms, at best 10 ms" in (
+    assert "the rate stays the same within 5 %, and no queue builds: round trip 525 µs, at best 500 µs" in (
         finding.evidence.replace("\u00a0", " ")
     )
     assert "--rate 475M" in finding.remedy
@@ -80,10 +80,10 @@ def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
         {"retransmits": None},
         {"retransmits": 29},  # too few to know their spread
         {"intervals": 7},
-        {"rtt_us": 12_000},  # a queue of 2 ms, in which a link of 500 Mb/s has 80 packets
-        {"rtt_us": 21_000},
+        {"rtt_us": 2_500},  # a queue of 2 ms, in which a link of 500 Mb/s has 80 packets
+        {"rtt_us": 1_100},
         {"min_rtt_us": None},
-        {"cwnd_bytes": 1_000_000},  # the flow waits for something else, which makes it steady
+        {"cwnd_bytes": 60_000},  # the flow waits for something else, which makes it steady
         {"cwnd_bytes": None},
     ],
 )
@@ -96,16 +96,29 @@ def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"low_rtt_us": 12_000, "rate_spread": 0.03},  # a queue that is never empty, at a constant rate
-        {"low_rtt_us": 25_000, "rate_spread": 0.09},
-        {"lossy": 0.2},  # all of it in a fifth of the time: a slow start
-        {"congestion": "bbr"},  # it keeps its rate in spite of loss
+        {"low_rtt_us": 1_800, "rate_spread": 0.09},  # a queue that is never empty, at a constant rate
+        {"low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.03},  # a shorter one
+        {"low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.15, "joint_spread": 0.1},  # shared by sessions
+        {"lossy": 0.2, "rate_spread": 0.3},  # all of it in a fifth of the time: a slow start
+        {"congestion": "bbr", "rtt_us": 2_500},  # it keeps its rate in spite of loss
     ],
 )
 def test_losses_of_a_queue_that_the_flow_fills_are_none_of_its_limits(change: dict[str, Any]) -> None:
     """Ordinary congestion of a full link is not named before the link."""
     assert findings(**POLICED | change) == []
-    assert findings(**POLICED | change | {"rate_spread": 0.3}) == [] or "low_rtt_us" in change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"retransmitted": 0.02, "rate_spread": 0.3},  # five times what TCP's bound has room for at this rate
+        {"joint_spread": 0.1, "rate_spread": 0.15},  # together the sessions vary little
+        {"congestion": "bbr", "cwnd_bytes": 66_000, "rate_spread": 0.3},
+    ],
+)
+def test_a_policer_shows_in_other_ways_as_well(change: dict[str, Any]) -> None:
+    """A large bucket lets TCP grow until much is lost at once; sessions share its rate; BBR keeps its rate."""
+    assert [each.code for each in findings(**POLICED | change)] == ["policer"]
 
 
 @pytest.mark.parametrize("intervals", [8, 40, 1_000])
