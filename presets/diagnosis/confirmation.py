@@ -5,8 +5,8 @@ so that losses end. Where the remedy is a command for an end, the number of sess
 what loss leaves to TCP, is a limit of each session, so that the rate of four is four times that of one. A path that
 is slow carries the same.
 
-A rise counts from a tenth of the missing rate on, if it is beyond the confidence intervals of both rates. Without
-an expected rate it is a tenth of the first one. Below that there is no difference.
+A finding is the limit if the rate rises by a tenth of what is missing, or more, and beyond the confidence intervals
+of both rates. Without an expected rate a tenth of the first rate is enough. Less than either is no difference.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,8 @@ _MIN_RISE: Final = 0.1  # of the missing rate
 _FOLLOWS: Final = 0.5  # of the rise that sessions without a common limit would have
 _LOSS_ENDED: Final = 0.25  # of the first run's loss
 _SESSIONS: Final = 4
-_WITHOUT_LIMIT: Final = {"at-expected", "another-link", "no-queue"}
+_NO_MORE: Final = "more sessions carry no more: confirmed"
+_WITHOUT_LIMIT: Final = {"another-link", "no-queue", "unexplained"}
 _LIMITS_OF_A_SESSION: Final = {"window-clamped", "window-scaling-off", "loss"}
 
 
@@ -40,6 +41,11 @@ class Experiment:
     finding: Finding
     trial: Trial
     sign: Sign
+
+    @property
+    def heading(self) -> str:
+        """What was changed, for the beginning of a line: `with --window 512K`."""
+        return str(self.trial) if self.trial.without_rate else f"with {self.trial}"
 
     def announce(self, plan: Plan) -> str:
         """Return what happens next: `confirming: --window 512K, 5 s`."""
@@ -91,20 +97,22 @@ def _is_slower(finding: Finding, trial: Trial) -> bool:
     return finding.code == "loss" and trial.congestion == "cubic"
 
 
-def nothing_to_confirm(findings: tuple[Finding, ...]) -> Confirmation:
-    """Return why no experiment follows these findings."""
+def nothing_to_confirm(findings: tuple[Finding, ...], *, is_whole: bool) -> Confirmation:
+    """Return why no experiment follows these findings of a run, which took its time or not."""
     code = findings[0].code if findings else "unexplained"
     reason = "no option of a test shows whether this is the limit"
-    if code in _WITHOUT_LIMIT:
-        reason = "the run is at its expected rate" if code == "at-expected" else "no limit was found"
-    elif code == "unexplained":
+    if not is_whole:
+        reason = "the test did not finish"
+    elif code == "at-expected":
+        reason = "the run is at its expected rate"
+    elif code in _WITHOUT_LIMIT:
         reason = "no limit was found"
     return Confirmation(f"nothing to confirm: {reason}")
 
 
 def failed_confirmation(experiment: Experiment, reason: str, run_id: str | None = None) -> Confirmation:
     """Return that an experiment has no result, with the reason."""
-    return Confirmation(f"with {experiment.trial}: {reason}; nothing is confirmed", experiment, run_id=run_id)
+    return Confirmation(f"{experiment.heading}: {reason}; nothing is confirmed", experiment, run_id=run_id)
 
 
 def judge_experiment(experiment: Experiment, first: Summary, second: Summary, run_id: str) -> Confirmation:
@@ -117,8 +125,10 @@ def judge_experiment(experiment: Experiment, first: Summary, second: Summary, ru
         run_id: the id of the second run.
     """
     before, after = first.total_of_one_time, second.total_of_one_time
-    if not second.is_whole or before is None or after is None:
-        return failed_confirmation(experiment, second.end.detail.rstrip(".") or "nothing was measured", run_id)
+    if not second.is_whole:
+        return failed_confirmation(experiment, second.end.detail.rstrip("."), run_id)
+    if before is None or after is None:
+        return failed_confirmation(experiment, "nothing was measured", run_id)
     losses = _lost_percent(first), _lost_percent(second)
     if experiment.sign == "no-loss":
         is_confirmed, words = _judge_loss(*losses)
@@ -127,7 +137,7 @@ def judge_experiment(experiment: Experiment, first: Summary, second: Summary, ru
     expected_bit_s = _expected_bit_s(second)
     percent = None if expected_bit_s is None else 100 * after.bit_s / expected_bit_s
     return Confirmation(
-        f"with {experiment.trial}: {words}", experiment, is_confirmed, run_id, before, after, percent, *losses
+        f"{experiment.heading}: {words}", experiment, is_confirmed, run_id, before, after, percent, *losses
     )
 
 
@@ -135,31 +145,39 @@ def _judge_rates(
     experiment: Experiment, first: Summary, before: Measurement, second: Summary, after: Measurement
 ) -> tuple[bool | None, str]:
     """Return whether two rates confirm a finding, and the words for that."""
-    rise_bit_s, share = after.bit_s - before.bit_s, _share_text(second, after)
-    changed = f"{_rate_text(after)} instead of {_rate_text(before)}{share}"
-    gap_bit_s = _gap_bit_s(first, before)
-    if rise_bit_s < _MIN_RISE * gap_bit_s:
-        return _judge_no_rise(experiment.sign, after, is_slower=-rise_bit_s > _MIN_RISE * before.bit_s)
+    rise_bit_s, gap_bit_s = after.bit_s - before.bit_s, _gap_bit_s(first, before)
+    if abs(rise_bit_s) < _MIN_RISE * min(gap_bit_s, before.bit_s):
+        is_path = experiment.sign == "same"
+        words = _NO_MORE if is_path else "no difference, so that is not the limit"
+        return is_path, f"{_rate_text(after)}: {words}"
+    changed = f"{_rate_text(after)} instead of {_rate_text(before)}{_share_text(second, after)}"
     if _is_significant(before, after) is False:
         return None, f"{changed}: the rates vary too much to tell; test longer"
-    match experiment.sign:
-        case "same":
-            return False, f"{changed}: more sessions carry more, so the path is not the limit"
-        case "follows":
-            factor = second.plan.settings.sessions / first.plan.settings.sessions
-            if rise_bit_s < _FOLLOWS * min(gap_bit_s, (factor - 1) * before.bit_s):
-                return False, f"{changed}: the rate does not follow the sessions, so that is not the limit"
-            return True, f"{changed}: the rate follows the sessions: confirmed"
-        case _:
-            return True, f"{changed}: confirmed"
+    more_sessions_bit_s = before.bit_s * (second.plan.settings.sessions / first.plan.settings.sessions - 1)
+    is_confirmed, words = _judge_change(experiment.sign, rise_bit_s, gap_bit_s, more_sessions_bit_s)
+    return is_confirmed, f"{changed}: {words}"
 
 
-def _judge_no_rise(sign: Sign, after: Measurement, *, is_slower: bool) -> tuple[bool, str]:
-    """Return whether a rate that did not rise confirms a finding, and the words for that."""
+def _judge_change(sign: Sign, rise_bit_s: float, gap_bit_s: float, more_sessions_bit_s: float) -> tuple[bool, str]:
+    """Return whether a change of the rate confirms a finding, and the words for that.
+
+    Args:
+        sign: what would confirm it.
+        rise_bit_s: how much higher the second rate is; negative if it is lower.
+        gap_bit_s: what was missing from the first rate.
+        more_sessions_bit_s: what the further sessions would carry at the first rate of each.
+    """
     if sign == "same":
-        return True, f"{_rate_text(after)}: more sessions carry no more: confirmed"
-    difference = "slower" if is_slower else "no difference"
-    return False, f"{_rate_text(after)}: {difference}, so that is not the limit"
+        more = "more sessions carry more, so the path is not the limit"
+        return rise_bit_s < 0, _NO_MORE if rise_bit_s < 0 else more
+    if rise_bit_s < 0:
+        return False, "slower, so that is not the limit"
+    if sign == "follows":
+        follows = rise_bit_s >= _FOLLOWS * min(gap_bit_s, more_sessions_bit_s)
+        not_so = "the rate does not follow the sessions, so that is not the limit"
+        return follows, "the rate follows the sessions: confirmed" if follows else not_so
+    is_much = rise_bit_s >= _MIN_RISE * gap_bit_s
+    return is_much, "confirmed" if is_much else "little of what is missing, so that is not the limit"
 
 
 def _judge_loss(before: float | None, after: float | None) -> tuple[bool | None, str]:

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from rich.text import Text
-
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, UsageError
 from ....engine.model.events import Event, Reason, Started, Warned
@@ -40,8 +38,17 @@ from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
 from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
+from ...text import numbers
 from ..live_line import LiveLine
-from ..output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
+from ..output import (
+    check_json_options,
+    emit_json,
+    emit_json_line,
+    emit_line,
+    emit_rich,
+    print_stderr,
+    write_in_background,
+)
 from ..preset_option import check_link_options
 from ..render.summary import summary_parts
 from ..termination import (
@@ -167,7 +174,7 @@ def _print_results(test: TestJob, progress: _Progress, outcome: Outcome) -> None
         if not progress.is_printed:
             _print_outcome(test, outcome)
         if confirmation is not None:
-            emit_rich(Text(confirmation.text))
+            emit_line(numbers.sanitize(confirmation.text))
 
 
 def _print_outcome(test: TestJob, outcome: Outcome) -> None:
@@ -242,7 +249,10 @@ class _Runner:
         if not (self._test.as_json or self._test.as_json_stream):
             _print_outcome(self._test, outcome)
             progress.is_printed = True
-        progress.confirmation = nothing_to_confirm(outcome.findings)
+        is_whole = outcome.summary.is_whole
+        progress.confirmation = nothing_to_confirm(outcome.findings, is_whole=is_whole)
+        if not is_whole:
+            return
         for experiment in find_experiments(outcome.findings, self._plan):
             progress.experiment, progress.confirmation = experiment, None
             try:
