@@ -49,6 +49,22 @@ def test_a_test_is_a_stream_from_its_start_to_its_summary(
         assert total == (summary["measured"][flow]["bytes"] if summary["measured"][flow] else 0)
 
 
+def test_a_confirmation_follows_the_lines_of_both_runs(linkgauge: Callable[..., Any], far_end: str) -> None:
+    """The first one was slow because it was asked to be: a rate in the test's own limit is not left to chance."""
+    options = ("--rate", "2M", "--block", "64", *SHORT.split(), "--confirm", "--json-stream")
+    answer = linkgauge("run", far_end, *options)
+    assert answer.status == 0, answer.err
+    lines = [line for line in lines_of(answer.out) if line["type"] in {"start", "end", "confirmation"}]
+    assert [line["type"] for line in lines] == ["start", "end", "start", "end", "confirmation"]
+    first, second = lines[1]["run_id"], lines[3]["run_id"]
+    confirmation = lines[-1]["confirmation"]
+    assert lines[1]["summary"]["why"][0]["code"] == confirmation["code"] == "rate-limited"
+    assert (lines[-1]["run_id"], confirmation["run_id"]) == (first, second)
+    assert (confirmation["option"], confirmation["confirmed"]) == ("without --rate", True)
+    assert "confirming: without --rate, 1 s" in answer.err
+    assert f"saved as runs {first} and {second}" in answer.err
+
+
 @pytest.mark.every
 def test_a_sweep_is_a_stream_of_its_runs_and_its_document(linkgauge: Callable[..., Any], far_end: str) -> None:
     """Each run has its start and its end between those of the sweep."""
