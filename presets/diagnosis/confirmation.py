@@ -149,9 +149,11 @@ def _judge_rates(
     if abs(rise_bit_s) < _MIN_RISE * min(gap_bit_s, before.bit_s):
         is_path = experiment.sign == "same"
         words = _NO_MORE if is_path else "no difference, so that is not the limit"
-        return is_path, f"{_rate_text(after)}: {words}"
-    changed = f"{_rate_text(after)} instead of {_rate_text(before)}{_share_text(second, after)}"
-    if _is_significant(before, after) is False:
+        return is_path, f"{_rate_text(second, after)}: {words}"
+    changed = f"{_rate_text(second, after)} instead of {_rate_text(first, before)}{_share_text(second, after)}"
+    least_bit_s, most_bit_s = _rise_limits(before, after)
+    enough_bit_s = before.bit_s if experiment.sign == "same" else gap_bit_s
+    if least_bit_s <= 0 <= most_bit_s and most_bit_s >= _MIN_RISE * enough_bit_s:
         return None, f"{changed}: the rates vary too much to tell; test longer"
     more_sessions_bit_s = before.bit_s * (second.plan.settings.sessions / first.plan.settings.sessions - 1)
     is_confirmed, words = _judge_change(experiment.sign, rise_bit_s, gap_bit_s, more_sessions_bit_s)
@@ -201,11 +203,15 @@ def _gap_bit_s(summary: Summary, measured: Measurement) -> float:
     return measured.bit_s if expected_bit_s is None else max(0.0, expected_bit_s - measured.bit_s)
 
 
-def _is_significant(before: Measurement, after: Measurement) -> bool | None:
+def _rise_limits(before: Measurement, after: Measurement) -> tuple[float, float]:
+    """Return the ends of the confidence interval of the rise; without one, the rise itself twice."""
+    rise_bit_s = after.bit_s - before.bit_s
     if before.estimate is None or after.estimate is None:
-        return None
+        return rise_bit_s, rise_bit_s
     difference = compare_estimates(before.estimate, after.estimate)
-    return None if difference is None else difference.is_significant
+    if difference is None or difference.low is None or difference.high is None:
+        return rise_bit_s, rise_bit_s
+    return before.bit_s * difference.low / 100, before.bit_s * difference.high / 100
 
 
 def _lost_percent(summary: Summary) -> float | None:
@@ -216,10 +222,11 @@ def _lost_percent(summary: Summary) -> float | None:
     return None if summary.efficiency_percent is None else 100 - summary.efficiency_percent
 
 
-def _rate_text(measured: Measurement) -> str:
-    if measured.transactions_s is not None:
-        return format_transaction_rate(measured.transactions_s)
-    return format_rate(measured.bit_s)
+def _rate_text(summary: Summary, measured: Measurement) -> str:
+    """Return a rate in words: of payload, unless transactions are what counts."""
+    if summary.plan.workload.is_bulk or measured.transactions_s is None:
+        return format_rate(measured.bit_s)
+    return format_transaction_rate(measured.transactions_s)
 
 
 def _share_text(summary: Summary, measured: Measurement) -> str:

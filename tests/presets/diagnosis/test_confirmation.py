@@ -169,6 +169,38 @@ def test_rates_that_vary_more_than_they_differ_tell_nothing() -> None:
     assert confirmation.text.endswith("the rates vary too much to tell; test longer")
 
 
+def test_a_rise_that_is_too_small_in_any_case_tells_whatever_its_error() -> None:
+    """Neither end of its interval is a tenth of what is missing."""
+    confirmation = judged("faster", WINDOW, result(24.8, error=1.0), result(28.2, error=1.0))
+    assert confirmation.is_confirmed is False
+    assert confirmation.text.endswith("little of what is missing, so that is not the limit")
+
+
+@pytest.mark.parametrize(
+    ("workload", "trial", "text"),
+    [
+        (
+            Workload.FETCH,
+            Trial(response_bytes=1 << 23),
+            "with --response 8M: 94 Mb/s instead of 20 Mb/s: confirmed",
+        ),
+        (Workload.RR, MORE, "with --sessions 4: 940 transactions/s instead of 200 transactions/s: confirmed"),
+    ],
+)
+def test_transactions_are_counted_unless_their_payload_is_what_counts(
+    workload: Workload, trial: Trial, text: str
+) -> None:
+    """There are fewer large responses in a second than small ones."""
+
+    def transactions(mbit_s: float) -> Summary:
+        summary = result(mbit_s, plan=replace(PLAN, workload=workload), is_expected=False)
+        assert summary.measured.out is not None
+        counted = replace(summary.measured.out, transactions=round(mbit_s * 40))
+        return replace(summary, measured=PerDirection(counted, None, counted))
+
+    assert judged("faster", trial, transactions(20), transactions(94)).text == text
+
+
 def test_without_an_expected_rate_a_tenth_of_the_rate_counts() -> None:
     """There is no share either."""
     first, second = result(20, is_expected=False), result(23, is_expected=False)
