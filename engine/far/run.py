@@ -24,7 +24,8 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
 from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
-from ..model.samples import Sample
+from ..model.samples import Sample, SessionSample
+from ..model.socket_info import BUFFER_COUNTER_NAMES
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
 from ..protocol.messages import (
     Begun,
@@ -305,9 +306,15 @@ class FarRun:
         others = None if self._others is None or sample.is_drain else self._others.take()
         # To a near end of an earlier version the keys would be errors.
         waits = sample.waits if self._near.reads_waits else None
-        self._control.try_send(Report(replace(sample, waits=waits, others=others)))
+        sessions = sample.sessions if self._near.reads_buffers else tuple(map(self._hide_buffers, sample.sessions))
+        self._control.try_send(Report(replace(sample, sessions=sessions, waits=waits, others=others)))
         if self._control.unsent_bytes > _MAX_UNSENT_BYTES:
             self.end(Reason.PEER_LOST, EndText.NEAR_NOT_READING.value)
+
+    def _hide_buffers(self, session: SessionSample) -> SessionSample:
+        """Return a session without what earlier versions do not decode: they knew `unsent_bytes` in one test."""
+        unsent_bytes = None if self._plan.responsiveness is None else session.unsent_bytes
+        return replace(session, **{**dict.fromkeys(BUFFER_COUNTER_NAMES), "unsent_bytes": unsent_bytes})
 
     def _check_traffic(self, traffic: DatagramTraffic) -> None:
         """End the run where more datagrams arrive than the limits allow."""

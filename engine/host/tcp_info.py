@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit
+from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit, TcpCounter
 
 # The fields of struct tcp_info (linux/tcp.h), in three parts: a kernel has each part as a whole or not at all.
 _PARTS: Final = (
@@ -20,8 +20,12 @@ _LAYOUTS: Final = tuple(struct.Struct("=" + codes) for codes in accumulate(_PART
 _OLDEST: Final = _LAYOUTS[0]
 _BUFFER_BYTES: Final = 256
 _SIOCOUTQ: Final = 0x5411  # linux/sockios.h
+_SO_MEMINFO: Final = 55  # asm-generic/socket.h
+_MEMORY: Final = struct.Struct("=9I")  # linux/sock_diag.h
+_UNKNOWN_MEMORY: Final = 9 * (None,)
 _INT_BYTES: Final = 4
 _OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
+_FIELD_COUNT: Final = len(_OFFSETS) - 1
 _OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
 _OPTION_TIMESTAMPS, _OPTION_SACK, _OPTION_WINDOW_SCALING = 1, 2, 4
 
@@ -46,9 +50,16 @@ _CONVERSIONS: Final[dict[KernelUnit, Callable[[int, int], int | None]]] = {
     "bytes_s": _bit_rate,
     "segments": _segments,
 }
-_COUNTER_FIELDS: Final = tuple(
-    (_OFFSETS.index(counter.offset), _CONVERSIONS.get(counter.unit)) for counter in TCP_COUNTERS
-)
+
+
+def _position(counter: TcpCounter) -> int:
+    """Return the place of a counter's word: those of SO_MEMINFO follow those of TCP_INFO."""
+    if counter.source == "memory":
+        return _FIELD_COUNT + counter.offset // _INT_BYTES
+    return _OFFSETS.index(counter.offset)
+
+
+_COUNTER_FIELDS: Final = tuple((_position(counter), _CONVERSIONS.get(counter.unit)) for counter in TCP_COUNTERS)
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
@@ -74,17 +85,22 @@ class TcpInfo(NamedTuple):
         return self.counters[_RTT_COUNTER]
 
 
-def parse_tcp_info(data: bytes) -> TcpInfo | None:
-    """Return the content of a kernel's struct tcp_info; None where it is shorter than Linux 2.6's."""
+def parse_tcp_info(data: bytes, memory: bytes = b"") -> TcpInfo | None:
+    """Return the content of a kernel's struct tcp_info; None where it is shorter than Linux 2.6's.
+
+    `memory` is what SO_MEMINFO has returned for the same socket.
+    """
     if len(data) < _OLDEST.size:
         return None
     layout = next(layout for layout in reversed(_LAYOUTS) if len(data) >= layout.size)
     fields: tuple[int, ...] = layout.unpack_from(data)
     known = len(fields)
     options, mss_bytes = fields[_OPTIONS], fields[_MSS]
+    held = _MEMORY.unpack(memory) if len(memory) == _MEMORY.size else _UNKNOWN_MEMORY
+    words: tuple[int | None, ...] = (*fields, *(_FIELD_COUNT - known) * (None,), *held)
     counters = [
-        None if position >= known else fields[position] if convert is None else convert(fields[position], mss_bytes)
-        for position, convert in _COUNTER_FIELDS
+        word if convert is None or word is None else convert(word, mss_bytes)
+        for word, convert in ((words[position], convert) for position, convert in _COUNTER_FIELDS)
     ]
     return TcpInfo(
         timestamps=bool(options & _OPTION_TIMESTAMPS),
@@ -126,6 +142,15 @@ def read_tcp_info(sock: socket.socket) -> TcpInfo | None:
     if sys.platform != "linux":
         return None
     try:
-        return parse_tcp_info(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BUFFER_BYTES))
+        data = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BUFFER_BYTES)
+        return parse_tcp_info(data, _read_memory(sock))
     except OSError:
         return None
+
+
+def _read_memory(sock: socket.socket) -> bytes:
+    """Return what SO_MEMINFO says; nothing before Linux 4.12."""
+    try:
+        return sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
+    except OSError:
+        return b""

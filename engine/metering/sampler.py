@@ -43,7 +43,6 @@ _DATAGRAM_CUMULATIVE: Final = tuple(
     position for position, counter in enumerate(DATAGRAM_COUNTERS) if counter.kind == "cumulative"
 )
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
-_UNSENT_COUNTER: Final = TCP_COUNTER_NAMES.index("unsent_bytes")
 
 
 class Sampler:
@@ -196,7 +195,6 @@ class Sampler:
                     slot,
                     None if self._has_datagrams else counts.get(key),
                     self._answer_bytes,
-                    has_unsent=self._measures_queues,
                 )
                 for key, slot in slots.items()
                 if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
@@ -299,8 +297,6 @@ def _session_sample(
     after: SlotReading,
     counts: _Counts | None,
     answer_bytes: int | None,
-    *,
-    has_unsent: bool,
 ) -> SessionSample:
     """Return the sample of a slot between two readings; without an earlier reading it started from zero.
 
@@ -309,7 +305,6 @@ def _session_sample(
         after: the later reading.
         counts: the slot's transactions by latency; None where this end does not ask for any.
         answer_bytes: the size of each answer, where bytes are counted by whole answers.
-        has_unsent: whether it tells what has not been sent yet.
     """
     latency = summarize_latency(counts or {})
     transactions = None if counts is None else sum(counts.values())
@@ -319,8 +314,6 @@ def _session_sample(
     tcp = list(after.tcp)
     for position in _CUMULATIVE:
         tcp[position] = _rise(before and before.tcp[position], tcp[position])
-    if not has_unsent:
-        tcp[_UNSENT_COUNTER] = None
     return SessionSample(
         after.direction,
         after.session,

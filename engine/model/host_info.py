@@ -13,7 +13,8 @@ _LONGEST_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
 _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
-READS: Final = _READS_OTHERS + _READS_WAITS
+_READS_BUFFERS: Final = " (buffers)"
+READS: Final = _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
 """The end of this version's software name: the keys that it decodes. To versions without them they are errors.
 
 Those that know the waits alone look for them at the very end.
@@ -104,6 +105,11 @@ class HostInfo:
     @property
     def reads_others(self) -> bool:
         """Whether this end decodes `Sample.others`, and the plan of a run that asks for a turn."""
+        return self.software.endswith(_READS_OTHERS + _READS_WAITS)
+
+    @property
+    def reads_buffers(self) -> bool:
+        """Whether this end decodes what a session's buffers hold, in any test."""
         return self.software.endswith(READS)
 
     @property
@@ -114,7 +120,10 @@ class HostInfo:
     @property
     def program(self) -> str:
         """The name and version of the software, for a person."""
-        return self.software.removesuffix(_READS_WAITS).removesuffix(_READS_OTHERS)
+        name = self.software
+        for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS):
+            name = name.removesuffix(mark)
+        return name
 
 
 def lacks_offloads(nic: NicInfo) -> bool:

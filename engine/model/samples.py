@@ -44,9 +44,12 @@ class SessionSample:
 
     At the sending end these are retransmitted segments and bytes; the times in which it was busy sending
     (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);
-    round trips, windows, and the rates at which TCP paces and delivers. `unsent_bytes`, of a responsiveness test
-    only, are in the send buffer and have not been sent yet (tcpi_notsent_bytes). At the receiving end they are
-    packets out of order, and the bytes that the application reads in a round trip (`rcv_space_bytes`).
+    round trips, windows, and the rates at which TCP paces and delivers. `unsent_bytes` are in the send buffer and
+    have not been sent yet (tcpi_notsent_bytes), `unacked_bytes` have been sent in segments that nothing has
+    acknowledged (tcpi_unacked); `max_pacing_bit_s` is the limit that a program has set (SO_MAX_PACING_RATE, None
+    without one). `send_memory_bytes` is the memory that both take, of the `send_buffer_bytes` that
+    they may take (SO_MEMINFO). At the receiving end they are packets out of order, the bytes that the application
+    reads in a round trip (`rcv_space_bytes`), and the memory of what it has not read, of what that may take.
     """
 
     direction: Direction
@@ -70,6 +73,12 @@ class SessionSample:
     out_of_order: int | None = None
     rcv_space_bytes: int | None = None
     unsent_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    unacked_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    max_pacing_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    send_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    send_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    unread_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    receive_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,9 @@ KernelUnit = Literal["count", "bytes", "us", "rtt_us", "segments", "bytes_s"]
 class TcpCounter:
     """A counter of struct tcp_info (linux/tcp.h): its name ends in the unit that linkgauge reports it in.
 
-    `offset` is in bytes. A cumulative counter is reported as its rise during an interval, another one as it stands.
-    `end` is the end of a session that reports it.
+    `offset` is in bytes, in `source`: `memory` is what SO_MEMINFO returns (linux/sock_diag.h). A cumulative counter
+    is reported as its rise during an interval, another one as it stands. `end` is the end of a session that reports
+    it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class TcpCounter:
     offset: int
     is_cumulative: bool = False
     end: Literal["sender", "receiver"] = "sender"
+    source: Literal["tcp_info", "memory"] = "tcp_info"
 
 
 TCP_COUNTERS: Final = (
@@ -68,5 +70,17 @@ TCP_COUNTERS: Final = (
     TcpCounter("out_of_order", "count", 224, is_cumulative=True, end="receiver"),
     TcpCounter("rcv_space_bytes", "bytes", 96, end="receiver"),
     TcpCounter("unsent_bytes", "bytes", 144),
+    TcpCounter("unacked_bytes", "segments", 24),
+    TcpCounter("max_pacing_bit_s", "bytes_s", 112),
+    # In the kernel's memory, with what packets take beyond their payload.
+    TcpCounter("send_memory_bytes", "bytes", 20, source="memory"),
+    TcpCounter("send_buffer_bytes", "bytes", 12, source="memory"),
+    TcpCounter("unread_memory_bytes", "bytes", 0, source="memory", end="receiver"),
+    TcpCounter("receive_buffer_bytes", "bytes", 4, source="memory", end="receiver"),
 )
 TCP_COUNTER_NAMES: Final = tuple(counter.name for counter in TCP_COUNTERS)
+BUFFER_COUNTER_NAMES: Final = TCP_COUNTER_NAMES[TCP_COUNTER_NAMES.index("unsent_bytes") :]
+"""What a socket's buffers hold, and the limit of its pace.
+
+A far end tells only a near end that reads it (see `HostInfo.reads_buffers`).
+"""

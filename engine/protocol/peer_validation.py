@@ -6,14 +6,17 @@ figure, and a host with an odd name can be tested.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from ..model.errors import RemoteProtocolError
 from ..model.events import WarningText
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_DATAGRAM_BYTES, MAX_SESSIONS, SECOND_NS, End, Plan, sender_of
-from ..model.samples import CpuWaits, Sample
+from ..model.samples import CpuWaits, Sample, SessionSample
+from ..model.socket_info import BUFFER_COUNTER_NAMES
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time
@@ -26,6 +29,7 @@ _MOST_DATAGRAMS_NS: Final = 150  # those bytes in the shortest frames of Etherne
 _BUFFERED_DATAGRAMS: Final = 1 << 24
 _MOST_TOS: Final = 255
 _MOST_QUEUED_BYTES: Final = 1 << 40  # beyond any host's memory for packets
+_read_buffers: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*BUFFER_COUNTER_NAMES)
 _LEAST_READING_NS: Final = 1_000_000
 _SETTLED_NS: Final = 2 * SECOND_NS
 _SETTLED_INTERVALS: Final = 4
@@ -184,11 +188,11 @@ class PeerValidator:
 
     def _check_queues(self, sample: Sample) -> None:
         queue = sample.queue
-        unsent = [session.unsent_bytes for session in sample.sessions if session.unsent_bytes is not None]
-        if (queue is not None or unsent) and not self._measures_queues:
+        if queue is not None and not self._measures_queues:
             raise RemoteProtocolError("it reports what waits to be sent, in a test that does not ask for it")
-        if max(unsent, default=0) > _MOST_QUEUED_BYTES:
-            raise RemoteProtocolError("it reports more unsent bytes than any host holds")
+        held = (_read_buffers(session) for session in sample.sessions)
+        if max((size for sizes in held for size in sizes if size is not None), default=0) > _MOST_QUEUED_BYTES:
+            raise RemoteProtocolError("it reports more bytes in its sockets than any host holds")
         if queue is None:
             return
         backlog_bytes, most_bytes = queue.backlog_bytes or 0, queue.most_backlog_bytes or 0

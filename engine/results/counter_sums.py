@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from itertools import accumulate
+from math import ceil, floor
 from typing import Final
 
 from ..model.latency_histogram import merge_counts
@@ -40,11 +41,16 @@ class Histogram:
     @property
     def median(self) -> int | None:
         """The middle value, or the mean of the two in the middle; None where nothing was counted."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> int | None:
+        """Return the value that a share of the values does not exceed, or the mean of the two at that place."""
         if not self.counts:
             return None
         buckets = sorted(self.counts)
         cumulative = list(accumulate(self.counts[bucket] for bucket in buckets))
-        ranks = ((cumulative[-1] + 1) // 2, cumulative[-1] // 2 + 1)
+        place = share * (cumulative[-1] - 1)
+        ranks = (floor(place) + 1, ceil(place) + 1)
         middle = [buckets[bisect_left(cumulative, rank)] for rank in ranks]
         return round(sum(self.sums[bucket] / self.counts[bucket] for bucket in middle) / 2)
 

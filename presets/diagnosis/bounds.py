@@ -1,22 +1,26 @@
 """The windows that bound a flow, and the one that its bytes in flight have reached.
 
 Pure. A session has at most one window of unacknowledged payload in flight, so its rate is at most a window for each
-round trip. Bytes in flight follow from what was measured: rate x RTT. A flow that sits at the smallest of its
-windows, below bandwidth x delay, is limited by that window, whatever the kernel's clocks say: with small buffers
-tcpi_rwnd_limited and tcpi_sndbuf_limited (linux/tcp.h) stay near zero.
+round trip.
 
-Linux accounts for the memory of packets, not for their payload. Measured on emulated links of 10 and 100 Mb/s, 16K
-to 256K, 2 to 50 ms, 1 to 4 sessions: 1.10 to 1.30 times a requested window was in flight (the kernel doubles what
-is asked for), and 0.53 to 0.73 times the limit of an autotuned send buffer. The receive window is what the other
-end advertises (tcpi_snd_wnd): 0.65 or 1.3 times the limit, by the packets that came first.
+Two readings tell whether a flow sits at a window: what its samples found (engine/results/sums/send_holds.py), and
+the kernel's clocks (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h). Whichever window stops it more often
+is the one. How much payload fits into a buffer depends on the packets, so that nothing is said about it: a link
+without segmentation offload fills a send buffer with 55 KB of payload that holds 73 KB with it.
+
+A kernel that does not tell what its buffers hold leaves a model. Bytes in flight follow from rate x RTT. Linux
+accounts for the memory of packets, not for their payload. Measured on emulated links of 10 and 100 Mb/s, 16K to
+256K, 2 to 50 ms, 1 to 4 sessions: 1.10 to 1.30 times a requested window was in flight (the kernel doubles what is
+asked for), and 0.53 to 0.73 times the limit of an autotuned send buffer. The receive window is what the other end
+advertises (tcpi_snd_wnd): 0.65 or 1.3 times the limit, by the packets that came first.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ...engine.model.plan import Direction
-from .evidence import EndEvidence, Evidence, FlowView, flow_views
+from .evidence import EndEvidence, Evidence, FlowView, HoldShares, flow_views
 
 WINDOW_PER_REQUESTED: Final = 1.3
 _WINDOW_PER_LIMIT: Final = 0.65
@@ -28,17 +32,28 @@ _BEYOND: Final = 1.6
 # Where the kernel's clocks name the window as well, less is enough.
 _REACHED_BY_CLOCKS: Final = 0.5
 _MIN_CLOCK: Final = 0.05
+# Of the samples, or of the time by the kernel's clocks: a flow that is held for less has another limit.
+_HELD: Final = 0.4
+_MIN_SAMPLES: Final = 3
+_AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size grows no further
+_CONSTANT: Final = 1.15  # times its first size: a window that became no larger
+UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much reads too slowly
 
-BoundKind = Literal["requested", "clamped", "autotuned", "unscaled"]
-"""What sets a window: the person; a kernel that grants less; a kernel's limit of autotuning; no window scaling."""
+BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed"]
+"""What sets a window.
+
+The user; a kernel that grants less; a kernel's limit of autotuning; no window scaling; a receiver whose kernel does
+not let it grow.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowBound:
     """A window of one end: `window_bytes` of payload may be in flight in each session.
 
-    `limit_bytes` is the setting behind it, as a person finds it at `end`. `is_sender` tells a send buffer from a
-    receive window.
+    `limit_bytes` is the setting behind it, as the user finds it at `end`. `is_sender` tells a send buffer from a
+    receive window. `held` is the share of samples, and `clocked` the share of time, for which it stopped the flow;
+    None for a window that is modelled.
     """
 
     kind: BoundKind
@@ -46,6 +61,13 @@ class WindowBound:
     limit_bytes: int
     end: EndEvidence
     is_sender: bool
+    held: float | None = None
+    clocked: float | None = None
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether both readings name this window."""
+        return min(self.held or 0.0, self.clocked or 0.0) >= _HELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +90,7 @@ def flow_windows(evidence: Evidence) -> tuple[FlowWindows, ...]:
         FlowWindows(
             view.flow.direction,
             view.in_flight_bytes,
-            min((bound.window_bytes for bound in _window_bounds(view)), default=None),
+            _smallest_window(view),
             view.flow.cwnd_bytes,
             None if view.flow.expected_bit_s is None else view.needed_window_bytes,
         )
@@ -76,13 +98,22 @@ def flow_windows(evidence: Evidence) -> tuple[FlowWindows, ...]:
     )
 
 
+def _smallest_window(view: FlowView) -> float | None:
+    """Return the window that stops a flow, or else the smallest one that is known."""
+    full = find_full_window(view)
+    if full is not None:
+        return full.window_bytes
+    return min((bound.window_bytes for bound in _window_bounds(view)), default=None)
+
+
 def find_reached_bound(view: FlowView) -> WindowBound | None:
     """Return the smallest window of a flow if the flow sits at it and needs more; None otherwise.
 
-    Without an expected rate nothing says how much it needs: then only a window that the person set counts.
+    Without an expected rate nothing says how much it needs: then only a window that the user set counts. A flow
+    whose packets wait in a queue would only have a longer one with a larger window.
     """
     bound = find_full_window(view)
-    if bound is None:
+    if bound is None or (bound.held is not None and view.fills_queue):
         return None
     if view.flow.expected_bit_s is None:
         return bound if view.evidence.window_bytes is not None else None
@@ -92,8 +123,66 @@ def find_reached_bound(view: FlowView) -> WindowBound | None:
 
 def find_full_window(view: FlowView) -> WindowBound | None:
     """Return the smallest window of a flow if the flow sits at it, whether it needs more or not."""
+    holds = view.flow.holds
+    if holds is not None and holds.samples >= _MIN_SAMPLES:
+        return _measured_bound(view, holds)
     bound = min(_window_bounds(view), key=lambda each: each.window_bytes, default=None)
     return bound if bound is not None and _is_reached(view, bound) else None
+
+
+def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
+    """Return the window that stops a flow, by the account of its own kernel."""
+    flow = view.flow
+    windows, buffers = (holds.window, flow.rwnd_limited or 0.0), (holds.buffer, flow.sndbuf_limited or 0.0)
+    if max(windows[0] + buffers[0], windows[1] + buffers[1]) < _HELD:
+        return None
+    is_sender = max(buffers) > max(windows)
+    held, clocked = buffers if is_sender else windows
+    granted = flow.send_window_bytes if is_sender else flow.receive_window_bytes
+    bound = _set_window(view, granted, is_sender=is_sender) or (
+        _own_buffer(view) if is_sender else _own_window(view)
+    )
+    return None if bound is None else replace(bound, held=held, clocked=clocked)
+
+
+def _set_window(view: FlowView, granted: int | None, *, is_sender: bool) -> WindowBound | None:
+    """Return the window that the user has set, as the kernel of one end grants it."""
+    requested, end = view.evidence.window_bytes, view.sender if is_sender else view.receiver
+    if requested is None:
+        return None
+    size = requested if granted is None else granted
+    return WindowBound("clamped" if size < requested else "requested", _level(view), size, end, is_sender)
+
+
+def _level(view: FlowView) -> float:
+    """Return what a session has in flight at the window that stops it."""
+    return float(view.flow.unacked_bytes or view.in_flight_bytes or 0.0)
+
+
+def _own_buffer(view: FlowView) -> WindowBound | None:
+    """Return the limit that a kernel's own send buffer has reached; None while it still grows."""
+    limit, size = view.sender.tcp and view.sender.tcp.tcp_wmem_max_bytes, view.flow.send_buffer_bytes
+    if limit is None or size is None or size < _AT_LIMIT * limit:
+        return None
+    return WindowBound("autotuned", _level(view), limit, view.sender, is_sender=True)
+
+
+def _own_window(view: FlowView) -> WindowBound | None:
+    """Return what keeps a kernel's own receive window from growing; None if data that nobody reads does."""
+    flow, receiver = view.flow, view.receiver
+    window, buffer = flow.peer_window_bytes, flow.receive_buffer_bytes
+    limit = None if receiver.tcp is None else receiver.tcp.tcp_rmem_max_bytes
+    if (flow.unread or 0.0) >= UNREAD or flow.is_read_late or window is None:
+        return None
+    if flow.window_scaling is False and window <= MAX_UNSCALED_BYTES:
+        return WindowBound("unscaled", _level(view), MAX_UNSCALED_BYTES, receiver, is_sender=False)
+    if limit is None:
+        return None
+    if (buffer or 0) >= _AT_LIMIT * limit or window >= _NEAR_LIMIT * limit:
+        return WindowBound("autotuned", _level(view), limit, receiver, is_sender=False)
+    if buffer is not None and (flow.window_growth or 1.0) <= _CONSTANT:
+        return WindowBound("fixed", _level(view), window, receiver, is_sender=False)
+    return None
 
 
 def _window_bounds(view: FlowView) -> Iterator[WindowBound]:

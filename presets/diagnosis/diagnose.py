@@ -24,6 +24,7 @@ from .rules.processor import (
 from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
 from .rules.window import find_remaining_window_limits, find_window_limits
+from .second_reading import weigh
 from .trial import Trial
 
 # A rate this close to the one over loopback measures the tester.
@@ -90,7 +91,7 @@ def _diagnose_rate(evidence: Evidence) -> tuple[Finding, ...]:
     for view in flow_views(evidence):
         part = view.gap_bit_s / gap if gap else 1 / len(evidence.flows)
         if part > 0:
-            findings += [_scale(finding, part, evidence) for finding in _apply_rules(view)]
+            findings += [_scale(weigh(view, finding), part, evidence) for finding in _apply_rules(view)]
     merged = list(_merge(findings))
     merged = list(_join_ends(merged, evidence)) if evidence.shares_cores else merged
     return rank_findings(merged) or (_unexplained(evidence),)

@@ -29,6 +29,12 @@ MIN_SHARE: Final = 0.05
 _MICRO: Final = 1e-6
 # Of the samples: a receiver that is late once says nothing. Links without such a receiver had none in 40 runs.
 _MIN_LOW_WINDOW: Final = 0.1
+_MIN_FILLED: Final = 0.15  # of the shortest round trip
+_MIN_FILLED_US: Final = 1_000
+# The spread of intervals' rates, as a share of the mean: behind a slow place it was 0.002 to 0.03. A queue that
+# more than doubles the round trip leaves less doubt.
+_FLAT: Final = 0.04
+_FLAT_BEHIND_LONG_QUEUE: Final = 0.1
 # Interrupts, delayed acknowledgements and a busy host make round trips this much longer without any queue.
 _MIN_QUEUE_US: Final = 300
 
@@ -117,6 +123,22 @@ class DatagramEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldShares:
+    """What held the sender back, as shares of its samples (engine/results/sums/send_holds.py).
+
+    `window`: the other end's window; `buffer`: its own send buffer, full of unacknowledged data; `congestion`: the
+    congestion window; `pace`: its pace, or the queue of its own host; `empty`: it had nothing to send.
+    """
+
+    samples: int
+    window: float = 0.0
+    buffer: float = 0.0
+    congestion: float = 0.0
+    pace: float = 0.0
+    empty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class FlowEvidence:
     """A single direction: the receiver's rate, and the values of the sender's TCP.
 
@@ -126,6 +148,11 @@ class FlowEvidence:
     share of samples in which the receiver's window was clearly smaller than before, as with data that nobody reads.
     Of UDP there are `datagrams` instead.
     `rate_spread` is the standard deviation of the rates of the receiver's `intervals`, as a share of their mean.
+    `low_rtt_us` is the round trip that a quarter of the samples does not exceed, `unacked_bytes` what was in flight
+    in segments, by the kernel's count. `window_growth` is how many times its first size the receiver's window
+    became, and `unread` the share of the receiver's buffer with data that its program had not read. In the share
+    `lossy` of samples something was sent again. `max_pacing_bit_s` is the limit of a session's pace that a program
+    has set.
     """
 
     direction: Direction
@@ -153,6 +180,15 @@ class FlowEvidence:
     datagrams: DatagramEvidence | None = None
     intervals: int = 0
     rate_spread: float | None = None
+    holds: HoldShares | None = None
+    low_rtt_us: int | None = None
+    lossy: float | None = None
+    max_pacing_bit_s: int | None = None
+    unacked_bytes: int | None = None
+    window_growth: float | None = None
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    unread: float | None = None
 
     @property
     def is_read_late(self) -> bool:
@@ -343,6 +379,20 @@ class FlowView:
         """Whether packets queue on the path: the round trip is at least twice the shortest one."""
         rtt, shortest = self.flow.rtt_us, self.flow.min_rtt_us
         return rtt is not None and shortest is not None and rtt >= 2 * shortest and rtt - shortest >= _MIN_QUEUE_US
+
+    @property
+    def fills_queue(self) -> bool:
+        """Whether the flow keeps a queue filled at a place that is slower than its ends.
+
+        Such a place sends at a constant rate, and three quarters of the samples find the round trip longer than the
+        path's. A busy host makes round trips longer as well, but then rates vary.
+        """
+        flow, low, shortest = self.flow, self.flow.low_rtt_us, self.flow.min_rtt_us
+        if low is None or shortest is None or flow.rate_spread is None:
+            return False
+        is_long = low >= 2 * shortest and low - shortest >= _MIN_QUEUE_US
+        is_queue = is_long or low - shortest >= max(_MIN_FILLED_US, _MIN_FILLED * shortest)
+        return is_queue and flow.rate_spread <= (_FLAT_BEHIND_LONG_QUEUE if is_long else _FLAT)
 
 
 def flow_views(evidence: Evidence) -> list[FlowView]:

@@ -8,7 +8,7 @@ does not flicker.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 from ...engine.model.events import Changed, Event, Sampled, Started, Warned
 from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
@@ -17,11 +17,20 @@ from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
 from ...engine.results.sums.sample_sum import RecentSamples, SampleSum
+from ...engine.results.sums.send_holds import Hold, SendHolds
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ...engine.results.udp.loss_location import LossCauses
 from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose, diagnose_untargeted
-from .evidence import CoreLoad, DatagramEvidence, EndEvidence, Evidence, FlowEvidence, LinkEvidence
+from .evidence import (
+    CoreLoad,
+    DatagramEvidence,
+    EndEvidence,
+    Evidence,
+    FlowEvidence,
+    HoldShares,
+    LinkEvidence,
+)
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 
@@ -182,7 +191,24 @@ class EvidenceCollector:
             datagrams=_datagram_evidence(received.datagrams, flow, is_from_sender=received.is_from_sender),
             intervals=received.intervals,
             rate_spread=received.rate_spread,
+            holds=_hold_shares(sent.holds),
+            low_rtt_us=sent.quantile("rtt_us", 0.25),
+            lossy=sent.lossy_share,
+            max_pacing_bit_s=sent.median("max_pacing_bit_s"),
+            unacked_bytes=sent.median("unacked_bytes"),
+            window_growth=sent.window_growth,
+            send_buffer_bytes=sent.median("send_buffer_bytes"),
+            receive_buffer_bytes=received.mean_buffer_bytes,
+            unread=received.unread_share,
         )
+
+
+def _hold_shares(holds: SendHolds) -> HoldShares | None:
+    """Return what held a sender back; None if its kernel does not tell."""
+    if not holds.samples:
+        return None
+    window, buffer, congestion, pace, empty = map(holds.share, get_args(Hold))
+    return HoldShares(holds.samples, window, buffer, congestion, pace, empty)
 
 
 def _datagram_evidence(

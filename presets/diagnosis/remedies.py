@@ -203,6 +203,18 @@ def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool
     return _at(end, f"let TCP grow its buffers to {format_bytes(most)}")
 
 
+def let_window_grow(end: EndEvidence, has_large_buffer: bool) -> str:
+    """Return the commands that show what keeps a receive window small though its kernel would let it grow.
+
+    A buffer much larger than the window speaks for a route's `window` (ip-route(8)).
+    """
+    if not is_linux(end):
+        return _at(end, "let TCP grow its receive window")
+    route = "a route's `window` limits it: ip route get PEER"
+    sysctl = set_sysctl_command("net.ipv4.tcp_moderate_rcvbuf", 1)
+    return _at(end, f"{route}; or {sysctl}" if has_large_buffer else f"{sysctl}; or {route}")
+
+
 def enable_tcp_option(end: EndEvidence, option: Literal["window_scaling", "timestamps"]) -> str:
     """Return the command that enables an option of RFC 7323."""
     if is_linux(end):

@@ -2,15 +2,16 @@
 
 Usage: make grid ARGS="--seed 7 --cases 200"
 
-Each case is a lab link with a rate, a delay, a direction, sessions, and one cause out of the families of
-grid_cases.py. A case counts where the cause costs at least a tenth of the expected rate. Printed by family: the
-first finding is right; the right one comes later; none has a cause; the first one is wrong; and how often a
-first finding is right by the confidence with which it is said. A case is void if the hypervisor took more than
-5 % of the machine's time. `--evidence FOLDER` stores every case, `--regrade FOLDER` judges stored ones by the
-rules as they are now. `--record FOLDER` adds each miss to the recorded cases there, which
-tests/presets/diagnosis replays, and with `--right 12` so many of each family that are right. With `--check` a
-miss is measured once more by itself, and the exit status tells whether the bounds of grid_scores.py hold.
-`--jobs 3` carries out so many slow links at a time.
+Each case is a link with a rate, a delay, a direction, sessions, and one cause out of the families of
+grid_cases.py. With `--makers wire-on,wire-off,router` link_makers.py builds the links in other ways than the lab
+does, and there are the families of wide_cases.py as well. A case counts where the cause costs at least a tenth of
+the expected rate. Printed by family, and by maker: the first finding is right; the right one comes later; none has
+a cause; the first one is wrong; and how often a first finding is right by the confidence with which it is said. A
+case is void if the hypervisor took more than 5 % of the machine's time. `--evidence FOLDER` stores every case,
+`--regrade FOLDER` judges stored ones by the rules as they are now. `--record FOLDER` adds each miss to the recorded
+cases there, which tests/presets/diagnosis replays, and with `--right 12` so many of each family that are right.
+With `--check` a miss is measured once more by itself, and the exit status tells whether the bounds of
+grid_scores.py hold. `--jobs 3` carries out so many slow links at a time.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -22,9 +23,9 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,10 +35,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from cpu_faults import competitors, last_core, limited
-from grid_cases import FAMILIES, Case, draw_cases
+from grid_cases import Case
 from grid_scores import MISSES, GradedCase, Scores, grade_case, record_case
+from link_makers import MAKERS, MadeLink, open_link
 from linkgauge.engine.host.event_loop import run
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS
 from linkgauge.engine.model.errors import LabError, LabUnavailable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
@@ -48,25 +50,41 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import Evidence, link_evidence
 from linkgauge.presets.diagnosis.live import EvidenceCollector
 from linkgauge.presets.expectation import find_expectation
-from linkgauge.presets.lab_link import plan_lab_link
-from linkgauge.presets.wire import DEFAULT_VARIANT
+from wide_cases import draw_cases, families_of
 from worker_faults import disturbed, set_pace, stop_again_and_again
 
 _DEADLINE_S: Final = 90.0
-_SECONDS: Final = 4
+_UDP_HEADERS: Final = 28
+_SEND_DATAGRAMS: Final = """
+import socket, sys, time
+address, payload, bit_s = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+due = time.monotonic()
+while True:
+    sock.sendto(bytes(payload), (address, 9))
+    due += (payload + 66) * 8 / bit_s
+    time.sleep(max(0.0, due - time.monotonic()))
+"""
 
 
-# At the near end of a lab, in a separate process.
+# At the near end of a link, in a separate process.
+
+
+def _plan(case: Case) -> Plan:
+    plan = Plan(case.settings, duration_ns=round(case.seconds * SECOND_NS), workers=case.workers, mode=case.mode)
+    plan = replace(plan, socket=replace(plan.socket, congestion=case.congestion))
+    if case.warmup_s is not None:
+        plan = replace(plan, warmup_ns=round(case.warmup_s * SECOND_NS))
+    if case.block_bytes is not None:
+        plan = replace(plan, block_bytes=case.block_bytes)
+    return replace(plan, near_cores=(0,), far_cores=(last_core(),)) if case.pinned else plan
 
 
 async def _measure(case: Case, peer: Peer) -> Evidence | None:
-    preset = load_catalog().find(case.preset)
-    plan = Plan(case.settings, duration_ns=_SECONDS * SECOND_NS)
-    plan = replace(plan, socket=replace(plan.socket, congestion=case.congestion), workers=case.workers)
-    if case.pinned:
-        plan = replace(plan, near_cores=(0,), far_cores=(last_core(),))
-    collector = EvidenceCollector(Meter(), link_evidence(preset, DEFAULT_VARIANT))
-    async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
+    preset, plan = load_catalog().find(case.preset), _plan(case)
+    collector = EvidenceCollector(Meter(), link_evidence(preset, case.variant))
+    expectation_for = partial(find_expectation, preset, variant=case.variant)
+    async with open_run(plan, peer, expectation_for=expectation_for) as measuring:
         async for event in measuring:
             collector.meter.feed(event)
             collector.feed(event)
@@ -76,19 +94,16 @@ async def _measure(case: Case, peer: Peer) -> Evidence | None:
 # Outside.
 
 
-def _far_end_pid(lab: Lab) -> int:
-    """Return a process of the lab's far namespace: the endpoint, a child of the keeper."""
-    children = Path(f"/proc/{lab.keeper_pid}/task/{lab.keeper_pid}/children").read_text(encoding="ascii").split()
-    for child in children:
-        if b"engine.far.loopback" in Path(f"/proc/{child}/cmdline").read_bytes():
-            return int(child)
-    raise SystemExit("the lab's endpoint is not there")
-
-
-def _set_sysctls(pid: int, sysctls: tuple[str, ...]) -> None:
-    for line in sysctls:
-        command = ["nsenter", f"--net=/proc/{pid}/ns/net", "sysctl", "-qw", f"net.ipv4.{line}"]
-        subprocess.run(command, check=True)
+def _prepare(case: Case, link: MadeLink) -> None:
+    """Set up both ends as the case wants them."""
+    receiver = case.sender.other
+    for end, sysctls in ((End.NEAR, case.near_sysctls), (End.FAR, case.far_sysctls)):
+        for line in sysctls:
+            link.run_at(end, "sysctl", "-qw", f"net.ipv4.{line}")
+    if case.route_window_bytes is not None:
+        link.limit_window(receiver, case.route_window_bytes)
+    if case.filters:
+        _slow_packets(link.pid_of(receiver), link.device_of(receiver), case.filters)
 
 
 def _slow_packets(pid: int, device: str, filters: int) -> None:
@@ -121,6 +136,23 @@ def _disturbance(case: Case, near_pid: int, far_pid: int) -> AbstractContextMana
     return disturbed(sender if case.stops_sender else receiver, stop, sessions)
 
 
+@contextmanager
+def _other_traffic(case: Case, link: MadeLink) -> Generator[None]:
+    """Send datagrams beside the run for a `with` block, from the end that sends; nobody reads them."""
+    if case.other_bit_s is None:
+        yield
+        return
+    address = FAR_ADDRESS if case.sender is End.NEAR else NEAR_ADDRESS
+    payload = min(1_400, (case.mtu_bytes or 1_500) - _UDP_HEADERS)
+    command = [sys.executable, "-c", _SEND_DATAGRAMS, address, str(payload), str(case.other_bit_s)]
+    process = subprocess.Popen(link.command_at(case.sender, command))
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
 def _try(case: Case) -> GradedCase | None:
     """Carry out a case; return None, and say why, if it could not be."""
     try:
@@ -134,20 +166,14 @@ def _try(case: Case) -> GradedCase | None:
 
 
 def _carry_out(case: Case) -> Evidence | None:
-    link = plan_lab_link(load_catalog().find(case.preset), case.faults)
-    with open_lab(link) as lab:
-        _set_sysctls(lab.keeper_pid, case.near_sysctls)
-        _set_sysctls(_far_end_pid(lab), case.far_sysctls)
-        if case.filters and case.settings.direction is Direction.OUT:
-            _slow_packets(_far_end_pid(lab), "far0", case.filters)
-        elif case.filters:
-            _slow_packets(lab.keeper_pid, "near0", case.filters)
-        inside = [sys.executable, __file__, "--inside", json.dumps(encode(case)), "--peer", str(lab.peer)]
+    with open_link(case) as link, _other_traffic(case, link):
+        _prepare(case, link)
+        inside = [sys.executable, __file__, "--inside", json.dumps(encode(case)), "--peer", str(link.peer)]
         process = subprocess.Popen(
-            lab.near_end_command(inside), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            link.command_at(End.NEAR, inside), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         try:
-            with _disturbance(case, process.pid, _far_end_pid(lab)):
+            with _disturbance(case, process.pid, link.far_pid):
                 out, err = process.communicate(timeout=_DEADLINE_S)
         finally:
             process.kill()
@@ -222,7 +248,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=40)
-    parser.add_argument("--families", help="families by name, with commas between", default=",".join(FAMILIES))
+    parser.add_argument("--families", help="families by name, with commas between; all that the makers can")
+    parser.add_argument("--makers", help=f"makers of links, of {', '.join(MAKERS)}", default="lab")
     parser.add_argument("--jobs", type=int, default=1, help="slow links at a time")
     parser.add_argument("--check", action="store_true", help="measure misses once more; fail beyond the bounds")
     parser.add_argument("--record", type=Path, help="a folder for recorded cases: every miss")
@@ -246,7 +273,9 @@ def main() -> None:
     if options.regrade is not None:
         graded = _read_stored(options.regrade)
     else:
-        cases = draw_cases(options.seed, options.cases, options.families.split(","))
+        makers = options.makers.split(",")
+        families = options.families.split(",") if options.families else families_of(makers)
+        cases = draw_cases(options.seed, options.cases, families, makers)
         graded = _measure_cases(cases, options.jobs)
         graded = _measure_again(list(graded)) if options.check else graded
     scores = Scores(list(stores.store(graded)))

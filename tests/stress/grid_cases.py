@@ -6,13 +6,18 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from linkgauge.engine.model.plan import Direction, End, Settings
 from linkgauge.engine.model.serialization import encode
+from linkgauge.engine.model.workload import Mode
 from linkgauge.presets.lab_link import NO_FAULTS, Faults
+from linkgauge.presets.wire import Variant
 
 _KIB: Final = 1_024
+_LIGHT_BIT_S: Final = 200_000_000
+_FAST_BIT_S: Final = 10_000_000_000
+RATES: Final = {"10mb-fd": 10_000_000, "100mb-fd": 100_000_000, "gbe-fd-1500": 1_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,11 @@ class Case:
     niceness `nice` keep the core of the end `at` busy, or a quota of `quota_percent` of a core stops that end; the
     first finding has to name it. With `filters` the kernel compares each packet that the receiver gets with so
     many, on the last core alone.
+
+    The `maker` of the link is one of link_makers.py. Its line rate and MTU are those of the preset, if not given.
+    With `queue_ms` the queue before the line has that length. A policer of a wire lets `policed_bit_s` through. The
+    receiver's route limits its window to `route_window_bytes`. `other_bit_s` is the rate of a flow of datagrams
+    beside the run. The finding about the larger of two causes is in `wanted`, that about the other one in `also`.
     """
 
     number: int
@@ -48,11 +58,60 @@ class Case:
     workers: int | None = None
     pinned: bool = False
     filters: int = 0
+    maker: str = "lab"
+    line_rate_bit_s: int | None = None
+    mtu_bytes: int | None = None
+    mode: Mode | None = None
+    seconds: float = 4.0
+    warmup_s: float | None = None
+    block_bytes: int | None = None
+    queue_ms: float | None = None
+    queue: Literal["tbf", "htb"] = "tbf"
+    has_offloads: bool = True
+    policed_bit_s: int | None = None
+    bucket_bytes: int = 0
+    route_window_bytes: int | None = None
+    other_bit_s: int | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def rate_bit_s(self) -> int:
+        """The nominal line rate."""
+        return self.line_rate_bit_s or RATES.get(self.preset, _FAST_BIT_S)
+
+    @property
+    def variant(self) -> Variant:
+        """The options by which the link differs from that of the preset."""
+        return Variant(line_rate_bit_s=self.line_rate_bit_s, mtu_bytes=self.mtu_bytes)
 
     @property
     def is_light(self) -> bool:
         """Whether the case waits rather than works, so that several may run at a time."""
-        return self.preset in {"10mb-fd", "100mb-fd"}
+        return self.rate_bit_s <= _LIGHT_BIT_S
+
+    @property
+    def sender(self) -> End:
+        """The end that sends; the near one of a run in both directions."""
+        return End.FAR if self.settings.direction is Direction.IN else End.NEAR
+
+    def _link_words(self) -> str:
+        """Return what a case says of a link that is not a lab's with a preset's own line."""
+        words = [] if self.maker == "lab" else [self.maker]
+        if self.maker == "router":
+            words.append(f"{self.queue} offloads {'on' if self.has_offloads else 'off'}")
+        for text, value in (
+            ("line {:g} Mb/s", self.line_rate_bit_s and self.line_rate_bit_s / 1e6),
+            ("mtu {}", self.mtu_bytes),
+            ("queue {:g} ms", self.queue_ms),
+            ("policed {:g} Mb/s", self.policed_bit_s and self.policed_bit_s / 1e6),
+            ("bucket {}", self.bucket_bytes),
+            ("route window {}", self.route_window_bytes),
+            ("other traffic {:g} Mb/s", self.other_bit_s and self.other_bit_s / 1e6),
+            ("block {}", self.block_bytes),
+            ("{}", self.mode),
+        ):
+            words += [text.format(value)] if value else []
+        return "".join(f"{word} " for word in words)
 
     def __str__(self) -> str:
         window = "" if self.settings.window_bytes is None else f" window {self.settings.window_bytes // _KIB}K"
@@ -70,8 +129,8 @@ class Case:
             f"{name} {value:g}" for name, value in encode(self.faults).items() if value and name != "seed"
         )
         return (
-            f"{self.family} {self.preset} {self.settings.direction} x{self.settings.sessions}{window}{worker} "
-            f"{self.congestion} {faults} {' '.join(sysctls)}".strip()
+            f"{self.family} {self._link_words()}{self.preset} {self.settings.direction} x{self.settings.sessions}"
+            f"{window}{worker} {self.congestion} {faults} {' '.join(sysctls)}".strip()
         )
 
 
@@ -139,9 +198,6 @@ def _healthy(draw: random.Random) -> Case:
     faults = Faults(delay_ms=draw.choice([0.0, _delay(draw, 0.5, 5)]))
     preset = draw.choice(["100mb-fd", "10mb-fd"])
     return Case(0, "healthy", ("at-expected",), preset=preset, faults=faults, settings=_settings(draw))
-
-
-RATES: Final = {"10mb-fd": 10_000_000, "100mb-fd": 100_000_000, "gbe-fd-1500": 1_000_000_000}
 
 
 def _worker_case(draw: random.Random, family: str, wanted: str) -> Case:
@@ -239,9 +295,3 @@ FAMILIES: Final[dict[str, Draw]] = {
     "worker": _one_worker,
     "packets": _packets,
 }
-
-
-def draw_cases(seed: int, count: int, families: list[str]) -> list[Case]:
-    """Return the cases of a seed: the same ones each time, of the families in turn."""
-    draw = random.Random(seed)
-    return [replace(FAMILIES[families[number % len(families)]](draw), number=number) for number in range(count)]

@@ -5,6 +5,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -62,7 +63,8 @@ def _grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> Gra
         return "no effect"
     is_right = [finding.code in case.wanted and case.at in {None, finding.end} for finding in findings]
     if any(is_right):
-        return "right" if is_right[0] else "second"
+        has_both = not case.also or any(finding.code in case.also for finding in findings)
+        return "right" if is_right[0] and has_both else "second"
     return "silent" if findings[0].code in _SILENT or findings[0].confidence < 0.5 else "wrong"
 
 
@@ -73,16 +75,21 @@ class Scores:
     cases: list[GradedCase] = field(default_factory=list[GradedCase])
 
     def report(self) -> None:
-        """Print the grades by family, and how often a first finding is right by the confidence that it claims."""
-        print(f"\n{'family':<10}" + "".join(f"{word:>11}" for word in GRADES))
-        for family in [*dict.fromkeys(each.case.family for each in self.cases), "all"]:
-            counts = Counter(each.grade for each in self.cases if family in {each.case.family, "all"})
-            print(f"{family:<10}" + "".join(f"{counts[word]:>11}" for word in GRADES))
+        """Print the grades by family and by maker, and how often a first finding is right by its confidence."""
+        self._print_table("family", lambda case: case.family)
+        if len({each.case.maker for each in self.cases}) > 1:
+            self._print_table("maker", lambda case: case.maker)
         for line in self._calibration():
             print(line)
         if counted := self._counted():
             right = sum(each.grade == "right" for each in counted)
             print(f"first finding right: {right} of {len(counted)}, {100 * right / len(counted):.1f} %")
+
+    def _print_table(self, title: str, group: Callable[[Case], str]) -> None:
+        print(f"\n{title:<12}" + "".join(f"{word:>11}" for word in GRADES))
+        for name in [*dict.fromkeys(group(each.case) for each in self.cases), "all"]:
+            counts = Counter(each.grade for each in self.cases if name in {group(each.case), "all"})
+            print(f"{name:<12}" + "".join(f"{counts[word]:>11}" for word in GRADES))
 
     def problems(self) -> list[str]:
         """Return the broken bounds: few confident misses, most cases right, no finding about a good link."""

@@ -8,7 +8,7 @@ from typing import Final
 from ...model.events import SessionTotal
 from ...model.latency_histogram import merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction
-from ...model.samples import Sample
+from ...model.samples import Sample, SessionSample
 from ..confidence import Estimate, RateSeries
 from ..counter_sums import add_known
 from ..summary import Measurement
@@ -43,7 +43,8 @@ class ReceiverSum:
     `squares` is the sum of bytes² / time over the intervals, from which their spread follows.
     `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
     over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP. With `is_from_sender`
-    some bytes are those that the sender counted, because the receiver has not reported its own.
+    some bytes are those that the sender counted, because the receiver has not reported its own. `unread_bytes` is
+    the memory of what the program had not read, of `buffer_bytes`: sums over `buffer_readings` of sessions.
     """
 
     bytes: int = 0
@@ -57,6 +58,9 @@ class ReceiverSum:
     series: RateSeries | None = None
     datagrams: DatagramSum | None = None
     is_from_sender: bool = False
+    unread_bytes: int = 0
+    buffer_bytes: int = 0
+    buffer_readings: int = 0
 
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
@@ -72,6 +76,13 @@ class ReceiverSum:
         for session in sample.sessions:
             if session.direction is flow:
                 self.out_of_order = add_known(self.out_of_order, session.out_of_order)
+                self._add_buffer(session)
+
+    def _add_buffer(self, session: SessionSample) -> None:
+        if session.unread_memory_bytes is not None and session.receive_buffer_bytes is not None:
+            self.unread_bytes += session.unread_memory_bytes
+            self.buffer_bytes += session.receive_buffer_bytes
+            self.buffer_readings += 1
 
     def _extend(self, bytes_: int, span_ns: int) -> None:
         self.bytes += bytes_
@@ -101,6 +112,9 @@ class ReceiverSum:
         self.squares += other.squares
         self.is_transactional = self.is_transactional or other.is_transactional
         self.is_from_sender = self.is_from_sender or other.is_from_sender
+        self.unread_bytes += other.unread_bytes
+        self.buffer_bytes += other.buffer_bytes
+        self.buffer_readings += other.buffer_readings
         self.out_of_order = add_known(self.out_of_order, other.out_of_order)
         merge_counts(self.latency, other.latency.items())
         if other.datagrams is not None:
@@ -113,6 +127,16 @@ class ReceiverSum:
         self.trailing_silence_ns = 0
         if self.series is not None:
             self.series.trim_silence()
+
+    @property
+    def unread_share(self) -> float | None:
+        """The share of the sockets' buffers that the program had not read, on average; None if unknown."""
+        return self.unread_bytes / self.buffer_bytes if self.buffer_bytes else None
+
+    @property
+    def mean_buffer_bytes(self) -> int | None:
+        """The mean size of a session's receive buffer; None if unknown."""
+        return round(self.buffer_bytes / self.buffer_readings) if self.buffer_readings else None
 
     @property
     def bit_s(self) -> float | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from statistics import median
 from typing import Final
 
 from ...model.events import SessionTotal
@@ -10,10 +11,21 @@ from ...model.latency_histogram import merge_counts
 from ...model.plan import Direction
 from ...model.samples import Sample, SessionSample
 from ..counter_sums import Histogram, sum_known
+from .send_holds import SendHolds
 
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
 _SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
-_MEDIANS: Final = ("rtt_us", "cwnd_bytes", "mss_bytes", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes")
+_MEDIANS: Final = (
+    "rtt_us",
+    "cwnd_bytes",
+    "mss_bytes",
+    "pacing_bit_s",
+    "delivery_bit_s",
+    "peer_window_bytes",
+    "unacked_bytes",
+    "send_buffer_bytes",
+    "max_pacing_bit_s",
+)
 
 _read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
 _read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_MEDIANS)
@@ -24,13 +36,18 @@ class SenderSum:
     """Sums and medians of the senders' TCP counters, over sessions and samples.
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
-    which each session has in `largest_windows`.
+    which each session has in `largest_windows`; `first_windows` has the first one. In `lossy_samples`
+    of the `samples` something was sent again.
     """
 
     span_ns: int = 0
     windows: int = 0
     low_windows: int = 0
     largest_windows: dict[int, int] = field(default_factory=dict[int, int])
+    first_windows: dict[int, int] = field(default_factory=dict[int, int])
+    samples: int = 0
+    lossy_samples: int = 0
+    holds: SendHolds = field(default_factory=SendHolds)
     sessions: set[int] = field(default_factory=set[int])
     min_rtt_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict[str, int])
@@ -39,9 +56,11 @@ class SenderSum:
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the sender's sample of one direction."""
         self.span_ns += sample.interval_ns
-        for session in sample.sessions:
-            if session.direction is flow:
-                self._add_session(session)
+        sessions = [session for session in sample.sessions if session.direction is flow]
+        for session in sessions:
+            self._add_session(session)
+        self.samples += 1
+        self.lossy_samples += any(session.retransmits for session in sessions)
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -51,6 +70,7 @@ class SenderSum:
         for name, value in zip(_MEDIANS, _read_medians(session), strict=True):
             if value is not None:
                 self.histograms.setdefault(name, Histogram()).add(value)
+        self.holds.add(session)
         if session.min_rtt_us is not None:
             self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
         if session.peer_window_bytes is not None:
@@ -59,6 +79,7 @@ class SenderSum:
     def _add_window(self, session: int, window_bytes: int) -> None:
         largest = max(window_bytes, self.largest_windows.get(session, 0))
         self.largest_windows[session] = largest
+        self.first_windows.setdefault(session, window_bytes)
         self.windows += 1
         self.low_windows += window_bytes < _LOW_WINDOW * largest
 
@@ -74,9 +95,12 @@ class SenderSum:
     def extend(self, other: "SenderSum") -> None:
         """Add another sum, of another time or direction."""
         self.span_ns += other.span_ns
+        self.samples += other.samples
+        self.lossy_samples += other.lossy_samples
         self.windows += other.windows
         self.low_windows += other.low_windows
         self.sessions |= other.sessions
+        self.holds.extend(other.holds)
         merge_counts(self.counters, other.counters.items())
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, Histogram()).extend(histogram)
@@ -85,8 +109,12 @@ class SenderSum:
 
     def median(self, name: str) -> int | None:
         """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
+        return self.quantile(name, 0.5)
+
+    def quantile(self, name: str, share: float) -> int | None:
+        """Return the value of a gauge that a share of its samples does not exceed; None where there are none."""
         histogram = self.histograms.get(name)
-        return None if histogram is None else histogram.median
+        return None if histogram is None else histogram.quantile(share)
 
     def mean(self, name: str) -> float | None:
         """Return the mean of a gauge; None where no session reported it."""
@@ -102,6 +130,17 @@ class SenderSum:
     def low_window_share(self) -> float | None:
         """The share of samples in which data that nobody read had made the other end's window smaller."""
         return self.low_windows / self.windows if self.windows else None
+
+    @property
+    def lossy_share(self) -> float | None:
+        """The share of samples in which something was sent again; None without samples."""
+        return self.lossy_samples / self.samples if self.samples else None
+
+    @property
+    def window_growth(self) -> float | None:
+        """How many times its first size the other end's window became, in the median session."""
+        growth = [self.largest_windows[session] / max(1, first) for session, first in self.first_windows.items()]
+        return median(growth) if growth else None
 
     @property
     def retransmits(self) -> int | None:

@@ -25,6 +25,7 @@ from .. import remedies
 from ..evidence import MIN_SHARE, FlowView, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 
+_NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
 # BBR paces at the highest rate that it saw of late, and up to 1.25 times that. On loopback, one session of 1 MiB
 # blocks went at 0.8 of its pace and one of 128 KiB at 0.45; cubic, which does not pace, carried 1.5 times as much.
@@ -81,6 +82,10 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     On a short path the round trip varies without a queue. The packets of a queue would be in flight.
     """
     flow, share, pacing_bit_s = view.flow, _filled_share(view), _pacing_bit_s(view)
+    most_bit_s = None if flow.max_pacing_bit_s is None else flow.max_pacing_bit_s * view.evidence.sessions
+    if most_bit_s is not None and _NEAR_MOST * most_bit_s <= flow.bit_s <= most_bit_s:
+        yield _limited_pace(view, most_bit_s)
+        return
     if pacing_bit_s is None or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
         return
     has_room = share is not None and share < _FILLED
@@ -96,6 +101,21 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
         f"The sender {view.evidence.tense('is', 'was')} paced below the expected rate.",
         f"it {view.evidence.tense('paces', 'paced')} at {format_rate(pacing_bit_s)}, {format_rate(flow.bit_s)} "
         f"{view.evidence.tense('arrives', 'arrived')}, and {sign}",
+        remedies.show_pacing(view.sender),
+        view.sender.end,
+    )
+
+
+def _limited_pace(view: FlowView, most_bit_s: int) -> Finding:
+    """Return the finding about a limit that a program has set for its sockets; any congestion control obeys it."""
+    flow, evidence = view.flow, view.evidence
+    return Finding(
+        "pacing",
+        view.budget.take("network"),
+        0.95,
+        f"The sender {evidence.tense('is', 'was')} paced below the expected rate: its sockets have a limit.",
+        f"SO_MAX_PACING_RATE is {format_rate(most_bit_s)}, and {format_rate(flow.bit_s)} "
+        f"{evidence.tense('arrives', 'arrived')}",
         remedies.show_pacing(view.sender),
         view.sender.end,
     )

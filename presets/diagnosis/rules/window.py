@@ -20,7 +20,7 @@ from typing import Final
 from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_time
 from .. import remedies
-from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound
+from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reached_bound
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, describe_unseen, end_name
 from ..finding import Finding
 from ..trial import Trial
@@ -77,10 +77,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
     """Return the finding about a receive window that stops the sender, though the kernel would let it be larger."""
     receiver, window, in_flight = view.receiver, view.flow.peer_window_bytes, view.in_flight_bytes
     is_unseen = receiver.end is view.evidence.unseen_end
-    is_unread = view.flow.is_read_late or (
-        window is not None
-        and (window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window))
-    )
+    is_unread = _is_unread(view)
     evidence = f"for {_percent(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
     if is_unread and in_flight is not None:
         evidence += f" and {_bytes(round(in_flight))} in flight in each session"
@@ -119,6 +116,33 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         evidence,
         remedy,
         receiver.end,
+    )
+
+
+def _is_unread(view: FlowView) -> bool:
+    """Return whether the receiver's program leaves data unread: by its buffer, or else by its window's size."""
+    flow, window, in_flight = view.flow, view.flow.peer_window_bytes, view.in_flight_bytes
+    if flow.is_read_late:
+        return True
+    if flow.unread is not None:
+        return flow.unread >= UNREAD
+    return window is not None and (
+        window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
+    )
+
+
+def _fixed_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    end, flow = bound.end, view.flow
+    return Finding(
+        "window-clamped",
+        share,
+        0.85,
+        f"The receive window of {end_name(end.end)} {view.evidence.tense('does', 'did')} not grow, "
+        "though its program reads all that arrives.",
+        f"it stayed at {_bytes(bound.limit_bytes)}, and its kernel's own limit is "
+        f"{_bytes(end.tcp and end.tcp.tcp_rmem_max_bytes)}; {_describe(view, bound)}",
+        remedies.let_window_grow(end, (flow.receive_buffer_bytes or 0) >= 4 * bound.limit_bytes),
+        end.end,
     )
 
 
@@ -189,6 +213,7 @@ _FINDINGS: Final[dict[BoundKind, Callable[[FlowView, WindowBound, float], Findin
     "clamped": _clamped_window,
     "autotuned": _autotuned_window,
     "unscaled": _unscaled_window,
+    "fixed": _fixed_window,
 }
 
 
@@ -214,8 +239,11 @@ def _describe(view: FlowView, bound: WindowBound) -> str:
     """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
     in_flight, most = _bytes(round(view.in_flight_bytes or 0)), _bytes(round(bound.window_bytes))
     rtt = format_time(view.flow.rtt_us or 0)
-    allowed = f"about as much as the kernel allows for it ({most})"
-    parts = [f"each session had {in_flight} in flight, {allowed}, with a round trip of {rtt}"]
+    reason = f"about as much as the kernel allows for it ({most})"
+    if bound.held is not None:
+        what = "a send buffer that is full of it" if bound.is_sender else "all that the other end's window allows"
+        reason = f"{what} in {_percent(max(bound.held, bound.clocked or 0.0))} of the time"
+    parts = [f"each session had {in_flight} in flight, {reason}, with a round trip of {rtt}"]
     if view.flow.expected_bit_s is not None:
         parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
     if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:

@@ -41,6 +41,17 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert (tcp.pacing_bit_s, tcp.delivery_bit_s) == (104 * 8, 160 * 8)
     assert (tcp.bytes_retrans, tcp.out_of_order, tcp.peer_window_bytes) == (208, 224, 228)
     assert (tcp.rcv_space_bytes, tcp.unsent_bytes, info.receive_idle_ms) == (96, 144, 52)
+    assert tcp.unacked_bytes == 24 * 16
+    assert (tcp.send_memory_bytes, tcp.receive_buffer_bytes) == (None, None)
+
+
+def test_what_buffers_hold_is_read_from_its_place_in_linux_sock_diag_h() -> None:
+    """The values are the offsets of the words."""
+    info = parse_tcp_info(layout(), struct.pack("=9I", *range(0, 36, 4)))
+    assert info is not None
+    tcp = by_name(info)
+    assert (tcp.send_memory_bytes, tcp.send_buffer_bytes) == (20, 12)
+    assert (tcp.unread_memory_bytes, tcp.receive_buffer_bytes) == (0, 4)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from linkgauge.engine.metering.shared_counters import (
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan, ResponsivenessTest
 from linkgauge.engine.model.samples import CpuWaits, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.socket_info import BUFFER_COUNTER_NAMES
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS
@@ -117,20 +118,6 @@ def test_a_sample_has_the_time_for_which_a_quota_stopped_the_end(
     assert take(sampler).waits == CpuWaits(None, 50_000)
 
 
-@pytest.mark.parametrize("test", [None, ResponsivenessTest.ALONGSIDE])
-def test_only_a_responsiveness_test_tells_what_a_session_has_not_sent(
-    clock: Clock, counters: SharedCounters, test: ResponsivenessTest | None
-) -> None:
-    """To a near end of an earlier version the key would be an error."""
-    plan = Plan(interval_ns=INTERVAL_NS, probe=True, responsiveness=test)
-    sampler = Sampler(End.FAR, plan, counters)
-    sampler.start()
-    put(counters, Direction.IN, 1, OPEN_GENERATION=1, BYTES=100, UNSENT_BYTES=7_000)
-    clock.now_ns += INTERVAL_NS
-    assert [session.unsent_bytes for session in take(sampler).sessions] == [None if test is None else 7_000]
-    sampler.close()
-
-
 def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counters: SharedCounters) -> None:
     """What came before the start is not part of it; round trips and windows are as they are now."""
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=100, RETRANSMITS=4, BUSY_US=10, RTT_US=50)
@@ -146,6 +133,7 @@ def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counter
     unset = dict.fromkeys(
         ("bytes_retrans", "min_rtt_us", "pacing_bit_s", "delivery_bit_s", "peer_window_bytes", "out_of_order"), 0
     )
+    unset |= dict.fromkeys(BUFFER_COUNTER_NAMES, 0)
     expected = SessionSample(Direction.OUT, 2, 250, 1, 70, 0, 0, 20, 0, 0, **unset, rcv_space_bytes=0)
     assert sample.sessions == (expected,)
 

@@ -14,4 +14,5 @@ def test_every_counter_is_a_field_of_a_sessions_sample() -> None:
 
 def test_no_two_counters_share_a_name_or_an_offset() -> None:
     """A row that was copied and half changed counts twice."""
-    assert len(set(TCP_COUNTER_NAMES)) == len({counter.offset for counter in TCP_COUNTERS}) == len(TCP_COUNTERS)
+    places = {(counter.source, counter.offset) for counter in TCP_COUNTERS}
+    assert len(set(TCP_COUNTER_NAMES)) == len(places) == len(TCP_COUNTERS)

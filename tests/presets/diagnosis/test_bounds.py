@@ -8,6 +8,7 @@ from linkgauge.engine.model.plan import End
 from linkgauge.presets.diagnosis.bounds import find_full_window, find_reached_bound
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence, FlowView, flow_views
+from linkgauge.presets.diagnosis.second_reading import ONE_READING
 
 from .evidence_cases import TCP, run
 
@@ -48,7 +49,7 @@ GRID = [
 def test_a_full_window_below_the_need_is_the_cause(kib: int, rtt_ms: float, sessions: int, filled: float) -> None:
     """Over the grid on which it was measured, the remedy asks for more than there was."""
     first = diagnose(windowed(kib * KIB, rtt_ms, sessions, filled))[0]
-    assert (first.code, first.confidence) == ("window-below-bdp", 0.95)
+    assert (first.code, first.confidence) == ("window-below-bdp", ONE_READING)
     assert "--window auto" in first.remedy
     assert "in flight" in first.evidence
 

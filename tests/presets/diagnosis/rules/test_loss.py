@@ -85,13 +85,27 @@ def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
         {"min_rtt_us": None},
         {"cwnd_bytes": 1_000_000},  # the flow waits for something else, which makes it steady
         {"cwnd_bytes": None},
-        {"congestion": "bbr"},  # it keeps its rate in spite of loss
     ],
 )
 def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
     """A policer is named only where all its signs are there: a lossy long path has some of them."""
     (finding,) = findings(**POLICED | change)
     assert finding.code == "loss"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"low_rtt_us": 12_000, "rate_spread": 0.03},  # a queue that is never empty, at a constant rate
+        {"low_rtt_us": 25_000, "rate_spread": 0.09},
+        {"lossy": 0.2},  # all of it in a fifth of the time: a slow start
+        {"congestion": "bbr"},  # it keeps its rate in spite of loss
+    ],
+)
+def test_losses_of_a_queue_that_the_flow_fills_are_none_of_its_limits(change: dict[str, Any]) -> None:
+    """Ordinary congestion of a full link is not named before the link."""
+    assert findings(**POLICED | change) == []
+    assert findings(**POLICED | change | {"rate_spread": 0.3}) == [] or "low_rtt_us" in change
 
 
 @pytest.mark.parametrize("intervals", [8, 40, 1_000])
