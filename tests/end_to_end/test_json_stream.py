@@ -1,6 +1,7 @@
 """`--json-stream` and `--json` of real tests, read line by line and compared with the shipped schemas."""
 
 import json
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,26 @@ def test_a_confirmation_follows_the_lines_of_both_runs(linkgauge: Callable[..., 
     assert (confirmation["option"], confirmation["confirmed"]) == ("without --rate", True)
     assert "confirming: without --rate, 1 s" in answer.err
     assert f"saved as runs {first} and {second}" in answer.err
+
+
+@pytest.mark.every
+def test_an_interrupted_confirmation_keeps_the_first_result(linkgauge: Callable[..., Any], far_end: str) -> None:
+    """The verdict is of the link as it is; the exit status says that the command was interrupted."""
+    cli: Any = linkgauge
+    options = ("--rate", "2M", "--block", "64", "--seconds", "2", "--confirm", "--json")
+    process = cli.start("run", far_end, *options)
+    for line in process.stderr:
+        if "confirming: without --rate, 2 s" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    answer = cli.finish(process)
+    assert answer.status == 128 + signal.SIGINT
+    json_schemas.check("run.schema.json", answer.document)
+    assert answer.document["ended"]["reason"] == "completed"
+    assert answer.document["measured"]["out"]["mbit_s"] == pytest.approx(2, rel=0.2)
+    confirmation = answer.document["confirmation"]
+    assert (confirmation["option"], confirmation["confirmed"]) == ("without --rate", None)
+    assert "interrupted" in confirmation["text"]
 
 
 @pytest.mark.every

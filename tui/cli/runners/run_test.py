@@ -254,6 +254,8 @@ class _Runner:
         if not is_whole:
             return
         for experiment in find_experiments(outcome.findings, self._plan):
+            if progress.experiment is not None:
+                print_stderr(progress.confirmation.text)  # why the one before it has no result
             progress.experiment, progress.confirmation = experiment, None
             try:
                 progress.confirmation = await self._try(experiment, outcome)
