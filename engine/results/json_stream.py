@@ -105,6 +105,11 @@ def end_line(document: dict[str, Any], *, run_id: str) -> dict[str, Any]:
     return {"type": "end", "run_id": run_id, "summary": document}
 
 
+def confirmation_line(confirmation: dict[str, Any], *, run_id: str) -> dict[str, Any]:
+    """Return the object of what a second run says about the findings of the run with this id."""
+    return {"type": "confirmation", "run_id": run_id, "confirmation": confirmation}
+
+
 def error_line(text: str) -> dict[str, Any]:
     """Return the object of an error before or between runs: nothing follows."""
     return {"type": "error", "text": text}

@@ -2,5 +2,6 @@
 
 It may import engine.model, engine.results and presets, and no event loop. Public names: live `LiveDiagnosis`,
 `EvidenceCollector`, `CeilingLookup`; diagnose `diagnose`; finding `Finding`, `findings_json`, `read_findings`;
-evidence `Evidence`, `link_evidence`. The other modules are internal.
+evidence `Evidence`, `link_evidence`; trial `Trial`; confirmation `find_experiments`, `judge_experiment`,
+`Confirmation`. The other modules are internal.
 """

@@ -25,14 +25,16 @@ from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
 from .rules.window import find_remaining_window_limits, find_window_limits
 from .second_reading import weigh
+from .trial import Trial
 
 # A rate this close to the one over loopback measures the tester.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
-_SMALL_DATAGRAM_BYTES: Final = 1_200  # what IPv6's smallest MTU carries
+_SMALL_DATAGRAMS: Final = Trial(datagram_bytes=1_200)  # what IPv6's smallest MTU carries
 # The ends of one machine have these in common.
 _CORE_CODES: Final = {"core-saturated", "steal", "sessions-few"}
 _UNEXPLAINED_CONFIDENCE: Final = 0.3
+_UNLIMITED: Final = Trial(without_rate=True)
 # A response this many round trips long leaves hardly any pause.
 _LONG_TRANSFER: Final = 50
 _RULES: Final = (
@@ -215,7 +217,8 @@ def _rate_limit(view: FlowView) -> Iterator[Finding]:
         0.95,
         f"--rate {view.evidence.tense('limits', 'limited')} the test to less than the expected rate.",
         f"{format_rate(view.flow.bit_s)} of the requested {format_rate(limit_bit_s)} in this direction",
-        "linkgauge … without --rate",
+        f"linkgauge … {_UNLIMITED}",
+        trial=_UNLIMITED,
     )
 
 
@@ -232,16 +235,18 @@ def _tester(view: FlowView) -> Iterator[Finding]:
         f"This machine, not the link, {evidence.tense('is', 'was')} the bottleneck.",
         f"{format_rate(evidence.bit_s)} of the {format_rate(ceiling)} that it reaches over loopback",
         f"linkgauge … {f'{mode}, ' if mode else ''}more --sessions and --workers, or a faster machine",
+        trial=mode,
     )
 
 
 def _round_trips(view: FlowView) -> Iterator[Finding]:
     """Yield the usual limit of small transactions: each waits for its response."""
     evidence = view.evidence
-    options = [each for each in (remedies.more_sessions(evidence, 10), remedies.larger_burst(evidence)) if each]
+    trials = (remedies.more_sessions(evidence.sessions, 10), remedies.larger_burst(evidence))
+    options = [each for each in trials if each]
     remedy = "a path with a shorter round trip"
     if options:
-        remedy = f"linkgauge … {' or '.join(options)}, to have more requests in flight"
+        remedy = f"linkgauge … {' or '.join(map(str, options))}, to have more requests in flight"
     rtt_us = view.flow.rtt_us
     is_or_was = evidence.tense("is", "was")
     trip = f"TCP's round trip {is_or_was} {'unknown' if rtt_us is None else format_time(rtt_us)}"
@@ -255,6 +260,7 @@ def _round_trips(view: FlowView) -> Iterator[Finding]:
         ),
         f"{trip}{'' if _has_full_core(evidence) else f'; no core {is_or_was} full'}",
         remedy,
+        trial=options[0] if options else None,
     )
 
 
@@ -267,8 +273,8 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
     share = min(1.0, missing_bit_s / view.gap_bit_s) if view.gap_bit_s > 0 else waiting
     trip = format_time((view.base_rtt_s or 0) * 1e6)
     size = remedies.round_window(_LONG_TRANSFER * evidence.response_bytes * waiting)
-    options = [f"--response {remedies.format_window(size)}"] if size <= MAX_RESPONSE_BYTES else []
-    options = [each for each in (*options, remedies.more_sessions(evidence, 4)) if each]
+    larger = Trial(response_bytes=size) if size <= MAX_RESPONSE_BYTES else None
+    options = [each for each in (larger, remedies.more_sessions(evidence.sessions, 4)) if each]
     yield Finding(
         "round-trip",
         view.budget.take("starved", "network", "receiver", "buffer", limit=share),
@@ -276,7 +282,8 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
         f"Each session {evidence.tense('pauses', 'paused')} for a round trip between two responses.",
         f"a round trip of {trip} {evidence.tense('takes', 'took')} {format_percent(waiting)} of the time "
         f"with responses of {format_bytes(evidence.response_bytes)}",
-        f"linkgauge … {' or '.join(options)}" if options else "a path with a shorter round trip",
+        f"linkgauge … {' or '.join(map(str, options))}" if options else "a path with a shorter round trip",
+        trial=options[0] if options else None,
     )
 
 
@@ -322,8 +329,9 @@ def _no_datagrams(evidence: Evidence) -> Finding:
         ),
         f"{format_quantity(lost, 'datagram')}{of_size} lost; "
         f"MTU {near or 'unknown'} local, {far or 'unknown'} remote",
-        f"linkgauge … --datagram {_SMALL_DATAGRAM_BYTES}; linkgauge mtu PEER finds the largest packet",
+        f"linkgauge … {_SMALL_DATAGRAMS}; linkgauge mtu PEER finds the largest packet",
         weight=1.0,
+        trial=_SMALL_DATAGRAMS,
     )
 
 
@@ -353,14 +361,16 @@ def _no_payload(evidence: Evidence) -> Finding:
 
 def _nothing_sent(evidence: Evidence, without_loss: str) -> Finding:
     """Return the finding about a run without payload, none of which was lost either: it was too short."""
+    longer = remedies.longer_run(evidence)
     return Finding(
         "no-payload",
         None if evidence.expected_bit_s is None else 1.0,
         0.7,
         evidence.tense("No payload has arrived, and none was lost.", "No payload arrived, and none was lost."),
         f"{without_loss}: {evidence.tense('the test is', 'the test was')} too short for its rate or for the path",
-        f"test for longer: linkgauge … {remedies.longer_run(evidence)}",
+        f"test for longer: linkgauge … {longer}",
         weight=1.0,
+        trial=longer,
     )
 
 

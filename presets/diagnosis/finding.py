@@ -1,13 +1,14 @@
 """A finding: one reason why a link is not faster, with its evidence and its remedy."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from ...engine.model.errors import DecodeError
 from ...engine.model.plan import Direction, End
-from ...engine.model.serialization import decode
+from ...engine.model.serialization import OMITTED_AT_DEFAULT, decode
 from ...engine.results.json_document import round_figure
+from .trial import Trial
 
 FindingCode = Literal[
     "at-expected",
@@ -74,7 +75,8 @@ class Finding:
     `share` is the part of the gap that it explains, 0 to 1; None if nothing is expected or nothing is missing.
     `confidence` is 0 to 1. `end` is set if the limit is at one end. `weight` replaces the share in the order of
     findings if there is no expected rate: it is the share of time for which the limit stopped the sender.
-    `direction` is set if the finding is about one of several.
+    `direction` is set if the finding is about one of several. `trial` has options of a test that remove the limit,
+    or tell whether it is one; the remedy names them. It is None if the remedy names no such option.
     """
 
     code: FindingCode
@@ -86,6 +88,7 @@ class Finding:
     end: End | None = None
     weight: float = 0.0
     direction: Direction | None = None
+    trial: Trial | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def rank(self) -> float:
@@ -100,7 +103,10 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
-    """Return findings for programs; `share` is null if nothing is expected or nothing is missing."""
+    """Return findings for programs; `share` is null if nothing is expected or nothing is missing.
+
+    A trial is not in it: the remedy names its options, and an earlier version would refuse the key in a run log.
+    """
     return [
         {
             "code": finding.code,

@@ -5,9 +5,17 @@ Every word that an end has sent goes through `shell_command`: a person may paste
 
 import math
 import re
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from ...engine.model.plan import MAX_BURST, MAX_DURATION_NS, MAX_SESSIONS, MIB, SECOND_NS, Mode, sender_of
+from ...engine.model.plan import (
+    MAX_BURST,
+    MAX_DURATION_NS,
+    MAX_SESSIONS,
+    MIN_RATE_BIT_S,
+    SECOND_NS,
+    Mode,
+    sender_of,
+)
 from ...engine.model.shell_commands import (
     enable_offloads_command,
     negotiate_command,
@@ -17,13 +25,20 @@ from ...engine.model.shell_commands import (
 )
 from ..number_text import format_bytes
 from .evidence import EndEvidence, Evidence, FlowEvidence
+from .trial import Trial
 
 _MIN_WINDOW_BYTES: Final = 65_536
-_KIB: Final = 1_024
 _SHAPERS: Final = {"tbf", "htb", "hfsc", "cbq"}
 _BELOW: Final = 0.95  # of a link's rate, so that its own queue stays empty
 _SHORT_RING: Final = 128
 _TOKEN: Final = re.compile(r"[\w.-]{1,32}", re.ASCII)
+
+
+class Remedy(NamedTuple):
+    """The text of a remedy, and the trial that it names; None if it names no option of a test."""
+
+    text: str
+    trial: Trial | None = None
 
 
 def is_linux(end: EndEvidence) -> bool:
@@ -44,54 +59,49 @@ def round_window(needed_bytes: float) -> int:
     return size
 
 
-def format_window(size_bytes: int) -> str:
-    """Return a size as the command line takes it: `512K`, `4M`."""
-    return f"{size_bytes // MIB}M" if size_bytes % MIB == 0 else f"{size_bytes // _KIB}K"
-
-
-def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> str:
-    """Return the mode that saves CPU time, as an option; empty if the run has it already.
+def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> Trial | None:
+    """Return the mode that saves CPU time; None if the run has it already.
 
     With `end`, it is a mode that helps this end: sendfile saves the sender's copy, discard the receiver's.
     """
     if not evidence.workload.is_bulk or evidence.mode is Mode.DISCARD or evidence.mode.is_for_datagrams:
-        return ""
+        return None
     senders = {sender_of(flow.direction, evidence.workload) for flow in evidence.flows}
     if evidence.mode is Mode.COPY and (end is None or end.end in senders):
-        return "--mode sendfile"
-    return "--mode discard" if end is None or end.end.other in senders else ""
+        return Trial(mode=Mode.SENDFILE)
+    return Trial(mode=Mode.DISCARD) if end is None or end.end.other in senders else None
 
 
-def more_sessions(evidence: Evidence, first: int) -> str:
-    """Return twice the sessions as an option, or `first` ones for a single one; empty if there can be no more."""
-    sessions = first if evidence.sessions == 1 else min(MAX_SESSIONS, 2 * evidence.sessions)
-    return f"--sessions {sessions}" if sessions > evidence.sessions else ""
+def more_sessions(sessions: int, first: int) -> Trial | None:
+    """Return twice the sessions, or `first` ones for a single one; None if there can be no more."""
+    more = first if sessions == 1 else min(MAX_SESSIONS, 2 * sessions)
+    return Trial(sessions=more) if more > sessions else None
 
 
-def larger_burst(evidence: Evidence) -> str:
-    """Return twice the requests in flight as an option; empty if the workload or the limit has no more."""
+def larger_burst(evidence: Evidence) -> Trial | None:
+    """Return twice the requests in flight; None if the workload or the limit has no more."""
     burst = 10 if evidence.burst == 1 else min(MAX_BURST, 2 * evidence.burst)
-    return f"--burst {burst}" if evidence.workload.allows_burst and burst > evidence.burst else ""
+    return Trial(burst=burst) if evidence.workload.allows_burst and burst > evidence.burst else None
 
 
-def longer_run(evidence: Evidence) -> str:
-    """Return a longer duration as an option: a minute, or twice what was measured."""
+def longer_run(evidence: Evidence, warmup_ns: int | None = None) -> Trial:
+    """Return a longer duration: a minute, or twice what was measured."""
     seconds = max(60, math.ceil(2 * evidence.span_ns / SECOND_NS))
-    return f"--seconds {min(seconds, MAX_DURATION_NS // SECOND_NS)}"
+    return Trial(duration_ns=min(seconds * SECOND_NS, MAX_DURATION_NS), warmup_ns=warmup_ns)
 
 
-def other_congestion_control(flow: FlowEvidence) -> str:
-    """Return a congestion control to compare with, as an option: one that ignores loss, or one that heeds it."""
-    return f"--congestion {'cubic' if (flow.congestion or '').startswith('bbr') else 'bbr'}"
+def other_congestion_control(flow: FlowEvidence) -> Trial:
+    """Return a congestion control to compare with: one that ignores loss, or one that heeds it."""
+    return Trial(congestion="cubic" if (flow.congestion or "").startswith("bbr") else "bbr")
 
 
-def lower_rate(bit_s: float) -> str:
-    """Return a rate a little below one, as an option: 5 % less, to two or more digits."""
+def lower_rate(bit_s: float) -> Trial:
+    """Return a rate a little below one: 5 % less, to two or more digits."""
     target = 0.95 * bit_s
-    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
+    for size in (10**9, 10**6, 10**3):
         if target >= 10 * size:
-            return f"--rate {math.floor(target / size)}{unit}"
-    return f"--rate {max(1, math.floor(target))}"
+            return Trial(rate_bit_s=math.floor(target / size) * size)
+    return Trial(rate_bit_s=max(MIN_RATE_BIT_S, math.floor(target)))
 
 
 def show_drops(end: EndEvidence) -> str:
@@ -113,9 +123,9 @@ def lengthen_send_queue(end: EndEvidence) -> str:
     return _at(end, shell_command("ip", "link", "set", "dev", _nic_name(end), "txqueuelen", 10_000))
 
 
-def shape_below(end: EndEvidence, flow: FlowEvidence) -> str:
-    """Return the option that tests a policer's rate, and the command that keeps an end below it."""
-    text = f"linkgauge … {lower_rate(flow.bit_s)} has no loss if so; ask for the policer's rate and burst"
+def shape_below(end: EndEvidence, flow: FlowEvidence, trial: Trial) -> str:
+    """Return the trial of a policer's rate, and the command that keeps an end below it."""
+    text = f"linkgauge … {trial} has no loss if so; ask for the policer's rate and burst"
     if not is_linux(end):
         return text
     queue = ("rate", _shaper_rate(flow.bit_s), "burst", "32kb", "latency", "50ms")
@@ -296,9 +306,9 @@ def show_pacing(end: EndEvidence) -> str:
     )
 
 
-def avoid_pacing(end: EndEvidence, flow: FlowEvidence) -> str:
-    """Return the option for a congestion control that does not pace, and the command that makes it the default."""
-    option = f"linkgauge … {other_congestion_control(flow)}"
+def avoid_pacing(end: EndEvidence, trial: Trial) -> str:
+    """Return the trial of a congestion control that does not pace, and the command that makes it the default."""
+    option = f"linkgauge … {trial}"
     if not is_linux(end):
         return option
     return (

@@ -1,6 +1,7 @@
 """`--json-stream` and `--json` of real tests, read line by line and compared with the shipped schemas."""
 
 import json
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,42 @@ def test_a_test_is_a_stream_from_its_start_to_its_summary(
     for flow in ("out", "in"):
         total = sum(line[flow]["bytes"] or 0 for line in counted if line[flow] is not None)
         assert total == (summary["measured"][flow]["bytes"] if summary["measured"][flow] else 0)
+
+
+def test_a_confirmation_follows_the_lines_of_both_runs(linkgauge: Callable[..., Any], far_end: str) -> None:
+    """The first one was slow because it was asked to be: a rate in the test's own limit is not left to chance."""
+    options = ("--rate", "2M", "--block", "64", *SHORT.split(), "--confirm", "--json-stream")
+    answer = linkgauge("run", far_end, *options)
+    assert answer.status == 0, answer.err
+    lines = [line for line in lines_of(answer.out) if line["type"] in {"start", "end", "confirmation"}]
+    assert [line["type"] for line in lines] == ["start", "end", "start", "end", "confirmation"]
+    first, second = lines[1]["run_id"], lines[3]["run_id"]
+    confirmation = lines[-1]["confirmation"]
+    assert lines[1]["summary"]["why"][0]["code"] == confirmation["code"] == "rate-limited"
+    assert (lines[-1]["run_id"], confirmation["run_id"]) == (first, second)
+    assert (confirmation["option"], confirmation["confirmed"]) == ("without --rate", True)
+    assert "confirming: without --rate, 1 s" in answer.err
+    assert f"saved as runs {first} and {second}" in answer.err
+
+
+@pytest.mark.every
+def test_an_interrupted_confirmation_keeps_the_first_result(linkgauge: Callable[..., Any], far_end: str) -> None:
+    """The verdict is of the link as it is; the exit status says that the command was interrupted."""
+    cli: Any = linkgauge
+    options = ("--rate", "2M", "--block", "64", "--seconds", "2", "--confirm", "--json")
+    process = cli.start("run", far_end, *options)
+    for line in process.stderr:
+        if "confirming: without --rate, 2 s" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    answer = cli.finish(process)
+    assert answer.status == 128 + signal.SIGINT
+    json_schemas.check("run.schema.json", answer.document)
+    assert answer.document["ended"]["reason"] == "completed"
+    assert answer.document["measured"]["out"]["mbit_s"] == pytest.approx(2, rel=0.2)
+    confirmation = answer.document["confirmation"]
+    assert (confirmation["option"], confirmation["confirmed"]) == ("without --rate", None)
+    assert "interrupted" in confirmation["text"]
 
 
 @pytest.mark.every

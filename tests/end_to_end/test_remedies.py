@@ -1,6 +1,7 @@
 """Remedies that change a setting: carried out on the link that they are for, they end what they were named for.
 
-What is done to a link is undone by nothing but the words of the finding, at the end that it names.
+What is done to a link is undone by nothing but the words of the finding, at the end that it names. `--confirm`
+carries an option out by itself, and tries what it can where the remedy is a command for an end.
 """
 
 import json
@@ -16,8 +17,11 @@ from typing import Any
 import pytest
 from linkgauge.engine.lab.builder import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Faults, plan_lab_link
+
+from .. import json_schemas
 
 pytestmark = [
     pytest.mark.every,
@@ -53,6 +57,16 @@ FAULTS = {
     "responses": Fault("round-trip", LATE, ("--why", "--workload", "fetch", "--response", "64K")),
     "loss": Fault("loss", Faults(delay_ms=5, loss_percent=0.5), ("--congestion", "cubic")),
 }
+# Remedies that only show where to look.
+OTHER_FAULTS = {"slow": Fault("path-slow", Faults(slow_percent=40), ("--congestion", "cubic"))}
+CONFIRMED_BY = {
+    "window": "--window",
+    "receive limit": "--sessions",
+    "scaling": "--sessions",
+    "responses": "--response",
+    "loss": "--congestion",
+    "slow": "--sessions",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +77,7 @@ def _data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=FAULTS, ids=str)
 def fault(request: pytest.FixtureRequest) -> Iterator[tuple[Fault, Lab]]:
     """Give a fault, and the link that has it."""
-    which = FAULTS[request.param]
+    which = (FAULTS | OTHER_FAULTS)[request.param]
     try:
         with open_lab(plan_lab_link(load_catalog().find(PRESET), which.faults)) as lab:
             for label, line in (("local", which.near_sysctl), ("remote", which.far_sysctl)):
@@ -122,3 +136,18 @@ def test_a_remedy_that_is_carried_out_ends_its_finding(fault: tuple[Fault, Lab])
     assert option is not None or command is not None, finding
     after = check(lab, *options)
     assert gap(after) <= 0.5 * gap(before) or after["why"][0]["code"] != which.code, (finding, after["why"])
+
+
+@pytest.mark.parametrize(("fault", "option"), CONFIRMED_BY.items(), ids=CONFIRMED_BY, indirect=["fault"])
+def test_a_confirmation_says_that_the_first_finding_is_the_limit(fault: tuple[Fault, Lab], option: str) -> None:
+    """By its option, or by the number of sessions; the result is that of the link as it is."""
+    which, lab = fault
+    result = check(lab, *which.options, "--confirm")
+    json_schemas.check("run.schema.json", result)
+    confirmation = result["confirmation"]
+    assert (confirmation["code"], confirmation["confirmed"]) == (which.code, True), confirmation
+    assert confirmation["option"].split()[0] == option, confirmation
+    assert confirmation["mbit_s_before"] == pytest.approx(result["measured"]["total"]["mbit_s"], rel=0.001)
+    with RunLog.open(Path(os.environ["LINKGAUGE_DATA_DIR"]), create=False) as log:
+        second = log.find(confirmation["run_id"])
+    assert second.group == f"confirms-{result['run_id']}"

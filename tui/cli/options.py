@@ -466,3 +466,11 @@ class OutputOptions(ResultOptions):
     why: bool = option(
         OUTPUT, bool, "Say what limits the rate, even without an expected rate.", "--why", default=False, metavar=""
     )
+    confirm: bool = option(
+        OUTPUT,
+        bool,
+        "The same as --why, and then test once more, with one option changed: is the first finding the limit?",
+        "--confirm",
+        default=False,
+        metavar="",
+    )

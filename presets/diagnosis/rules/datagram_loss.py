@@ -23,6 +23,7 @@ from ...number_text import format_bytes, format_percent, format_quantity, format
 from .. import remedies
 from ..evidence import DatagramEvidence, EndEvidence, FlowView, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
+from ..trial import Trial
 
 _MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most
 _MIN_LOST: Final = 10
@@ -95,14 +96,14 @@ def find_held_sender(view: FlowView) -> Iterator[Finding]:
         numbers += f"; its worker used {format_percent(sender.busiest_worker)} of a core"
     if sender.waiting is not None:
         numbers += f", and waited {format_percent(sender.waiting)} of the time for one"
-    slower = f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}"
+    slower = remedies.lower_rate(view.flow.bit_s)
     yield Finding(
         "sender-starved",
         share,
         _CONFIDENCE,
         f"The {sender.end.label} sender {view.evidence.tense('is', 'was')} held up: it sent less than requested.",
         numbers,
-        f"{remedies.show_processes(sender)}; end them, or {slower}",
+        f"{remedies.show_processes(sender)}; end them, or linkgauge … {slower}",
         sender.end,
     )
 
@@ -122,12 +123,14 @@ def _finding(
     share: float,
     words: tuple[str, str, str],
     end: EndEvidence | None,
+    trial: Trial | None = None,
 ) -> Finding:
     """Return a finding of text, evidence and remedy, whose weight is its share of the losses."""
     datagrams = view.flow.datagrams
     part = count / datagrams.lost if datagrams is not None and datagrams.lost else 0.0
     text, evidence, remedy = words
-    return Finding(code, share, _CONFIDENCE, text, evidence, remedy, None if end is None else end.end, weight=part)
+    where = None if end is None else end.end
+    return Finding(code, share, _CONFIDENCE, text, evidence, remedy, where, weight=part, trial=trial)
 
 
 def _describe(datagrams: DatagramEvidence, count: int) -> str:
@@ -155,25 +158,26 @@ def _socket_buffer(view: FlowView, datagrams: DatagramEvidence, count: int, shar
     if end.waiting is not None:
         numbers += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
     was_full = f"The buffer of the {end.end.label} receiver's socket {evidence.tense('is', 'was')} full"
-    words = (f"{was_full}.", numbers, _mend_receiver(view, datagrams))
-    return _finding(view, "socket-buffer-full", count, share, words, end)
+    remedy, trial = _mend_receiver(view, datagrams)
+    return _finding(view, "socket-buffer-full", count, share, (f"{was_full}.", numbers, remedy), end, trial)
 
 
-def _mend_receiver(view: FlowView, datagrams: DatagramEvidence) -> str:
+def _mend_receiver(view: FlowView, datagrams: DatagramEvidence) -> remedies.Remedy:
     """Return the remedy for a receiver that reads too late: a larger buffer only where the kernel cut it."""
     end = view.receiver
     needed = _needed_buffer_bytes(view)
     allowed = None if end.tcp is None else end.tcp.rmem_max_bytes
     is_cut = allowed is not None and allowed < needed
     if is_cut and (datagrams.buffer_bytes is None or datagrams.buffer_bytes < needed):
-        return remedies.raise_buffer_limit(end, needed, is_sender=False)
-    slower = f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}"
+        return remedies.Remedy(remedies.raise_buffer_limit(end, needed, is_sender=False))
+    trial = remedies.lower_rate(view.flow.bit_s)
+    slower = f"linkgauge … {trial}"
     if (end.busiest_worker or 0.0) >= _FULL_WORKER:
         larger = ", or larger datagrams (--datagram auto)" if (datagrams.datagram_bytes or 0) < 1_000 else ""
-        return f"{slower}{larger}: one session can use one core"
+        return remedies.Remedy(f"{slower}{larger}: one session can use one core", trial)
     if (end.waiting or 0.0) >= _MIN_WAIT:
-        return f"{remedies.show_processes(end)}; end them, or {slower}"
-    return f"{remedies.show_states(end)}; or {slower}"
+        return remedies.Remedy(f"{remedies.show_processes(end)}; end them, or {slower}", trial)
+    return remedies.Remedy(f"{remedies.show_states(end)}; or {slower}", trial)
 
 
 def _needed_buffer_bytes(view: FlowView) -> int:
@@ -218,40 +222,43 @@ def _send_queue(view: FlowView, datagrams: DatagramEvidence, count: int, share: 
     numbers = _describe(datagrams, count)
     if datagrams.asked_bit_s is not None:
         numbers += f"; {format_rate(datagrams.asked_bit_s)} requested, {format_rate(view.flow.bit_s)} arrived"
+    slower = remedies.lower_rate(view.flow.bit_s)
     words = (
         f"{end_name(end.end).capitalize()} sends more than its queue holds: its own kernel drops the rest.",
         numbers,
-        f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}; to see the queue, {remedies.show_queue(end)}",
+        f"linkgauge … {slower}; to see the queue, {remedies.show_queue(end)}",
     )
-    return _finding(view, "send-queue-full", count, share, words, end)
+    return _finding(view, "send-queue-full", count, share, words, end, slower)
 
 
 def _beyond_host(view: FlowView, datagrams: DatagramEvidence, count: int, share: float, unseen: End) -> Finding:
     """Return the finding about losses in the network or in a host that nobody sees."""
     are = view.evidence.tense("are", "were")
+    slower = remedies.lower_rate(view.flow.bit_s)
     words = (
         f"Datagrams {are} lost on the path or in the {unseen.label} host.",
         f"{_describe(datagrams, count)}; {describe_unseen(unseen)}",
-        f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}; or linkgauge endpoint there, to tell the two apart",
+        f"linkgauge … {slower}; or linkgauge endpoint there, to tell the two apart",
     )
-    return _finding(view, "loss", count, share, words, None)
+    return _finding(view, "loss", count, share, words, None, slower)
 
 
 def _network(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
     """Return the finding about losses that neither host knows of, by their pattern."""
     numbers = _describe(datagrams, count)
-    slower = f"linkgauge … {remedies.lower_rate(view.flow.bit_s)}"
+    slower: Trial | None = remedies.lower_rate(view.flow.bit_s)
     are, is_or_was = view.evidence.tense("are", "were"), view.evidence.tense("is", "was")
     code: FindingCode = "loss"
     if datagrams.pattern == "bursts":
         code = "loss-bursts"
+        below = f"linkgauge … {slower}, to stay below its rate"
         words = (
             f"Datagrams {are} lost in bursts on the path: a short queue or a policer {is_or_was} full at times.",
             numbers + _describe_bursts(datagrams),
-            f"{slower}, to stay below its rate; then look for policers and queue drops at switches and routers",
+            f"{below}; then look for policers and queue drops at switches and routers",
         )
     elif datagrams.pattern == "periodic":
-        code = "loss-periodic"
+        code, slower = "loss-periodic", None
         period = datagrams.period_ns
         every = "at regular distances" if period is None else f"every {format_time(period / 1e3)}"
         words = (
@@ -265,6 +272,6 @@ def _network(view: FlowView, datagrams: DatagramEvidence, count: int, share: flo
         words = (
             f"Datagrams {are} lost{chance} on the path.",
             numbers,
-            f"{faults}, or test for a full queue: {slower}",
+            f"{faults}, or test for a full queue: linkgauge … {slower}",
         )
-    return _finding(view, code, count, share, words, None)
+    return _finding(view, code, count, share, words, None, slower)

@@ -72,6 +72,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     if _is_policed(view):
         yield _policer(view, share, evidence)
         return
+    other = remedies.other_congestion_control(view.flow)
     yield Finding(
         "loss",
         share,
@@ -79,7 +80,8 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
         f"Packets {view.evidence.tense('are', 'were')} lost on the path.",
         evidence,
         f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "
-        f"for comparison: linkgauge … {remedies.other_congestion_control(view.flow)}",
+        f"for comparison: linkgauge … {other}",
+        trial=other,
     )
 
 
@@ -116,6 +118,7 @@ def _is_policed(view: FlowView) -> bool:
 def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
     flow, evidence = view.flow, view.evidence
     spread = format_percent(flow.rate_spread or 0.0)
+    slower = remedies.lower_rate(flow.bit_s)
     return Finding(
         "policer",
         share,
@@ -125,7 +128,8 @@ def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
         f"{loss_text}; the rate {evidence.tense('stays', 'stayed')} the same within {spread}, and no queue "
         f"{evidence.tense('builds', 'built up')}: round trip {format_time(flow.rtt_us or 0)}, "
         f"at best {format_time(flow.min_rtt_us or 0)}",
-        remedies.shape_below(view.sender, flow),
+        remedies.shape_below(view.sender, flow, slower),
+        trial=slower,
     )
 
 

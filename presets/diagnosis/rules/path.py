@@ -19,6 +19,7 @@ comes first.
 from collections.abc import Iterator
 from typing import Final
 
+from ....engine.model.plan import SECOND_NS
 from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, FlowView, describe_unseen
@@ -64,14 +65,16 @@ def find_host_pacing(view: FlowView) -> Iterator[Finding]:
     if flow.delivery_bit_s is not None:
         delivery = format_rate(flow.delivery_bit_s * evidence.sessions)
         signs.append(f"{delivery} {evidence.tense('is', 'was')} delivered while data was sent")
+    other = remedies.other_congestion_control(flow)
     yield Finding(
         "pacing",
         view.budget.take("network"),
         0.8 if pacing_bit_s <= _AT_ITS_PACE * flow.bit_s else 0.6,
         f"The congestion control, {flow.congestion}, {evidence.tense('paces', 'paced')} the sender.",
         "; ".join(signs),
-        remedies.avoid_pacing(view.sender, flow),
+        remedies.avoid_pacing(view.sender, other),
         view.sender.end,
+        trial=other,
     )
 
 
@@ -143,7 +146,8 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
         return
     if in_flight < _FILLED * cwnd:
         return
-    longer = f"{remedies.longer_run(view.evidence)} --warmup 10"
+    longer = remedies.longer_run(view.evidence, warmup_ns=10 * SECOND_NS)
+    sessions = remedies.more_sessions(view.evidence.sessions, 4)
     yield Finding(
         "congestion-window",
         view.budget.take("network"),
@@ -151,14 +155,10 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
         f"The congestion window {view.evidence.tense('has not yet', 'had not')} grown to bandwidth x delay.",
         f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
         f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
-        " or ".join([f"linkgauge … {longer}", *_more_sessions(view)]),
+        f"linkgauge … {longer}{f' or {sessions}' if sessions else ''}",
         view.sender.end,
+        trial=longer,
     )
-
-
-def _more_sessions(view: FlowView) -> list[str]:
-    option = remedies.more_sessions(view.evidence, 4)
-    return [option] if option else []
 
 
 def _slow_path(view: FlowView) -> Iterator[Finding]:

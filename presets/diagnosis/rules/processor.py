@@ -26,6 +26,7 @@ from ...number_text import format_quantity, format_time, group_digits
 from .. import remedies
 from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, describe_unseen, end_name
 from ..finding import Finding
+from ..trial import Trial
 
 OTHER_PROCESSES: Final = "Other processes"
 """How the text of a finding begins if the worker's core is not its own."""
@@ -306,10 +307,12 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     cores = format_quantity(len(end.cores), "core")
     numbers = f"{load}; other processes used {others:.1f} of {cores}"
     confidence = 0.6 if view.flow.busy is None else 0.9
-    return Finding("core-saturated", share, confidence, text, numbers, remedy, where, share)
+    return Finding(
+        "core-saturated", share, confidence, text, numbers, remedy.text, where, share, trial=remedy.trial
+    )
 
 
-def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
+def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.Remedy]:
     """Return the text and the remedy for a core, by what fills it: the processes' own CPU times show that."""
     evidence = view.evidence
     hottest = _hottest(end, evidence.cores_of(end.end))
@@ -321,7 +324,8 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
     if not is_full:  # the kernel moves a worker between cores
         subject = f"The {end.end.label} worker {evidence.tense('needs', 'needed')} more than a core"
     if not is_worker_full and _other_processes(view, end) >= _MIN_OTHERS and _is_crowded_out(end):
-        remedy = f"{remedies.show_processes(end)}; end them, or {_choose_idle_cores(view, end)}"
+        text, trial = _choose_idle_cores(view, end)
+        remedy = remedies.Remedy(f"{remedies.show_processes(end)}; end them, or {text}", trial)
         if end.waiting is not None:
             return (
                 f"{OTHER_PROCESSES} {evidence.tense('take', 'took')} the core of the {end.end.label} worker.",
@@ -330,7 +334,10 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, str]:
         return f"{subject} by other processes.", remedy
     if is_full and not evidence.workload.is_bulk and evidence.is_same_host:
         has_idle_core = evidence.sessions < len(end.cores)
-        remedy = f"linkgauge … --sessions {len(end.cores)}, for all cores" if has_idle_core else "a faster machine"
+        remedy = remedies.Remedy("a faster machine")
+        if has_idle_core:
+            trial = Trial(sessions=len(end.cores))
+            remedy = remedies.Remedy(f"linkgauge … {trial}, for all cores", trial)
         share = evidence.tense("share", "shared")
         return f"CPU core {number} {is_or_was} saturated: both ends of the transactions {share} it.", remedy
     if is_worker_full:
@@ -377,47 +384,53 @@ def _cores_option(end: EndEvidence) -> str:
     return "--cores" if end.end is End.NEAR else "--far-cores"
 
 
-def _choose_idle_cores(view: FlowView, end: EndEvidence) -> str:
+def _choose_idle_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
     """Return the option that moves the workers to idle cores; another time, if there are none."""
     own_cores = view.evidence.cores_of(end.end) or ()
     idle = [number for number, core in enumerate(end.cores) if core.busy < _IDLE and number not in own_cores]
     if not idle:
-        return "test at a time when a core is idle"
-    return f"choose idle cores: linkgauge … {_cores_option(end)} {','.join(map(str, idle[:_MOST_CORES_NAMED]))}"
+        return remedies.Remedy("test at a time when a core is idle")
+    cores = tuple(idle[:_MOST_CORES_NAMED])
+    trial = Trial(near_cores=cores) if end.end is End.NEAR else Trial(far_cores=cores)
+    return remedies.Remedy(f"choose idle cores: linkgauge … {trial}", trial)
 
 
-def _use_more_cores(view: FlowView, end: EndEvidence) -> str:
+def _use_more_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
     """Return the options or the command that relieve a full core, of those that the run does not have yet."""
     evidence = view.evidence
-    if options := _more_workers(evidence, end):
-        return f"linkgauge … {options}"
+    if more := _more_workers(evidence, end):
+        return remedies.Remedy(f"linkgauge … {more.text}", more.trial)
     is_full_of_packets = evidence.workload.is_bulk and _core_of_packets(view, end) is not None
     if is_full_of_packets and remedies.is_linux(end) and end.nic is not None and end.nic.sort != "loopback":
-        return remedies.spread_packets(end)
+        return remedies.Remedy(remedies.spread_packets(end))
     mode = remedies.cheaper_mode(evidence, end)
     larger = "a larger MTU, or " if evidence.workload.is_bulk else ""
-    return f"{f'linkgauge … {mode}, ' if mode else ''}{larger}a faster machine"
+    return remedies.Remedy(f"{f'linkgauge … {mode}, ' if mode else ''}{larger}a faster machine", mode)
 
 
-def _more_workers(evidence: Evidence, end: EndEvidence) -> str:
-    """Return the options by which the sessions use the cores of an end; empty if they do already."""
+def _more_workers(evidence: Evidence, end: EndEvidence) -> remedies.Remedy | None:
+    """Return the options by which the sessions use the cores of an end; None if they do already."""
     cores, workers, own_cores = len(end.cores), evidence.workers, evidence.cores_of(end.end)
     if workers is not None and workers > cores > 0 and _crowded_out(end) >= _MIN_WAIT:
-        return f"--workers {cores}"
+        return _option(Trial(workers=cores))
     if not evidence.workload.is_bulk:
-        sessions = 2 * cores
-        return (
-            f"--sessions {sessions} --workers {cores}, or a faster machine" if evidence.sessions < sessions else ""
-        )
+        more = Trial(sessions=2 * cores, workers=cores)
+        is_more = evidence.sessions < 2 * cores
+        return remedies.Remedy(f"{more}, or a faster machine", more) if is_more else None
     if own_cores is not None and len(own_cores) < cores:
-        return f"without {_cores_option(end)}, or with more than {format_quantity(len(own_cores), 'core')}"
+        own = format_quantity(len(own_cores), "core")
+        return remedies.Remedy(f"without {_cores_option(end)}, or with more than {own}")
     most = min(evidence.sessions, cores)
     if workers is not None and workers < most:
-        return f"--workers {most}"
+        return _option(Trial(workers=most))
     if cores > 2 and evidence.sessions == 1:
         sessions = max(2, min(4, cores // 2))
-        return f"--sessions {sessions} --workers {sessions}"
-    return ""
+        return _option(Trial(sessions=sessions, workers=sessions))
+    return None
+
+
+def _option(trial: Trial) -> remedies.Remedy:
+    return remedies.Remedy(str(trial), trial)
 
 
 def _too_few_sessions(view: FlowView, end: EndEvidence, share: float) -> Iterator[Finding]:
@@ -426,14 +439,16 @@ def _too_few_sessions(view: FlowView, end: EndEvidence, share: float) -> Iterato
     if view.evidence.sessions > 1 or not idle or (end.busiest_worker or 0.0) < _FULL_WORKER:
         return
     workers = min(4, idle + 1)
+    trial = Trial(sessions=workers, workers=workers)
     yield Finding(
         "sessions-few",
         share,
         0.5,
         "One session can use one core; others are idle.",
         f"{format_quantity(idle, 'core')} of {len(end.cores)} at {end_name(end.end)} less than half busy",
-        f"linkgauge … --sessions {workers} --workers {workers}",
+        f"linkgauge … {trial}",
         end.end,
+        trial=trial,
     )
 
 

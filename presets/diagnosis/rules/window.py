@@ -23,6 +23,7 @@ from .. import remedies
 from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reached_bound
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, describe_unseen, end_name
 from ..finding import Finding
+from ..trial import Trial
 
 _BY_CLOCKS: Final = 0.05
 """A share of time that is worth a word."""
@@ -147,15 +148,16 @@ def _fixed_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
 
 def _requested_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
     size = min(MAX_WINDOW_BYTES, remedies.round_window(_needed(view)))
+    larger, auto, first = Trial(window_bytes=size), Trial(window_auto=True), _prerequisites(view, size)
+    is_larger = size > (view.evidence.window_bytes or 0)
     return Finding(
         "window-below-bdp",
         share,
         0.95,
         f"The window of {_bytes(bound.limit_bytes)} is smaller than bandwidth x delay.",
         _describe(view, bound),
-        "linkgauge … --window auto"
-        if size <= (view.evidence.window_bytes or 0)
-        else f"linkgauge … --window {remedies.format_window(size)}, or --window auto{_prerequisites(view, size)}",
+        f"linkgauge … {larger}, or {auto}{first}" if is_larger else f"linkgauge … {auto}",
+        trial=larger if is_larger and not first else auto,
     )
 
 

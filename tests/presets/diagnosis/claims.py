@@ -11,32 +11,26 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, S
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.evidence import Evidence, FlowEvidence
 from linkgauge.presets.diagnosis.finding import Finding
+from linkgauge.presets.diagnosis.trial import Trial
 from linkgauge.tui.text import parsing
 
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, run
 
 OPTION: Final = re.compile(r"--([a-z]+) (auto|in|out|sendfile|discard|copy|cubic|bbr|\d\w*)")
-UNITS: Final = {"K": 1 << 10, "M": 1 << 20}
 # Options with a value that is for the person to choose, or that change nothing of what is measured.
 FREE: Final = {"warmup", "via", "data", "cores"}
 
 
-def _size(text: str) -> int | None:
-    return None if text == "auto" else int(text[:-1]) * UNITS[text[-1]]
-
-
-# Each raises PlanError for a value that the run refuses.
+# Where a remedy names an option beside its trial's. Each raises PlanError for a value that the run refuses.
 SET_OPTION: Final[dict[str, Callable[[Plan, str], Plan]]] = {
-    "sessions": lambda plan, value: replace(plan, settings=replace(plan.settings, sessions=int(value))),
-    "window": lambda plan, value: replace(plan, settings=replace(plan.settings, window_bytes=_size(value))),
-    "direction": lambda plan, value: replace(plan, settings=replace(plan.settings, direction=Direction(value))),
-    "congestion": lambda plan, value: replace(plan, socket=replace(plan.socket, congestion=value)),
-    "seconds": lambda plan, value: replace(plan, duration_ns=int(value) * SECOND_NS),
-    "response": lambda plan, value: replace(plan, response_bytes=_size(value)),
-    "burst": lambda plan, value: replace(plan, burst=int(value)),
-    "workers": lambda plan, value: replace(plan, workers=int(value)),
-    "rate": lambda plan, value: replace(plan, rate_bit_s=parsing.rate_bit_s(value)),
-    "mode": lambda plan, value: replace(plan, mode=Mode(value)),
+    "sessions": lambda plan, value: Trial(sessions=int(value)).apply_to(plan),
+    "window": lambda plan, _: Trial(window_auto=True).apply_to(plan),
+    "direction": lambda plan, value: replace(plan, settings=plan.settings.with_changes(direction=Direction(value))),
+    "congestion": lambda plan, value: Trial(congestion=value).apply_to(plan),
+    "seconds": lambda plan, value: Trial(duration_ns=int(value) * SECOND_NS).apply_to(plan),
+    "burst": lambda plan, value: Trial(burst=int(value)).apply_to(plan),
+    "mode": lambda plan, value: Trial(mode=Mode(value)).apply_to(plan),
+    "rate": lambda plan, value: Trial(rate_bit_s=parsing.rate_bit_s(value)).apply_to(plan),
 }
 
 
@@ -52,7 +46,10 @@ def check_advice(evidence: Evidence, findings: tuple[Finding, ...]) -> None:
         socket=SocketOptions(congestion=evidence.flows[0].congestion),
     )
     for finding in findings:
-        for name, value in OPTION.findall(finding.remedy):
+        words = str(finding.trial or "")
+        assert words in finding.remedy, finding
+        assert finding.trial is None or finding.trial.without_rate or finding.trial.apply_to(plan) != plan, finding
+        for name, value in OPTION.findall(finding.remedy.replace(words, "")):
             if name not in FREE:
                 assert SET_OPTION[name](plan, value) != plan, finding
             assert name != "sessions" or int(value) > evidence.sessions, finding

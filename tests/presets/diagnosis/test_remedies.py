@@ -18,7 +18,6 @@ from linkgauge.presets.diagnosis.evidence import EndEvidence, Evidence
 from linkgauge.presets.diagnosis.remedies import (
     enable_offloads,
     enlarge_receive_ring,
-    format_window,
     lengthen_send_queue,
     negotiate,
     round_window,
@@ -28,6 +27,7 @@ from linkgauge.presets.diagnosis.remedies import (
     show_queue,
     spread_packets,
 )
+from linkgauge.presets.diagnosis.trial import Trial
 
 from .evidence_cases import NIC, end, first, run
 
@@ -56,7 +56,7 @@ def test_a_suggested_window_is_a_power_of_two_with_room_to_spare(
 ) -> None:
     """It is written as the command line takes it."""
     assert round_window(needed_bytes) == size_bytes
-    assert format_window(size_bytes) == text
+    assert str(Trial(window_bytes=size_bytes)) == f"--window {text}"
 
 
 def test_an_interface_is_set_with_the_tools_of_its_system() -> None:

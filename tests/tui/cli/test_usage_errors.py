@@ -71,6 +71,8 @@ LIBRARY_WORDS = (
         ),
         (["check", "loopback", "--workload", "udp", "-t", "none"], "--seconds none has no next step"),
         (["check", "loopback", "--workload", "udp", "--until-ci", "1"], "--until-ci does not go with steps"),
+        (["check", "loopback", "--workload", "udp", "--confirm"], "--confirm does not go with steps"),
+        (["run", "loopback", "--seconds", "none", "--confirm"], "--confirm needs a test that ends by itself"),
         (["run", "loopback", "-n", "x"], "--bytes 'x' is invalid; give a number of bytes"),
         (
             ["run", "loopback", "-t", "soon"],

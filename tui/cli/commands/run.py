@@ -163,6 +163,8 @@ def _test_steps(
     job = _job(test_options, turn, preset_id, link, peer, output)
     if job.plan.duration_ns is None:
         raise UsageError("--seconds none has no next step; give the duration of each step")
+    if job.confirm:
+        raise UsageError("--confirm does not go with steps of a rate; leave it out, or give --rate max or search")
     if job.target_ci_percent is not None:
         raise UsageError("--until-ci does not go with steps of a rate; leave it out, or give --rate max or search")
     return run_steps(job, StepGoals(job.pass_percent, job.plan.loss_goal_ppm, jitter_ns))
@@ -193,5 +195,6 @@ def _job(
         label=validate_label(output.label),
         target_ci_percent=test_options.target_ci_percent(),
         why=output.why,
+        confirm=output.confirm,
         sending_rate=test_options.sending_rate(),
     )

@@ -3,33 +3,52 @@
 import asyncio
 import signal
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from ....engine.host.event_loop import run
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import LinkgaugeError, UsageError
 from ....engine.model.events import Event, Reason, Started, Warned
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
-from ....engine.near.connect import open_far_end
-from ....engine.results.json_stream import error_line, warning_line
+from ....engine.near.connect import FarEnd, open_far_end
+from ....engine.results.json_stream import confirmation_line, error_line, warning_line
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
+from ....presets.diagnosis.confirmation import (
+    Confirmation,
+    Experiment,
+    confirmation_document,
+    failed_confirmation,
+    find_experiments,
+    judge_experiment,
+    nothing_to_confirm,
+)
 from ....presets.latency_limit import LatencyLimit
 from ....presets.preset import Preset
 from ....presets.sending_rate import SendingRate
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
-from ...services.preset_choice import choose_preset, with_sending_rate
+from ...services.preset_choice import PresetChoice, choose_preset, with_sending_rate
 from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
 from ...services.run_session import RunSession, SessionOptions, open_run_session
 from ...services.storage import open_run_log
+from ...text import numbers
 from ..live_line import LiveLine
-from ..output import check_json_options, emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
+from ..output import (
+    check_json_options,
+    emit_json,
+    emit_json_line,
+    emit_line,
+    emit_rich,
+    print_stderr,
+    write_in_background,
+)
 from ..preset_option import check_link_options
 from ..render.summary import summary_parts
 from ..termination import (
@@ -41,6 +60,8 @@ from ..termination import (
     verdict_exit_status,
 )
 
+_GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
+
 
 @dataclass(frozen=True, slots=True)
 class TestJob:
@@ -48,7 +69,8 @@ class TestJob:
 
     With a catalog as preset, the one that fits the link is chosen once the far end is known. `why` asks for the
     diagnosis of a run without an expected rate, too. `sending_rate` is the requested rate of datagrams,
-    `latency_limit` what latency under load is judged by.
+    `latency_limit` what latency under load is judged by. `confirm` asks for a second test, which shows whether the
+    first finding is the limit.
     """
 
     plan: Plan
@@ -64,20 +86,53 @@ class TestJob:
     why: bool = False
     sending_rate: SendingRate | None = None
     latency_limit: LatencyLimit | None = None
+    confirm: bool = False
 
     def __post_init__(self) -> None:
-        """Raise PlanError for link options that do not go with the preset, UsageError for two kinds of JSON."""
+        """Raise PlanError for link options that do not go with the preset, UsageError for options in conflict."""
         check_link_options(self.preset, self.variant)
         check_json_options(self.as_json, self.as_json_stream)
+        if self.confirm and not self.plan.has_end:
+            raise UsageError("--confirm needs a test that ends by itself; give --seconds")
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What a command has carried out: the test, and the confirmation of what limited it."""
+
+    session: RunSession | None = None
+    second: RunSession | None = None
+    experiment: Experiment | None = None
+    confirmation: Confirmation | None = None
+    signal_number: signal.Signals | None = None
+    is_printed: bool = False
+    printed: list[str] = field(default_factory=list[str])
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The result of the test; None if it did not begin."""
+        return None if self.session is None else self.session.outcome
+
+    @property
+    def run_ids(self) -> list[str]:
+        """The runs that are in the run log."""
+        return [
+            each.run_id for each in (self.session, self.second) if each is not None and each.outcome is not None
+        ]
+
+    def end_confirmation(self) -> None:
+        """Note that a signal came before the confirmation had a result."""
+        if self.confirmation is None and self.experiment is not None:
+            self.confirmation = failed_confirmation(self.experiment, "interrupted")
 
 
 def run_test(test: TestJob) -> int:
-    """Run a test and print its result; return the exit status."""
+    """Run a test and print its result, and that of its confirmation if there is one; return the exit status."""
     write_in_background()
     log = open_run_log(print_stderr)
-    printed: list[str] = []
+    progress = _Progress()
     try:
-        outcome, signal_number = run(_run_session(test, log, printed))
+        run(_carry_out(test, log, progress))
     except LinkgaugeError as error:
         if test.as_json_stream:
             emit_json_line(error_line(str(error)))
@@ -85,8 +140,9 @@ def run_test(test: TestJob) -> int:
     finally:
         if log is not None:
             log.close(print_stderr)  # the last writes may fail too
-            if log.problem is not None and log.problem not in printed:
+            if log.problem is not None and log.problem not in progress.printed:
                 print_stderr(log.problem)
+    outcome, signal_number = progress.outcome, progress.signal_number
     if outcome is None:
         text = "interrupted before anything was measured"
         if test.as_json_stream:
@@ -94,37 +150,48 @@ def run_test(test: TestJob) -> int:
         print_stderr(text)
         return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
     if log is not None and log.problem is None:
-        print_stderr(f"saved as run {outcome.run_id}")
-    _print_outcome(test, outcome)
+        ids = progress.run_ids
+        print_stderr(f"saved as {'run' if len(ids) == 1 else 'runs'} {' and '.join(ids)}")
+    _print_results(test, progress, outcome)
+    if signal_number is not None and progress.experiment is not None:
+        return signal_exit_status(signal_number)
     if signal_number is None:
         thin_old_runs()
     return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
 
 
-def _print_outcome(test: TestJob, outcome: Outcome) -> None:
+def _print_results(test: TestJob, progress: _Progress, outcome: Outcome) -> None:
+    """Print the result unless that was done, then what the confirmation brought."""
+    progress.end_confirmation()
+    confirmation = progress.confirmation
     if test.as_json:
-        emit_json(outcome.document)
-    elif not test.as_json_stream:
-        emit_rich(
-            *summary_parts(
-                outcome.summary,
-                outcome.verdict,
-                preset_id=outcome.preset_id,
-                started=outcome.started,
-                pass_percent=test.pass_percent,
-                findings=outcome.findings,
-            )
+        document = None if confirmation is None else confirmation_document(confirmation)
+        emit_json({**outcome.document, **({"confirmation": document} if test.confirm else {})})
+    elif test.as_json_stream:
+        if confirmation is not None:
+            emit_json_line(confirmation_line(confirmation_document(confirmation), run_id=outcome.run_id))
+    else:
+        if not progress.is_printed:
+            _print_outcome(test, outcome)
+        if confirmation is not None:
+            emit_line(numbers.sanitize(confirmation.text))
+
+
+def _print_outcome(test: TestJob, outcome: Outcome) -> None:
+    emit_rich(
+        *summary_parts(
+            outcome.summary,
+            outcome.verdict,
+            preset_id=outcome.preset_id,
+            started=outcome.started,
+            pass_percent=test.pass_percent,
+            findings=outcome.findings,
         )
+    )
 
 
-async def _run_session(
-    test: TestJob, log: RunLog | None, printed: list[str]
-) -> tuple[Outcome | None, signal.Signals | None]:
-    """Return the outcome, and the signal that came, if any. Notices are added to `printed`.
-
-    There is no outcome where the signal came before the run began.
-    """
-    session: RunSession | None = None
+async def _carry_out(test: TestJob, log: RunLog | None, progress: _Progress) -> None:
+    """Carry out a test, and its confirmation. A signal ends them; `progress` has what there is by then."""
     stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
     with handle_signals(stopper.receive):
         try:
@@ -132,48 +199,118 @@ async def _run_session(
                 far = None
                 if test.peer.ssh is not None:  # before the live line: ssh may ask on the terminal
                     far = await stack.enter_async_context(open_far_end(test.peer))
-                live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-                choice = await choose_preset(test.preset, test.variant, far or test.peer)
-                plan, choice = await with_sending_rate(test.plan, test.sending_rate, choice, far or test.peer)
-                async with open_run_session(
-                    plan,
-                    choice.preset,
-                    test.peer,
-                    log=log,
-                    far_end=far,
-                    options=SessionOptions(
-                        csv=test.csv,
-                        pass_percent=test.pass_percent,
-                        variant=choice.variant,
-                        notices=choice.notices,
-                        label=test.label,
-                        target_ci_percent=test.target_ci_percent,
-                        diagnose_without_target=test.why,
-                        latency_limit=test.latency_limit,
-                    ),
-                ) as session:
-                    stopper.run = session
-                    await _show(session, live, printed, test)
-                    return session.outcome, stopper.first
+                runner = _Runner(test, log, far, stopper, progress)
+                await runner.run_test()
+                if test.confirm and not stopper.received:
+                    await runner.confirm()
         except asyncio.CancelledError:
             if not stopper.received:
                 raise
-            return None if session is None else session.outcome, stopper.first
+        finally:
+            progress.signal_number = stopper.first
 
 
-async def _show(session: RunSession, live: LiveLine, printed: list[str], test: TestJob) -> None:
-    """Show the run's progress. Warnings are in the summary, but a person does not see them in JSON."""
-    async for event in session:
-        for interval in session.intervals:
-            live.show(interval, session.meter)
-        if isinstance(event, Warned) and (test.as_json or test.as_json_stream):
-            live.print_above(event.text)
-        notices = session.notices[len(printed) :]
-        for notice in notices:
-            live.print_above(notice)
-            printed.append(notice)
-        if test.as_json_stream:
-            _emit_lines(session, event, notices)
+class _Runner:
+    """Runs a test against one far end, and then the experiment that its findings ask for."""
+
+    def __init__(
+        self, test: TestJob, log: RunLog | None, far: FarEnd | None, stopper: RunStopper, progress: _Progress
+    ) -> None:
+        """Prepare the test.
+
+        Args:
+            test: The test and its outputs.
+            log: The run log to write to; None for runs that are not stored.
+            far: The far end if it is up; None for one that each run connects to or starts.
+            stopper: Stops the run in progress at a signal.
+            progress: What has been carried out so far.
+        """
+        self._test, self._log, self._far, self._stopper, self._progress = test, log, far, stopper, progress
+        self._plan = test.plan
+        self._choice = PresetChoice(None, test.variant)
+
+    async def run_test(self) -> None:
+        """Choose the preset and the rate, and run the test."""
+        test, far = self._test, self._far or self._test.peer
+        with LiveLine(test.plan, str(test.peer)) as live:
+            choice = await choose_preset(test.preset, test.variant, far)
+            self._plan, self._choice = await with_sending_rate(test.plan, test.sending_rate, choice, far)
+            options = replace(self._options(), notices=self._choice.notices)
+            async with self._open(self._plan, options) as session:
+                self._progress.session = session
+                await self._show(session, live)
+        self._stopper.run = None
+
+    async def confirm(self) -> None:
+        """Run the test once more with the option that tells most of the first finding."""
+        outcome, progress = self._progress.outcome, self._progress
+        if outcome is None:
+            return
+        if not (self._test.as_json or self._test.as_json_stream):
+            _print_outcome(self._test, outcome)
+            progress.is_printed = True
+        is_whole = outcome.summary.is_whole
+        progress.confirmation = nothing_to_confirm(outcome.findings, is_whole=is_whole)
+        if not is_whole:
+            return
+        for experiment in find_experiments(outcome.findings, self._plan):
+            if progress.experiment is not None:
+                print_stderr(progress.confirmation.text)  # why the one before it has no result
+            progress.experiment, progress.confirmation = experiment, None
+            try:
+                progress.confirmation = await self._try(experiment, outcome)
+            except LinkgaugeError as error:  # such as a kernel without this congestion control
+                progress.confirmation = failed_confirmation(experiment, str(error))
+            else:
+                return
+
+    async def _try(self, experiment: Experiment, first: Outcome) -> Confirmation:
+        """Return what an experiment says. Raises LinkgaugeError if it cannot be carried out."""
+        plan = experiment.trial.apply_to(self._plan)
+        print_stderr(experiment.announce(self._plan))
+        options = replace(self._options(), group=f"{_GROUP_PREFIX}{first.run_id}")
+        with LiveLine(plan, str(self._test.peer)) as live:
+            async with self._open(plan, options) as session:
+                self._progress.second = session
+                await self._show(session, live)
+        self._stopper.run = None
+        if session.outcome is None:
+            return failed_confirmation(experiment, "nothing was measured")
+        return judge_experiment(experiment, first.summary, session.outcome.summary, session.run_id)
+
+    def _options(self) -> SessionOptions:
+        test = self._test
+        return SessionOptions(
+            csv=test.csv,
+            pass_percent=test.pass_percent,
+            variant=self._choice.variant,
+            label=test.label,
+            target_ci_percent=test.target_ci_percent,
+            diagnose_without_target=test.why or test.confirm,
+            latency_limit=test.latency_limit,
+        )
+
+    def _open(self, plan: Plan, options: SessionOptions) -> AbstractAsyncContextManager[RunSession]:
+        return open_run_session(
+            plan, self._choice.preset, self._test.peer, log=self._log, far_end=self._far, options=options
+        )
+
+    async def _show(self, session: RunSession, live: LiveLine) -> None:
+        """Show the run's progress. Warnings are in the summary, but a person does not see them in JSON."""
+        self._stopper.run = session
+        test, count = self._test, 0
+        async for event in session:
+            for interval in session.intervals:
+                live.show(interval, session.meter)
+            if isinstance(event, Warned) and (test.as_json or test.as_json_stream):
+                live.print_above(event.text)
+            notices = session.notices[count:]
+            for notice in notices:
+                live.print_above(notice)
+            count += len(notices)
+            self._progress.printed += notices
+            if test.as_json_stream:
+                _emit_lines(session, event, notices)
 
 
 def _emit_lines(session: RunSession, event: Event, notices: Sequence[str]) -> None:

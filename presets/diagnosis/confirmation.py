@@ -1,0 +1,255 @@
+"""Confirmation: the same test once more with one option changed, and what its result says about a finding.
+
+Pure. An option that a remedy names takes the limit away, so that the rate rises, or keeps the sender below a limit,
+so that losses end. Where the remedy is a command for an end, the number of sessions tells as much: a window, and
+what loss leaves to TCP, is a limit of each session, so that the rate of four is four times that of one. A path that
+is slow carries the same.
+
+A finding is the limit if the rate rises by a tenth of what is missing, or more, and beyond the confidence intervals
+of both rates. Without an expected rate a tenth of the first rate is enough. Less than either is no difference.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ...engine.model.plan import SECOND_NS, Plan
+from ...engine.results.comparison import compare_estimates
+from ...engine.results.json_document import round_figure, round_known
+from ...engine.results.summary import Measurement, Summary
+from ..number_text import format_percent, format_rate, format_transaction_rate
+from .finding import Finding
+from .remedies import more_sessions
+from .trial import Trial
+
+Sign = Literal["faster", "follows", "same", "no-loss"]
+"""What confirms a finding: a higher rate, one that follows the sessions, the same rate, or the end of losses."""
+
+_MIN_RISE: Final = 0.1  # of the missing rate
+_FOLLOWS: Final = 0.5  # of the rise that sessions without a common limit would have
+_LOSS_ENDED: Final = 0.25  # of the first run's loss
+_SESSIONS: Final = 4
+_NO_MORE: Final = "more sessions carry no more: confirmed"
+_WITHOUT_LIMIT: Final = {"another-link", "no-queue", "unexplained"}
+_LIMITS_OF_A_SESSION: Final = {"window-clamped", "window-scaling-off", "loss"}
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A second test: the finding that it is about, the options that it changes, and the sign that confirms it."""
+
+    finding: Finding
+    trial: Trial
+    sign: Sign
+
+    @property
+    def heading(self) -> str:
+        """What was changed, for the beginning of a line: `with --window 512K`."""
+        return str(self.trial) if self.trial.without_rate else f"with {self.trial}"
+
+    def announce(self, plan: Plan) -> str:
+        """Return what happens next: `confirming: --window 512K, 5 s`."""
+        duration_ns = self.trial.apply_to(plan).duration_ns
+        seconds = "" if duration_ns is None else f", {duration_ns / SECOND_NS:g} s"
+        return f"confirming: {self.trial}{seconds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The result of an experiment, or why there was none.
+
+    `is_confirmed` is None if nothing was tried, or if the result does not tell. `first` and `second` are the
+    results of both tests, `percent` is the second rate in percent of the expected one; None if unknown. Loss is in
+    percent of what was sent.
+    """
+
+    text: str
+    experiment: Experiment | None = None
+    is_confirmed: bool | None = None
+    run_id: str | None = None
+    first: Measurement | None = None
+    second: Measurement | None = None
+    percent: float | None = None
+    first_loss: float | None = None
+    second_loss: float | None = None
+
+
+def find_experiments(findings: tuple[Finding, ...], plan: Plan) -> Iterator[Experiment]:
+    """Yield the experiments on the first finding, the best one first: a host may lack what one of them needs."""
+    if not findings or plan.has_phases:
+        return
+    finding = findings[0]
+    trial, sessions = finding.trial, None
+    if plan.workload.is_bulk and not plan.workload.is_datagram:
+        sessions = more_sessions(plan.settings.sessions, _SESSIONS)
+    if trial is not None and trial.rate_bit_s is not None:
+        yield Experiment(finding, trial, "no-loss")
+    elif trial is not None and not _is_slower(finding, trial):
+        yield Experiment(finding, trial, "faster")
+    if sessions is not None and finding.code in _LIMITS_OF_A_SESSION:
+        yield Experiment(finding, sessions, "follows")
+    elif sessions is not None and finding.code == "path-slow":
+        yield Experiment(finding, sessions, "same")
+
+
+def _is_slower(finding: Finding, trial: Trial) -> bool:
+    """Return whether a comparison is of no use: TCP that heeds loss is slower than BBR, whatever the limit is."""
+    return finding.code == "loss" and trial.congestion == "cubic"
+
+
+def nothing_to_confirm(findings: tuple[Finding, ...], *, is_whole: bool) -> Confirmation:
+    """Return why no experiment follows these findings of a run, which took its time or not."""
+    code = findings[0].code if findings else "unexplained"
+    reason = "no option of a test shows whether this is the limit"
+    if not is_whole:
+        reason = "the test did not finish"
+    elif code == "at-expected":
+        reason = "the run is at its expected rate"
+    elif code in _WITHOUT_LIMIT:
+        reason = "no limit was found"
+    return Confirmation(f"nothing to confirm: {reason}")
+
+
+def failed_confirmation(experiment: Experiment, reason: str, run_id: str | None = None) -> Confirmation:
+    """Return that an experiment has no result, with the reason."""
+    return Confirmation(f"{experiment.heading}: {reason}; nothing is confirmed", experiment, run_id=run_id)
+
+
+def judge_experiment(experiment: Experiment, first: Summary, second: Summary, run_id: str) -> Confirmation:
+    """Return what the result of the second test says about the finding of the first.
+
+    Args:
+        experiment: what was changed.
+        first: the result of the test with the finding.
+        second: the result of the test that followed, which has the id `run_id`.
+        run_id: the id of the second run.
+    """
+    before, after = first.total_of_one_time, second.total_of_one_time
+    if not second.is_whole:
+        return failed_confirmation(experiment, second.end.detail.rstrip("."), run_id)
+    if before is None or after is None:
+        return failed_confirmation(experiment, "nothing was measured", run_id)
+    losses = _lost_percent(first), _lost_percent(second)
+    if experiment.sign == "no-loss":
+        is_confirmed, words = _judge_loss(*losses)
+    else:
+        is_confirmed, words = _judge_rates(experiment, first, before, second, after)
+    expected_bit_s = _expected_bit_s(second)
+    percent = None if expected_bit_s is None else 100 * after.bit_s / expected_bit_s
+    return Confirmation(
+        f"{experiment.heading}: {words}", experiment, is_confirmed, run_id, before, after, percent, *losses
+    )
+
+
+def _judge_rates(
+    experiment: Experiment, first: Summary, before: Measurement, second: Summary, after: Measurement
+) -> tuple[bool | None, str]:
+    """Return whether two rates confirm a finding, and the words for that."""
+    rise_bit_s, gap_bit_s = after.bit_s - before.bit_s, _gap_bit_s(first, before)
+    if abs(rise_bit_s) < _MIN_RISE * min(gap_bit_s, before.bit_s):
+        is_path = experiment.sign == "same"
+        words = _NO_MORE if is_path else "no difference, so that is not the limit"
+        return is_path, f"{_rate_text(second, after)}: {words}"
+    changed = f"{_rate_text(second, after)} instead of {_rate_text(first, before)}{_share_text(second, after)}"
+    least_bit_s, most_bit_s = _rise_limits(before, after)
+    enough_bit_s = before.bit_s if experiment.sign == "same" else gap_bit_s
+    if least_bit_s <= 0 <= most_bit_s and most_bit_s >= _MIN_RISE * enough_bit_s:
+        return None, f"{changed}: the rates vary too much to tell; test longer"
+    more_sessions_bit_s = before.bit_s * (second.plan.settings.sessions / first.plan.settings.sessions - 1)
+    is_confirmed, words = _judge_change(experiment.sign, rise_bit_s, gap_bit_s, more_sessions_bit_s)
+    return is_confirmed, f"{changed}: {words}"
+
+
+def _judge_change(sign: Sign, rise_bit_s: float, gap_bit_s: float, more_sessions_bit_s: float) -> tuple[bool, str]:
+    """Return whether a change of the rate confirms a finding, and the words for that.
+
+    Args:
+        sign: what would confirm it.
+        rise_bit_s: how much higher the second rate is; negative if it is lower.
+        gap_bit_s: what was missing from the first rate.
+        more_sessions_bit_s: what the further sessions would carry at the first rate of each.
+    """
+    if sign == "same":
+        more = "more sessions carry more, so the path is not the limit"
+        return rise_bit_s < 0, _NO_MORE if rise_bit_s < 0 else more
+    if rise_bit_s < 0:
+        return False, "slower, so that is not the limit"
+    if sign == "follows":
+        follows = rise_bit_s >= _FOLLOWS * min(gap_bit_s, more_sessions_bit_s)
+        not_so = "the rate does not follow the sessions, so that is not the limit"
+        return follows, "the rate follows the sessions: confirmed" if follows else not_so
+    is_much = rise_bit_s >= _MIN_RISE * gap_bit_s
+    return is_much, "confirmed" if is_much else "little of what is missing, so that is not the limit"
+
+
+def _judge_loss(before: float | None, after: float | None) -> tuple[bool | None, str]:
+    """Return whether losses ended, and the words for that."""
+    if before is None or after is None:
+        return None, "the losses are unknown"
+    lost, was = (f"{format_percent(percent / 100)}" for percent in (after, before))
+    if after <= _LOSS_ENDED * before:
+        return True, f"{lost} lost instead of {was}: confirmed"
+    return False, f"{lost} lost, {was} before: losses go on below that rate, so that is not the limit"
+
+
+def _expected_bit_s(summary: Summary) -> float | None:
+    expected = summary.expectation[summary.plan.settings.direction]
+    return None if expected is None else expected.bit_s
+
+
+def _gap_bit_s(summary: Summary, measured: Measurement) -> float:
+    """Return the missing rate; without an expected one, the measured rate itself."""
+    expected_bit_s = _expected_bit_s(summary)
+    return measured.bit_s if expected_bit_s is None else max(0.0, expected_bit_s - measured.bit_s)
+
+
+def _rise_limits(before: Measurement, after: Measurement) -> tuple[float, float]:
+    """Return the ends of the confidence interval of the rise; without one, the rise itself twice."""
+    rise_bit_s = after.bit_s - before.bit_s
+    if before.estimate is None or after.estimate is None:
+        return rise_bit_s, rise_bit_s
+    difference = compare_estimates(before.estimate, after.estimate)
+    if difference is None or difference.low is None or difference.high is None:
+        return rise_bit_s, rise_bit_s
+    return before.bit_s * difference.low / 100, before.bit_s * difference.high / 100
+
+
+def _lost_percent(summary: Summary) -> float | None:
+    """Return the lost datagrams, or the payload that TCP sent again, in percent of what was sent."""
+    total = summary.measured.total
+    if total is not None and total.datagrams is not None:
+        return total.datagrams.lost_percent
+    return None if summary.efficiency_percent is None else 100 - summary.efficiency_percent
+
+
+def _rate_text(summary: Summary, measured: Measurement) -> str:
+    """Return a rate in words: of payload, unless transactions are what counts."""
+    if summary.plan.workload.is_bulk or measured.transactions_s is None:
+        return format_rate(measured.bit_s)
+    return format_transaction_rate(measured.transactions_s)
+
+
+def _share_text(summary: Summary, measured: Measurement) -> str:
+    expected_bit_s = _expected_bit_s(summary)
+    return "" if expected_bit_s is None else f", {100 * measured.bit_s / expected_bit_s:.1f} % of expected"
+
+
+def confirmation_document(confirmation: Confirmation) -> dict[str, Any]:
+    """Return a confirmation for programs."""
+    experiment = confirmation.experiment
+
+    def mbit_s(measured: Measurement | None) -> float | None:
+        return None if measured is None else round_figure(measured.bit_s / 1e6)
+
+    return {
+        "code": None if experiment is None else experiment.finding.code,
+        "option": None if experiment is None else str(experiment.trial),
+        "run_id": confirmation.run_id,
+        "confirmed": confirmation.is_confirmed,
+        "mbit_s_before": mbit_s(confirmation.first),
+        "mbit_s": mbit_s(confirmation.second),
+        "percent_of_expected": round_known(confirmation.percent),
+        "lost_percent_before": round_known(confirmation.first_loss),
+        "lost_percent": round_known(confirmation.second_loss),
+        "text": confirmation.text,
+    }
