@@ -393,12 +393,13 @@ class FlowView:
         """Whether the flow keeps a queue filled at a place that is slower than its ends.
 
         Such a place sends at a constant rate, and three quarters of the samples find the round trip longer than the
-        path's. A busy host makes round trips longer as well, but then rates vary.
+        path's, or half of them twice as long. A busy host makes round trips longer as well, but then rates vary.
         """
         flow, low, shortest = self.flow, self.flow.low_rtt_us, self.flow.min_rtt_us
         if low is None or shortest is None or flow.rate_spread is None:
             return False
-        is_long = low >= 2 * shortest and low - shortest >= _MIN_QUEUE_US
+        # Of many sessions some get nothing through: their round trips are those of their beginning.
+        is_long = self.has_queue
         least_us = max(_MIN_FILLED_US + _FEW_PACKETS * self.packet_us, _MIN_FILLED * shortest)
         is_queue = is_long or low - shortest >= least_us
         flat = (_FLAT_BEHIND_LONG_QUEUE if is_long else _FLAT) + self.spread_of_few_packets

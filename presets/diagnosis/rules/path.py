@@ -34,6 +34,7 @@ _PACED_BY_BBR: Final = 2.5
 _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
+_HIGH_LOSS: Final = 0.003
 _GROWN: Final = 0.9  # of bandwidth x delay
 _SMALL_QUEUE_US: Final = 1_000
 _SMALL_QUEUE: Final = 0.05  # of the shortest round trip
@@ -141,7 +142,8 @@ def _is_bbr(view: FlowView) -> bool:
 
 def _congestion_window(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if the flow fills a congestion window below bandwidth x delay: it still grows."""
-    cwnd, needed, in_flight = view.flow.cwnd_bytes, view.needed_window_bytes, view.in_flight_bytes
+    flow = view.flow
+    cwnd, needed, in_flight = flow.cwnd_bytes, view.needed_window_bytes, view.in_flight_bytes
     if cwnd is None or needed is None or in_flight is None or cwnd >= _GROWN * needed or view.has_queue:
         return
     if in_flight < _FILLED * cwnd:
@@ -151,7 +153,7 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
     yield Finding(
         "congestion-window",
         view.budget.take("network"),
-        0.7,
+        0.7 if (flow.retransmitted or 0.0) < _HIGH_LOSS else 0.6,  # what has lost so much may lose again
         f"The congestion window {view.evidence.tense('has not yet', 'had not')} grown to bandwidth x delay.",
         f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
         f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
