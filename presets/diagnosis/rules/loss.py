@@ -104,7 +104,9 @@ def _is_policed(view: FlowView) -> bool:
     is_bbr = (flow.congestion or "").startswith("bbr")
     if lost < _MIN_LOST or flow.intervals < _MIN_INTERVALS or view.has_queue:
         return False
-    if not is_bbr and (view.in_flight_bytes or 0.0) < _FILLED * cwnd:
+    # Rate x RTT leaves out what is lost, which is much behind a policer.
+    in_flight = max(view.in_flight_bytes or 0.0, flow.unacked_bytes or 0)
+    if not is_bbr and in_flight < _FILLED * cwnd:
         return False
     queue_us = _MIN_QUEUE_US + _SHORT_QUEUE * view.packet_us
     if rtt_us - shortest_us > queue_us:
