@@ -35,6 +35,7 @@ _MIN_FILLED_US: Final = 1_000
 # more than doubles the round trip leaves less doubt.
 _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
+_STANDING_US: Final = 10_000  # a queue so long is no busy host's, even if rates vary
 _FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
 _SHARED: Final = 0.3
 _SHARED_SPREAD: Final = 0.2
@@ -403,7 +404,8 @@ class FlowView:
         least_us = max(_MIN_FILLED_US + _FEW_PACKETS * self.packet_us, _MIN_FILLED * shortest)
         is_queue = is_long or low - shortest >= least_us
         flat = (_FLAT_BEHIND_LONG_QUEUE if is_long else _FLAT) + self.spread_of_few_packets
-        return is_queue and (flow.rate_spread <= flat or self.shares_limit)
+        stands = low >= 2 * shortest and low - shortest >= _STANDING_US
+        return stands or (is_queue and (flow.rate_spread <= flat or self.shares_limit))
 
     @property
     def shares_limit(self) -> bool:

@@ -63,7 +63,8 @@ def _grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> Gra
         return "no effect"
     is_right = [finding.code in case.wanted and case.at in {None, finding.end} for finding in findings]
     if any(is_right):
-        has_both = not case.also or any(finding.code in case.also for finding in findings)
+        causes = {*case.wanted, *case.also} & {finding.code for finding in findings}
+        has_both = not case.also or len(causes) > 1
         return "right" if is_right[0] and has_both else "second"
     return "silent" if findings[0].code in _SILENT or findings[0].confidence < 0.5 else "wrong"
 

@@ -59,7 +59,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     if view.budget.remaining("network") < MIN_SHARE or loss is None or loss < _MIN_LOSS:
         return
     bound = _mathis_bound(view, loss)
-    is_bound = bound is not None and bound < view.target_bit_s and not view.has_queue
+    is_bound = loss_bound(view) is not None
     evidence = _describe(view, loss, bound)
     for end in (view.receiver, view.sender):
         finding = _nic_fault(view, end, evidence)
@@ -76,13 +76,24 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     yield Finding(
         "loss",
         share,
-        0.9,
+        0.9
+        if bound is None or view.flow.bit_s < _IN_BURSTS * bound
+        else 0.6,  # more than chance: a queue or bucket
         f"Packets {view.evidence.tense('are', 'were')} lost on the path.",
         evidence,
         f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "
         f"for comparison: linkgauge … {other}",
         trial=other,
     )
+
+
+def loss_bound(view: FlowView) -> float | None:
+    """Return the rate in bit/s that lost packets leave TCP; None if that is no limit, or a full link lost them."""
+    loss = view.flow.retransmitted
+    if loss is None or loss < _MIN_LOSS or view.has_queue or _is_overflow(view, loss):
+        return None
+    bound = _mathis_bound(view, loss)
+    return bound if bound is not None and bound < view.target_bit_s else None
 
 
 def _is_overflow(view: FlowView, loss: float) -> bool:

@@ -38,6 +38,7 @@ _ONE_THREAD: Final = 1.1  # cores: more than this is the work of several threads
 _FULL_WORKER: Final = 0.85
 # A core that handles packets for this share of the time falls behind.
 _FULL_OF_PACKETS: Final = 0.7
+_MIN_PAUSE: Final = 0.03  # of the time: a sender that has data for all the rest is not short of it
 _MIN_STEAL: Final = 0.05
 # Wake-ups on a busy machine take less of a worker's time than this.
 _MIN_WAIT: Final = 0.1
@@ -61,6 +62,8 @@ _STARVED: Final = 0.25
 def find_processor_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the findings about the cores of a sender without data and of a receiver that reads too slowly."""
     yield from find_core_limits(view)
+    if 1 - (view.flow.busy or 0.0) < _MIN_PAUSE:
+        return
     if (share := view.budget.take("starved")) >= MIN_SHARE:
         yield _starved(view, share)
 

@@ -24,6 +24,7 @@ from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reac
 from ..evidence import MIN_SHARE, EndEvidence, FlowView, describe_unseen, end_name
 from ..finding import Finding
 from ..trial import Trial
+from .loss import loss_bound
 
 _BY_CLOCKS: Final = 0.05
 """A share of time that is worth a word."""
@@ -40,7 +41,18 @@ def find_window_limits(view: FlowView) -> Iterator[Finding]:
         return
     # The kernel may account a wait for the window as one for the network.
     share = view.budget.take("receiver", "buffer", "network")
-    yield _FINDINGS[bound.kind](view, bound, share)
+    view.budget.network = share * _share_of_loss(view, bound)
+    yield _FINDINGS[bound.kind](view, bound, share - view.budget.network)
+
+
+def _share_of_loss(view: FlowView, bound: WindowBound) -> float:
+    """Return the part of a gap that is left to losses beside a window: by what either would leave alone."""
+    lossy_bit_s, rtt_s = loss_bound(view), view.base_rtt_s
+    if lossy_bit_s is None or rtt_s is None:
+        return 0.0
+    windowed_bit_s = bound.window_bytes * 8 * view.evidence.sessions / rtt_s
+    by_loss, by_window = (max(0.0, view.target_bit_s - each) for each in (lossy_bit_s, windowed_bit_s))
+    return by_loss / (by_loss + by_window) if by_loss + by_window > 0 else 0.0
 
 
 def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:

@@ -96,7 +96,11 @@ def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"rtt_us": 1_900, "low_rtt_us": 1_800, "rate_spread": 0.09},  # a queue that is never empty, at a constant rate
+        {
+            "rtt_us": 1_900,
+            "low_rtt_us": 1_800,
+            "rate_spread": 0.09,
+        },  # a queue that is never empty, at a constant rate
         {"low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.03},  # a shorter one
         {"low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.15, "joint_spread": 0.1},  # shared by sessions
         {"lossy": 0.2, "rate_spread": 0.3},  # all of it in a fifth of the time: a slow start
