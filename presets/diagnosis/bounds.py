@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ...engine.model.plan import Direction
-from .evidence import EndEvidence, Evidence, FlowView, HoldShares, flow_views
+from .evidence import EndEvidence, Evidence, HoldShares
+from .flow_view import FlowView, flow_views
 
 WINDOW_PER_REQUESTED: Final = 1.3
 _WINDOW_PER_LIMIT: Final = 0.65

@@ -7,8 +7,9 @@ from typing import Final
 from ...engine.model.plan import MAX_RESPONSE_BYTES
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
-from .evidence import MIN_SHARE, Evidence, FlowView, describe_unseen, end_name, flow_views
+from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
+from .flow_view import FlowView, flow_views
 from .rules.datagram_loss import find_datagram_losses, find_held_sender, find_sending_limits
 from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from .evidence import EndEvidence, FlowView
+from .evidence import EndEvidence
 from .finding import Finding
+from .flow_view import FlowView
 
 CHECKED_FROM: Final = 0.8
 """Findings of this confidence or more need a second reading."""

@@ -21,8 +21,9 @@ from typing import Final
 from ....engine.model.plan import MIB, SECOND_NS, End
 from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time, group_digits
 from .. import remedies
-from ..evidence import DatagramEvidence, EndEvidence, FlowView, describe_unseen, end_name, nic_name
+from ..evidence import DatagramEvidence, EndEvidence, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
+from ..flow_view import FlowView
 from ..trial import Trial
 
 _MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most

@@ -17,8 +17,9 @@ from typing import Final
 from ....engine.model.plan import SECOND_NS, Direction
 from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies
-from ..evidence import EndEvidence, FlowView, LinkEvidence, end_name, nic_name
+from ..evidence import EndEvidence, LinkEvidence, end_name, nic_name
 from ..finding import Finding
+from ..flow_view import FlowView
 from .shared_endpoint import other_tests_bit_s
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included

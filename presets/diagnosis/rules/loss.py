@@ -34,8 +34,9 @@ from typing import Final
 
 from ...number_text import format_percent, format_quantity, format_rate, format_time
 from .. import remedies
-from ..evidence import MIN_SHARE, EndEvidence, FlowView, nic_name
+from ..evidence import MIN_SHARE, EndEvidence, nic_name
 from ..finding import Finding
+from ..flow_view import FlowView
 
 _HIGH_LOSS: Final = 0.003
 _MIN_LOSS: Final = 0.0003  # below this the bound is not looked at

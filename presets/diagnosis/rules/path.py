@@ -22,8 +22,9 @@ from typing import Final
 from ....engine.model.plan import SECOND_NS
 from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from .. import remedies
-from ..evidence import MIN_SHARE, FlowView, describe_unseen
+from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
+from ..flow_view import FlowView
 
 _NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
 _OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out

@@ -24,8 +24,9 @@ from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
 from ...number_text import format_quantity, format_time, group_digits
 from .. import remedies
-from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, FlowView, describe_unseen, end_name
+from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, describe_unseen, end_name
 from ..finding import Finding
+from ..flow_view import FlowView
 from ..trial import Trial
 
 OTHER_PROCESSES: Final = "Other processes"

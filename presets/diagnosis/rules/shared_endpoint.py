@@ -16,8 +16,8 @@ from typing import Final
 from ....engine.model.plan import End
 from ...number_text import format_quantity, format_rate
 from ..bounds import find_reached_bound
-from ..evidence import FlowView
 from ..finding import Finding
+from ..flow_view import FlowView
 
 _CONFIDENCE: Final = 0.85
 

@@ -21,8 +21,9 @@ from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_time
 from .. import remedies
 from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reached_bound
-from ..evidence import MIN_SHARE, EndEvidence, FlowView, describe_unseen, end_name
+from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
 from ..finding import Finding
+from ..flow_view import FlowView
 from ..trial import Trial
 from .loss import loss_bound
 
