@@ -19,7 +19,7 @@ _MIN_FILLED_US: Final = 1_000
 # more than doubles the round trip leaves less doubt.
 _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
-_STANDING_US: Final = 10_000  # a queue so long is no busy host's, even if rates vary
+_STANDING_US: Final = 5_000  # a queue so long is no busy host's, even if rates vary
 _FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
 _SHARED: Final = 0.3
 _SHARED_SPREAD: Final = 0.2

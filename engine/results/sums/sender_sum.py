@@ -37,7 +37,8 @@ class SenderSum:
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
     which each session has in `largest_windows`; `first_windows` has the first one. In `lossy_samples`
-    of the `samples` something was sent again.
+    of the `samples` something was sent again. `carrying_rtts` has the round trips of sessions that carried payload
+    meanwhile: another session still has the one of its handshake.
     """
 
     span_ns: int = 0
@@ -48,6 +49,7 @@ class SenderSum:
     samples: int = 0
     lossy_samples: int = 0
     holds: SendHolds = field(default_factory=SendHolds)
+    carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
     min_rtt_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict[str, int])
@@ -71,6 +73,8 @@ class SenderSum:
             if value is not None:
                 self.histograms.setdefault(name, Histogram()).add(value)
         self.holds.add(session)
+        if session.bytes and session.rtt_us is not None:
+            self.carrying_rtts.add(session.rtt_us)
         if session.min_rtt_us is not None:
             self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
         if session.peer_window_bytes is not None:
@@ -101,6 +105,7 @@ class SenderSum:
         self.low_windows += other.low_windows
         self.sessions |= other.sessions
         self.holds.extend(other.holds)
+        self.carrying_rtts.extend(other.carrying_rtts)
         merge_counts(self.counters, other.counters.items())
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, Histogram()).extend(histogram)

@@ -36,6 +36,7 @@ _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
 _HIGH_LOSS: Final = 0.003
+_KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
 _GROWN: Final = 0.9  # of bandwidth x delay
 _SMALL_QUEUE_US: Final = 1_000
 _SMALL_QUEUE: Final = 0.05  # of the shortest round trip
@@ -145,7 +146,9 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if the flow fills a congestion window below bandwidth x delay: it still grows."""
     flow = view.flow
     cwnd, needed, in_flight = flow.cwnd_bytes, view.needed_window_bytes, view.in_flight_bytes
-    if cwnd is None or needed is None or in_flight is None or cwnd >= _GROWN * needed or view.has_queue:
+    if cwnd is None or needed is None or in_flight is None or cwnd >= _GROWN * needed:
+        return
+    if view.has_queue or view.fills_queue or (flow.lossy or 0.0) >= _KEEPS_LOSING:
         return
     if in_flight < _FILLED * cwnd:
         return
