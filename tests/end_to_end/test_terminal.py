@@ -448,7 +448,7 @@ def test_ssh_prompts_in_the_app_and_a_login_serves_all_runs(
         screen.run_until(1)
         screen.type(" ")
         screen.lose("RUNNING")
-        screen.see("DONE", "NO VERDICT")
+        screen.see("STOPPED", "NO VERDICT")
     screen.type("q")
     assert screen.finish() == 0, screen.text
     assert b"sesame" not in screen.drawn

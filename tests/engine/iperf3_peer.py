@@ -11,9 +11,11 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.metering.drain import await_drain
 from linkgauge.engine.model.plan import Dialect, Direction, End, Plan
 from linkgauge.engine.workers.ipc import (
     AdoptSession,
@@ -32,6 +34,7 @@ COOKIE = b"abcdefghijklmnopqrstuvwxyz2345672345\0"
 TEST_START, TEST_RUNNING, TEST_END, PARAM_EXCHANGE, CREATE_STREAMS = 1, 2, 4, 9, 10
 EXCHANGE_RESULTS, DISPLAY_RESULTS, IPERF_DONE = 13, 14, 16
 _LENGTH = struct.Struct(">I")
+_LISTEN = "0A"  # a state in /proc/net/tcp
 
 
 class Conversation:
@@ -182,6 +185,25 @@ async def stock_server(host: str = "127.0.0.1") -> AsyncIterator[int]:
         yield port
 
 
+async def until_all_is_read(port: int) -> None:
+    """Wait until the server of this port has read everything that its kernel has acknowledged.
+
+    At the end of a test it stops reading: what still waits in its sockets then is in no count of its own.
+    """
+    while any(_unread_bytes(port)):  # noqa: ASYNC110 - the kernel tells nobody that another process has read
+        await asyncio.sleep(0.01)
+
+
+def _unread_bytes(port: int) -> list[int]:
+    """Return what waits in each connected IPv4 socket of a local port (proc_net_tcp(5))."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return [
+        int(queues.partition(":")[2], 16)
+        for _number, local, _remote, state, queues, *_ in rows
+        if int(local.partition(":")[2], 16) == port and state != _LISTEN
+    ]
+
+
 async def drive_near(
     plan: Plan,
     port: int,
@@ -217,6 +239,8 @@ async def drive_near(
             results = await control.read_document()
             await control.expect(DISPLAY_RESULTS)
             control.send(IPERF_DONE)
+            if plan.workload.is_datagram and Direction.IN in plan.settings.direction.flows:
+                await await_drain(sessions.pool.counters)  # as a run does: a busy worker still has some to read
             outcome = _outcome(sessions, plan, results)
         writer.close()
     return outcome

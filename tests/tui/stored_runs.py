@@ -44,8 +44,9 @@ def run_at_cursor(cockpit: Any) -> str:
 
 
 def notifications(cockpit: Any) -> list[str]:
-    """Return the messages in the corner of the screen."""
-    return [notification.message for notification in cockpit.app._notifications]
+    """Return the message above the keys, in a list that is empty without one."""
+    shown = cockpit.app.shown_message
+    return [] if shown is None else [shown.message]
 
 
 def entry_of(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -> RunEntry:

@@ -3,7 +3,9 @@
 Textual's toasts pile up over the keys, and cover them for as long as each one lasts.
 """
 
-from math import inf
+# Textual's types leave the type parameter of Screen unknown.
+# pyright: reportUnknownMemberType=false
+
 from typing import Any, Final
 
 from textual.app import ScreenStackError
@@ -50,33 +52,47 @@ class MessageLine(Static):
 
 
 class MessageApp(DiffApp):
-    """An app whose notifications are shown in a MessageLine of the current screen."""
+    """An app whose notifications are shown in a MessageLine of the current screen, until a key is pressed."""
 
-    NOTIFICATION_TIMEOUT = inf  # a key ends it
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown_message: Notification | None = None  # the newest one, whatever screen is the current one
 
-    def _on_notify(self, event: Notify) -> None:
-        """Show a notification in place of the one before."""
-        self._notifications.clear()
-        super()._on_notify(event)
+    def on_mount(self) -> None:
+        """Take the message along to each screen that becomes the current one."""
+        self.screen_change_signal.subscribe(self, self._move_message)
 
-    def _refresh_notifications(self) -> None:
-        """Show the newest notification on the current screen, and on no other."""
+    def _move_message(self, _screen: object) -> None:
+        self._show_message()
+
+    def on_notify(self, event: Notify) -> None:
+        """Show a notification in place of the one before, and no toast."""
+        event.prevent_default()
+        self.shown_message = event.notification
+        self._show_message()
+
+    def clear_notifications(self) -> None:
+        """Take the message away."""
+        self.shown_message = None
+        self._show_message()
+
+    def _show_message(self) -> None:
+        """Show the message on the current screen, and on no other."""
         try:
             current = self.screen
         except ScreenStackError:
             return
-        message = next(iter(self._notifications), None)
         for screen in self.screen_stack:
             lines = list(screen.query(MessageLine))
-            if screen is current and message is not None and screen.is_attached:
-                _show(screen, lines, message)
-            elif lines:
+            if screen is current and self.shown_message is not None and screen.is_attached:
+                _show(screen, lines, self.shown_message)
+            else:
                 for line in lines:
                     line.remove()
 
     async def on_event(self, event: Event) -> None:
         """Take the message away before a key has its effect, which may be the next message."""
-        if isinstance(event, Key) and not event.is_forwarded and len(self._notifications):
+        if isinstance(event, Key) and not event.is_forwarded and self.shown_message is not None:
             self.clear_notifications()
         await super().on_event(event)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.tui.rendering.message_line import MessageLine
+from linkgauge.tui.services.preferences import LoadedPreferences, Preferences
 
 from ..app_driver import BOTH_SIZES
 from ..stored_runs import open_history
@@ -51,6 +52,26 @@ async def test_a_message_that_comes_during_a_dialog_moves_on_with_its_end(world:
         assert cockpit.text().count("The disk is full.") == 1
         await cockpit.press("v")
         assert "The disk is full." not in cockpit.text()
+
+
+async def test_a_message_goes_along_to_a_screen_that_opens(world: Any) -> None:
+    """It is on that screen alone, and the next key takes it away."""
+    async with world.cockpit((80, 24)) as cockpit:
+        cockpit.app.notify("The disk is full.", severity="warning")
+        await cockpit.settle()
+        cockpit.app.action_settings()
+        await cockpit.settle()
+        assert [len(screen.query(MessageLine)) for screen in cockpit.app.screen_stack] == [0, 1]
+        assert cockpit.line(22).strip().startswith("▲ The disk is full.")
+        await cockpit.press("down")
+        assert "The disk is full." not in cockpit.text()
+
+
+async def test_a_message_from_the_start_of_the_app_is_shown(world: Any) -> None:
+    """It comes before there is a screen to show it on."""
+    world.loaded = LoadedPreferences(Preferences(), ("theme 1 is invalid",))
+    async with world.cockpit((80, 24)) as cockpit:
+        assert cockpit.line(22).strip().startswith("▲ settings: theme 1 is invalid")
 
 
 async def test_other_screens_have_the_same_line(world: Any, history_log: Any) -> None:

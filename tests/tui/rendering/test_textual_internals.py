@@ -31,8 +31,6 @@ TUI = Path(linkgauge.tui.__file__).parent
         (compositor.LayoutUpdate.__init__, ["self", "strips", "region"]),
         (compositor.CompositorUpdate.render_segments, ["self", "console"]),
         (App._display, ["self", "screen", "renderable"]),
-        (App._on_notify, ["self", "event"]),
-        (App._refresh_notifications, ["self"]),
         (Widget.render_lines, ["self", "crop"]),
     ],
     ids=lambda value: getattr(value, "__qualname__", ""),

@@ -172,29 +172,30 @@ async def test_a_server_that_breaks_off_during_the_test_ends_the_run_at_once(
 
 @pytest.mark.every
 @pytest.mark.parametrize(
-    "script",
+    ("script", "reason"),
     [
-        [*RUNNING, END],
-        [*RUNNING, END, 13],
-        ENDED,
-        [*ENDED, b"\xff\xff\xff\xff"],
-        [*ENDED, b"\x00\x00\x00\x02{]"],
-        [*ENDED, {"streams": "none"}, 14],
-        [*ENDED, {**RESULTS, "streams": []}, 14],
-        [*ENDED, RESULTS],
-        [*ENDED, RESULTS, 9],
-        [*RUNNING, END, STALL],
+        ([*RUNNING, END], Reason.COMPLETED),
+        ([*RUNNING, END, 13], Reason.COMPLETED),
+        (ENDED, Reason.COMPLETED),
+        ([*ENDED, b"\xff\xff\xff\xff"], Reason.FAILED),
+        ([*ENDED, b"\x00\x00\x00\x02{]"], Reason.FAILED),
+        ([*ENDED, {"streams": "none"}, 14], Reason.FAILED),
+        ([*ENDED, {**RESULTS, "streams": []}, 14], Reason.COMPLETED),
+        ([*ENDED, RESULTS], Reason.COMPLETED),
+        ([*ENDED, RESULTS, 9], Reason.FAILED),
+        ([*RUNNING, END, STALL], Reason.PEER_LOST),
     ],
 )
 async def test_a_test_without_usable_results_has_this_ends_figures_and_says_what_is_missing(
-    script: list[Step], monkeypatch: pytest.MonkeyPatch
+    script: list[Step], reason: Reason, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A warning, or the reason that the far end was not understood."""
+    """A warning, or the reason that the far end was not understood. A server that falls silent is lost as well."""
     monkeypatch.setattr(run_module, "FINISH_DEADLINE_S", 1.0)
     events = await run_against(script)
     end = events[-1].end  # type: ignore[union-attr]
+    assert end.reason is reason
     warned = any("sent no results" in event.text for event in events if isinstance(event, Warned))
-    assert warned is (end.reason is Reason.COMPLETED)
+    assert warned is (reason is not Reason.FAILED)
     assert warned or "broke the protocol" in end.detail
     assert not [event for event in events if isinstance(event, Totals)]
 

@@ -14,7 +14,7 @@ from linkgauge.engine.workloads.iperf3.session_opening import connect_datagrams,
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
 from linkgauge.engine.workloads.udp import socket_options
 
-from ...iperf3_peer import Outcome, Sessions, drive_far, drive_near, needs_iperf3, stock_server
+from ...iperf3_peer import Outcome, Sessions, drive_far, drive_near, needs_iperf3, stock_server, until_all_is_read
 
 ENOUGH_BYTES = 20_000_000
 RATE = 400_000_000
@@ -69,14 +69,18 @@ async def test_a_stock_server_counts_what_our_streams_carry(direction: Direction
 @needs_iperf3
 @pytest.mark.parametrize("sessions", [1, 3])
 async def test_a_limit_of_bytes_is_the_same_count_at_both_ends(sessions: int) -> None:
-    """The cookie is no payload, whenever it is acknowledged, and every session carries whole blocks."""
+    """The cookie is no payload, whenever it is acknowledged, and every session carries whole blocks.
+
+    The server counts what it has read by the end of the test, and a busy machine keeps it from reading.
+    """
     plan = plan_of(Direction.OUT, sessions, bytes_limit=LIMIT_BYTES)
-
-    async def until_all(sessions: Sessions) -> None:
-        while sessions.carried(Direction.OUT) < LIMIT_BYTES:  # noqa: ASYNC110 - counters have no event
-            await asyncio.sleep(0.01)
-
     async with stock_server() as port:
+
+        async def until_all(sessions: Sessions) -> None:
+            while sessions.carried(Direction.OUT) < LIMIT_BYTES:  # noqa: ASYNC110 - counters have no event
+                await asyncio.sleep(0.01)
+            await until_all_is_read(port)
+
         outcome = await drive_near(plan, port, {"tcp": True, "len": 131_072, "num": LIMIT_BYTES}, until_all)
     assert outcome.out_bytes == sum(stream["bytes"] for stream in outcome.results["streams"]) == LIMIT_BYTES
 
@@ -140,7 +144,10 @@ def counted(outcome: Outcome, direction: Direction, name: str) -> int:
 @needs_iperf3
 @pytest.mark.parametrize(("direction", "host", "sessions"), CASES)
 async def test_a_stock_server_exchanges_our_datagrams(direction: Direction, host: str, sessions: int) -> None:
-    """In each direction the receiver has counted what the sender has sent, in headers of both sizes."""
+    """In each direction the receiver has counted what the sender has sent, in headers of both sizes.
+
+    On a busy machine a worker may read so late that its socket has no room: those are counted as well, as dropped.
+    """
     is_wide = sessions == 1
     plan = datagram_plan(direction, sessions)
     parameters = {"udp": True, "len": 1_400, "bandwidth": 40_000_000 // sessions, **KEYS[direction]}
@@ -161,9 +168,10 @@ async def test_a_stock_server_exchanges_our_datagrams(direction: Direction, host
             sent, received = counted(outcome, flow, "sent"), stream["packets"]
             assert stream["errors"] == 0
         else:
-            sent, received = stream["packets"], counted(outcome, flow, "received")
+            read, dropped = counted(outcome, flow, "received"), counted(outcome, flow, "socket_dropped")
+            sent, received = stream["packets"], read + dropped
             assert counted(outcome, flow, "invalid") == 0
-            assert counted(outcome, flow, "advanced") == received
+            assert read <= counted(outcome, flow, "advanced") <= received
         assert sent * 0.7 < received <= sent + 100
 
 

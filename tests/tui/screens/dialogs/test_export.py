@@ -32,7 +32,7 @@ async def test_e_exports_the_last_run(world: Any, size: tuple[int, int], tmp_pat
         await cockpit.end()
         assert world.exports == [([world.script.run_id], "csv", tmp_path / "new.csv")]
         assert taken.read_text() == "mine"
-        assert "exported" in [notification.title for notification in cockpit.app._notifications]
+        assert cockpit.app.shown_message.title == "exported"
 
 
 async def test_without_a_run_only_the_screen_can_be_exported(world: Any, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
         await cockpit.press("n")
         assert cockpit.app.screen.query_one(PresetList).selected_row.id == "auto"
         await cockpit.press("escape", "space", "n", *"auto", "enter")
-        assert any("Stop the test first" in notice.message for notice in cockpit.app._notifications)
+        assert "Stop the test first" in cockpit.app.shown_message.message
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     (tmp_path / "torn.toml").write_text("[source")
     world.catalog = load_catalog([tmp_path])
     async with world.cockpit(size, app=world.app()) as cockpit:
-        (notification,) = cockpit.app._notifications
+        notification = cockpit.app.shown_message
         assert f"{tmp_path / 'bad.toml'}: office.link.framing" in notification.message
         assert "1 more" in notification.message
         await cockpit.press("n")
         assert "▲ 2 problems in your own presets" in cockpit.text()
-        assert not list(cockpit.app._notifications)
+        assert cockpit.app.shown_message is None
         await cockpit.press(*"framing")
         assert headings(cockpit) == ["not usable"]
         await cockpit.press("enter")
@@ -202,7 +202,7 @@ async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
 async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
     """Neither in a notification nor in the list."""
     async with world.cockpit((120, 40)) as cockpit:
-        assert not list(cockpit.app._notifications)
+        assert cockpit.app.shown_message is None
         await cockpit.press("n")
         assert "problem" not in cockpit.text()
         assert "not usable" not in headings(cockpit)

@@ -51,7 +51,7 @@ async def test_an_invalid_file_is_reported_in_the_app_and_set_aside_with_the_fir
     (tmp_path / FILE_NAME).write_text('units = "furlongs"\ntheme = 1')
     world.settings_dir, world.loaded = tmp_path, read_preferences(tmp_path)
     async with world.cockpit((120, 40)) as cockpit:
-        (notification,) = cockpit.app._notifications
+        notification = cockpit.app.shown_message
         assert "units 'furlongs' is invalid" in notification.message
         assert notification.message.endswith(", and 1 more: see settings")
         await cockpit.press("s")
@@ -62,4 +62,4 @@ async def test_an_invalid_file_is_reported_in_the_app_and_set_aside_with_the_fir
         await cockpit.press("s", "tab", "tab", "5", "escape")
         await cockpit.end()
         assert (tmp_path / f"{FILE_NAME}.bad-1").exists()
-        assert any("bad-1" in notification.message for notification in cockpit.app._notifications)
+        assert "bad-1" in cockpit.app.shown_message.message

@@ -236,7 +236,7 @@ async def test_a_link_of_an_unknown_kind_is_measured_without_a_target(world: Any
     async with world.cockpit((120, 40), peer=FAR, preset=None) as cockpit:
         await cockpit.end()
         assert "none (auto)" in cockpit.line(1)
-        assert any("Press n to choose a preset" in notice.message for notice in cockpit.app._notifications)
+        assert "Press n to choose a preset" in cockpit.app.shown_message.message
         await cockpit.press("c")
         cockpit.app.screen.query_one(Input).value = "loopback"
         await cockpit.press("enter")

@@ -39,8 +39,8 @@ def text_of(pilot: Pilot[None]) -> str:
 
 
 def notices(app: WatchApp) -> list[str]:
-    """Return the notifications so far."""
-    return [each.message for each in app._notifications]  # pyright: ignore[reportPrivateUsage]
+    """Return the message above the keys, in a list that is empty without one."""
+    return [] if app.shown_message is None else [app.shown_message.message]
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
