@@ -68,8 +68,7 @@ def test_an_outage_that_is_over_before_the_end_counts_as_time_without_payload(li
     result = link.carry_out(
         OutageCase("stream", "out", is_iperf3=False, kind="link down", start_s=1.5, length_s=0.5)
     )
-    assert result["reason"] == "completed"
-    assert result["verdict"] in {"short", "fail"}  # by what a busy machine leaves of the rest
+    assert (result["reason"], result["verdict"]) == ("completed", "short")
     assert result["seconds"]["out"] > 3.5
 
 
