@@ -138,6 +138,8 @@ def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
     if max(windows[0] + buffers[0], windows[1] + buffers[1]) < _HELD:
         return None
     is_sender = max(buffers) > max(windows)
+    if not is_sender and ((flow.unread or 0.0) >= UNREAD or flow.is_read_late):
+        return None  # data that nobody reads makes a window smaller than it was set
     held, clocked = buffers if is_sender else windows
     granted = flow.send_window_bytes if is_sender else flow.receive_window_bytes
     bound = _set_window(view, granted, is_sender=is_sender) or (
@@ -169,11 +171,11 @@ def _own_buffer(view: FlowView) -> WindowBound | None:
 
 
 def _own_window(view: FlowView) -> WindowBound | None:
-    """Return what keeps a kernel's own receive window from growing; None if data that nobody reads does."""
+    """Return what keeps a kernel's own receive window from growing; None if nothing is known to."""
     flow, receiver = view.flow, view.receiver
     window, buffer = flow.peer_window_bytes, flow.receive_buffer_bytes
     limit = None if receiver.tcp is None else receiver.tcp.tcp_rmem_max_bytes
-    if (flow.unread or 0.0) >= UNREAD or flow.is_read_late or window is None:
+    if window is None:
         return None
     if flow.window_scaling is False and window <= MAX_UNSCALED_BYTES:
         return WindowBound("unscaled", _level(view), MAX_UNSCALED_BYTES, receiver, is_sender=False)

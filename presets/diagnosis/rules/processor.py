@@ -145,21 +145,38 @@ def _core_of_packets(view: FlowView, end: EndEvidence) -> int | None:
 def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator[Finding]:
     """Yield the time for which a CPU quota stopped an end, as far as it explains the gap."""
     throttled = _throttled(end)
-    if throttled < _MIN_WAIT or view.budget.remaining(*names) < MIN_SHARE:
+    wasted = _wasted(view, end)
+    if max(throttled, wasted) < _MIN_WAIT or view.budget.remaining(*names) < MIN_SHARE:
         return
-    share = view.budget.take(*names, limit=_part_of_gap(view, throttled))
+    share = view.budget.take(*names, limit=_part_of_gap(view, max(throttled, wasted)))
     if share < MIN_SHARE:
         return
     used = "" if end.process is None else f"; linkgauge used {end.process:.2f} of a core"
     yield Finding(
         "cpu-quota",
         share,
-        0.9,
+        0.9 if throttled >= _MIN_WAIT else 0.75,
         f"A CPU quota {view.evidence.tense('stops', 'stopped')} linkgauge at {end_name(end.end)}.",
-        f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}",
+        f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}"
+        if throttled >= wasted
+        else f"its worker waited {_percent(end.waiting)} of the time for a core, while one was idle{used}",
         remedies.show_quota(end),
         end.end,
     )
+
+
+def _wasted(view: FlowView, end: EndEvidence) -> float:
+    """Return the share of time for which a worker waited although a core that it may use was idle.
+
+    Only a limit of its cgroup keeps it from such a core. Beside a full core it may have been bound to that one.
+    """
+    if has_full_core(end):
+        return 0.0
+    given = view.evidence.cores_of(end.end)
+    least_busy = min(
+        (core.busy for number, core in enumerate(end.cores) if not given or number in given), default=1.0
+    )
+    return max(0.0, (end.waiting or 0.0) - least_busy)
 
 
 def _unseen_process(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator[Finding]:

@@ -368,3 +368,13 @@ def test_no_text_about_a_processor_contradicts_its_evidence(
             assert not takes_core or (crowded_out >= 0.1 and "other processes used 0.0" not in finding.evidence)
         assert hottest < 0.9 or "no core is full" not in finding.evidence
         assert workers is None or f"--workers {workers}" not in finding.remedy.split(" --sessions")[0]
+
+
+def test_a_worker_that_waits_beside_an_idle_core_has_a_quota() -> None:
+    """Its cgroup's counters may not be seen: it was moved there while it ran. A full core explains a wait as well."""
+    idle = (CoreLoad(0.03, 0.01, 0.0, 0.0), CoreLoad(0.3, 0.1, 0.0, 0.0))
+    (finding,) = [each for each in diagnose(run(100, far={"waiting": 0.98, "cores": idle})) if each.end is End.FAR]
+    assert (finding.code, finding.confidence) == ("cpu-quota", 0.75)
+    assert "waited 98 % of the time for a core, while one was idle" in finding.evidence
+    full = diagnose(run(100, far={"waiting": 0.98, "cores": FULL}))
+    assert "cpu-quota" not in {each.code for each in full}
