@@ -371,7 +371,7 @@ def test_no_text_about_a_processor_contradicts_its_evidence(
 
 
 def test_a_worker_that_waits_beside_an_idle_core_has_a_quota() -> None:
-    """Its cgroup's counters may not be seen: it was moved there while it ran. A full core explains a wait as well."""
+    """Its cgroup may not be known: it was moved there while it ran. A full core explains a wait as well."""
     idle = (CoreLoad(0.03, 0.01, 0.0, 0.0), CoreLoad(0.3, 0.1, 0.0, 0.0))
     (finding,) = [each for each in diagnose(run(100, far={"waiting": 0.98, "cores": idle})) if each.end is End.FAR]
     assert (finding.code, finding.confidence) == ("cpu-quota", 0.75)
