@@ -250,13 +250,14 @@ def _needed(view: FlowView) -> float:
 
 def _describe(view: FlowView, bound: WindowBound) -> str:
     """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
-    in_flight, most = _bytes(round(view.in_flight_bytes or 0)), _bytes(round(bound.window_bytes))
-    rtt = format_time(view.flow.rtt_us or 0)
-    reason = f"about as much as the kernel allows for it ({most})"
-    if bound.held is not None:
-        what = "a send buffer that is full of it" if bound.is_sender else "all that the other end's window allows"
-        reason = f"{what} in {_percent(max(bound.held, bound.clocked or 0.0))} of the time"
-    parts = [f"each session had {in_flight} in flight, {reason}, with a round trip of {rtt}"]
+    in_flight, rtt = _bytes(round(view.in_flight_bytes or 0)), format_time(view.flow.rtt_us or 0)
+    has, is_or_was = view.evidence.tense("has", "had"), view.evidence.tense("is", "was")
+    parts = [f"each session {has} {in_flight} in flight with a round trip of {rtt}"]
+    if bound.held is None:
+        parts[0] += f", about as much as the kernel allows for it ({_bytes(round(bound.window_bytes))})"
+    else:
+        what = "its send buffer" if bound.is_sender else "the receiver's window"
+        parts.append(f"{what} {is_or_was} full of them in {_percent(bound.held)} of samples")
     if view.flow.expected_bit_s is not None:
         parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
     if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:
@@ -272,9 +273,10 @@ def _larger_buffer(view: FlowView) -> int:
 
 def _limited(view: FlowView) -> str:
     flow = view.flow
+    waits = view.evidence.tense("waits", "waited")
     return (
-        f"the receiver's window stopped TCP for {_percent(flow.rwnd_limited)}, its send buffer for "
-        f"{_percent(flow.sndbuf_limited)} of the time"
+        f"TCP {waits} for the receiver's window {_percent(flow.rwnd_limited)} of the time, and for the sender's "
+        f"buffer {_percent(flow.sndbuf_limited)}"
     )
 
 
