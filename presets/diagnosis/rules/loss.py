@@ -94,7 +94,8 @@ def loss_bound(view: FlowView) -> float | None:
     if loss is None or loss < _MIN_LOSS or view.has_queue or _is_overflow(view, loss):
         return None
     bound = _mathis_bound(view, loss)
-    return bound if bound is not None and bound < view.target_bit_s else None
+    is_in_force = bound is not None and view.flow.bit_s < _IN_BURSTS * bound and bound < view.target_bit_s
+    return bound if is_in_force else None
 
 
 def _is_overflow(view: FlowView, loss: float) -> bool:

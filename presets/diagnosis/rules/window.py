@@ -32,6 +32,7 @@ _BY_CLOCKS: Final = 0.05
 
 # Linux opens a session with a receive window of 64 KB. It gets smaller only by data that nobody reads.
 _FIRST_WINDOW_BYTES: Final = 65_535
+_OFTEN: Final = 0.25  # of the samples: rarer losses leave the window full for most of the time
 _IN_WINDOW: Final = 0.6  # of the window: a flow with less in flight is not stopped by the window's usual size
 
 
@@ -49,7 +50,7 @@ def find_window_limits(view: FlowView) -> Iterator[Finding]:
 def _share_of_loss(view: FlowView, bound: WindowBound) -> float:
     """Return the part of a gap that is left to losses beside a window: by what either would leave alone."""
     lossy_bit_s, rtt_s = loss_bound(view), view.base_rtt_s
-    if lossy_bit_s is None or rtt_s is None:
+    if lossy_bit_s is None or rtt_s is None or (view.flow.lossy or 0.0) < _OFTEN:
         return 0.0
     windowed_bit_s = bound.window_bytes * 8 * view.evidence.sessions / rtt_s
     by_loss, by_window = (max(0.0, view.target_bit_s - each) for each in (lossy_bit_s, windowed_bit_s))
