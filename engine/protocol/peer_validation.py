@@ -29,7 +29,9 @@ _MOST_DATAGRAMS_NS: Final = 150  # those bytes in the shortest frames of Etherne
 _BUFFERED_DATAGRAMS: Final = 1 << 24
 _MOST_TOS: Final = 255
 _MOST_QUEUED_BYTES: Final = 1 << 40  # beyond any host's memory for packets
-_read_buffers: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*BUFFER_COUNTER_NAMES)
+_read_buffers: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(
+    *(name for name in BUFFER_COUNTER_NAMES if name.endswith("_bytes"))
+)
 _LEAST_READING_NS: Final = 1_000_000
 _SETTLED_NS: Final = 2 * SECOND_NS
 _SETTLED_INTERVALS: Final = 4
