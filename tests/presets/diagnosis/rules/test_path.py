@@ -109,3 +109,26 @@ def test_a_full_core_comes_before_the_pace_of_bbr() -> None:
     """BBR paces at what the core could do."""
     ends = LO | {"cores": FULL, "busiest_worker": 0.97}
     assert first(within_one_host(21_000, ends, pacing_bit_s=21_000_000_000)).code == "core-saturated"
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "bbr"])
+def test_a_limit_that_a_program_has_set_is_read_from_its_sockets(congestion: str) -> None:
+    """Any congestion control obeys it, and the round trip says nothing about it."""
+    finding = first(run(93, sessions=2, max_pacing_bit_s=50_000_000, congestion=congestion, rtt_us=30_000))
+    assert (finding.code, finding.confidence, finding.end) == ("pacing", 0.95, End.NEAR)
+    assert "SO_MAX_PACING_RATE is 100 Mb/s" in finding.evidence.replace("\u00a0", " ")
+    assert first(run(60, sessions=2, max_pacing_bit_s=50_000_000, congestion=congestion)).code != "pacing"
+
+
+def test_a_path_that_carried_the_expected_rate_for_a_while_is_not_said_to_be_slow() -> None:
+    """A good link that TCP did not fill all the time has a guess at most."""
+    slow = {"mbit_s": 880.0, "rtt_us": 30_000, "min_rtt_us": 10_000}
+    assert first(run(**slow, upper_bit_s=885_000_000)).code == "path-slow"
+    assert first(run(**slow, upper_bit_s=930_000_000)).code == "unexplained"
+
+
+def test_losses_that_go_on_leave_no_window_to_grow() -> None:
+    """Nor does a queue that the flow fills."""
+    small = {"mbit_s": 300.0, "rtt_us": 10_000, "min_rtt_us": 9_500, "cwnd_bytes": 380_000}
+    assert first(run(**small)).code == "congestion-window"
+    assert first(run(**small, lossy=0.8)).code != "congestion-window"

@@ -1,7 +1,13 @@
 """Windows that are too small, and the command that widens them."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from linkgauge.engine.model.plan import End
+from linkgauge.presets.diagnosis.diagnose import diagnose
+from linkgauge.presets.diagnosis.evidence import HoldShares
+from linkgauge.presets.diagnosis.finding import Finding
 
 from ..evidence_cases import first, run
 
@@ -123,3 +129,75 @@ def test_a_worker_that_stands_still_is_shown_by_its_state(*, sends: bool, used: 
     assert finding.confidence == 0.85
     assert f"used {100 * used:.0f} % of a core" in finding.evidence
     assert "T stopped" in finding.remedy
+
+
+# 100 Mb/s of 948 with a round trip of 10 ms: 125,000 bytes in flight, and nothing waits to be sent or read.
+HELD = {
+    "mbit_s": 100.0,
+    "rtt_us": 10_000,
+    "min_rtt_us": 9_900,
+    "low_rtt_us": 9_950,
+    "unacked_bytes": 125_000,
+    "intervals": 16,
+    "rate_spread": 0.02,
+    "peer_window_bytes": 126_000,
+    "receive_buffer_bytes": 262_144,
+    "send_buffer_bytes": 800_000,
+    "unread": 0.0,
+    "window_growth": 1.0,
+}
+
+
+def held(window: float = 0.0, buffer: float = 0.0, **change: Any) -> Finding:
+    """Return the first finding about a flow whose window or send buffer is full in a share of its samples."""
+    clocks = {"rwnd_limited": window, "sndbuf_limited": buffer}
+    return first(run(**HELD | clocks | {"holds": HoldShares(20, window=window, buffer=buffer)} | change))
+
+
+@pytest.mark.parametrize(
+    ("buffer_bytes", "first_try"), [(262_144, "net.ipv4.tcp_moderate_rcvbuf"), (4_000_000, "a route's `window`")]
+)
+def test_a_window_that_does_not_grow_though_all_is_read_is_fixed_by_its_kernel(
+    buffer_bytes: int, first_try: str
+) -> None:
+    """A slow program would leave data unread. A buffer much larger than the window speaks for a route."""
+    finding = held(window=0.9, receive_buffer_bytes=buffer_bytes)
+    assert (finding.code, finding.end) == ("window-clamped", End.FAR)
+    assert "does not grow, though its program reads all that arrives" in finding.text
+    assert finding.remedy.index(first_try) < finding.remedy.index("; or ")
+
+
+@pytest.mark.parametrize("change", [{"unread": 0.6}, {"low_window": 0.3}])
+@pytest.mark.parametrize("window_bytes", [None, 524_288])
+def test_data_that_nobody_reads_makes_any_window_small(change: dict[str, float], window_bytes: int | None) -> None:
+    """Whether it was set or not."""
+    finding = held(window=0.9, window_bytes=window_bytes, receive_window_bytes=window_bytes, **change)
+    assert (finding.code, finding.end) == ("receive-window", End.FAR)
+
+
+def test_a_send_buffer_at_the_kernels_limit_is_named_whatever_it_holds() -> None:
+    """With one segment a buffer it has little payload in flight: 125,000 bytes of a limit of 4 MiB of memory."""
+    finding = held(buffer=0.9, send_buffer_bytes=4_194_304)
+    assert (finding.code, finding.end) == ("window-clamped", End.NEAR)
+    assert "its send buffer is full of them in 90 % of samples" in finding.evidence.replace("\u00a0", " ")
+
+
+def test_what_is_modelled_never_contradicts_what_is_measured() -> None:
+    """A flow with a window's worth in flight has another limit if its samples find nothing full."""
+    window = 104_000
+    modelled = run(**HELD | {"window_bytes": window, "send_window_bytes": window, "receive_window_bytes": window})
+    assert first(modelled).code == "window-below-bdp"
+    flow = replace(modelled.flows[0], holds=HoldShares(20, congestion=1.0))
+    assert first(replace(modelled, flows=(flow,))).code != "window-below-bdp"
+
+
+def test_a_window_and_losses_share_a_gap() -> None:
+    """By the rate that either would leave alone: both are named, and the window is the larger."""
+    evidence = run(
+        **HELD
+        | {"window_bytes": 104_000, "receive_window_bytes": 104_000, "holds": HoldShares(20, window=0.8)}
+        | {"rwnd_limited": 0.6, "retransmitted": 0.0005, "retransmits": 40, "lossy": 0.9, "mss_bytes": 1_448}
+    )
+    codes = [(each.code, each.share) for each in diagnose(evidence)]
+    assert [code for code, _ in codes] == ["window-below-bdp", "loss"]
+    assert sum(share or 0.0 for _, share in codes) == pytest.approx(1.0, abs=0.01)
