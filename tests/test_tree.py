@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -191,6 +192,28 @@ def test_no_package_has_more_modules_than_a_reader_can_take_in() -> None:
     for path in modules():
         counts[path.parent] += 1
     assert max(counts.values()) <= 14, counts
+
+
+def imports_of(path: Path, names: dict[str, Path]) -> set[Path]:
+    """Return the modules of the tree that a module imports, inside functions and for the type checker too."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            package = ".".join((*path.parts[: -node.level], *(node.module or "").split("."))).rstrip(".")
+            targets = [package, *(f"{package}.{alias.name}" for alias in node.names)]
+            found |= {names[name] for name in targets if name in names}
+    return found
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """An import that hides in a function makes a circle all the same: what two modules share belongs below both."""
+    names = {".".join(path.with_suffix("").parts): path for path in modules()}
+    circle: list[Path] = []
+    try:
+        TopologicalSorter({path: imports_of(path, names) for path in names.values()}).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+    assert not circle
 
 
 def test_no_check_of_the_engine_is_an_assertion() -> None:
