@@ -288,8 +288,6 @@ class LiveReadings:
         self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
         if event.settings != self.settings:
             return  # a late sample of the previous period: it counts for that one only
-        if sample.is_drain:
-            return  # what was still on its way counts for no rate
         self.in_warmup = event.warmup
         self._recent.add(sample)
         self._recent_sums = None
