@@ -267,10 +267,6 @@ class RunSession:
         """Change direction, sessions or window of the run in progress."""
         self._run.change(settings)
 
-    def set_pass_mark(self, pass_percent: float) -> None:
-        """Set the pass mark that the run is judged by at its end."""
-        self.diagnosis.pass_percent = pass_percent
-
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order. Its last events are still to come."""
         self._stopped = self._stopped or RunEnd(reason, detail)
