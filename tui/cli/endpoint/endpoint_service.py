@@ -457,10 +457,8 @@ def _serve_and_explain() -> int:
     try:
         return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:
-        from ..termination import error_exit_status
-
         print_stderr(str(error))
-        return error_exit_status(error)
+        return error.exit_status
 
 
 if __name__ == "__main__":
