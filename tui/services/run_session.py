@@ -265,7 +265,7 @@ class RunSession:
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction, sessions or window of the run in progress."""
-        self._run.change(settings)
+        self._run.change_settings(settings)
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order. Its last events are still to come."""

@@ -95,7 +95,7 @@ class LiveReadings:
                 self.settings = event.plan.settings
                 self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
             case Changed():
-                self._change(event)
+                self._change_settings(event)
             case Sampled():
                 self._sample(event)
             case Totals():
@@ -265,7 +265,7 @@ class LiveReadings:
         spans.append(OtherTestsSpan(from_s, until_s))
         self.change_marks.append(ChangeMark(from_s, "other test" if sample.others.tests == 1 else "other tests"))
 
-    def _change(self, event: Changed) -> None:
+    def _change_settings(self, event: Changed) -> None:
         at_s = event.elapsed_ns / SECOND_NS
         if self.periods:
             self.periods[-1].until_s = at_s

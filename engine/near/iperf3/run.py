@@ -201,7 +201,7 @@ class Iperf3Run(Run):
         """Emit a warning."""
         self._warn(text)
 
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Warn that an iperf3 server cannot change a test, and leave everything as it is."""
         reason = why_unavailable(self._server, Feature.LIVE_CHANGES)
         if settings != self.settings and not self._ending.done() and reason is not None:

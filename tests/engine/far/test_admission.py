@@ -89,7 +89,7 @@ async def test_more_sessions_than_allowed_end_a_run_in_progress(
     def act(run: Run, _event: Event) -> None:
         if not queries:
             queries.append(3)
-            run.change(Settings(sessions=3))
+            run.change_settings(Settings(sessions=3))
 
     recorded = await record(
         Plan(duration_ns=None, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S), peer_of(endpoint), act
