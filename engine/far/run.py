@@ -43,7 +43,7 @@ from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
-from .admission import ConnectBackLimit
+from .clients.admission import ConnectBackLimit
 from .clients.turns import OtherTestsReader, Turn
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .memory import SessionWindows, windows_of

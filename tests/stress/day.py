@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from linkgauge.engine.far.admission import Admission
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.event_log import EventLog
 from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
 from linkgauge.engine.model.errors import RequestDeclined

@@ -24,7 +24,7 @@ from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Message, Open, Ping, Proof, Refuse
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
-from ..conftest import RATE_BIT_S
+from ...conftest import RATE_BIT_S
 
 # Run on the loop that endpoints have: what is refused does not depend on it.
 pytestmark = pytest.mark.loop("uvloop")
