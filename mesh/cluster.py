@@ -1,8 +1,8 @@
 """The Dask cluster that a mesh runs on: its workers as hosts, and calls and tasks there.
 
 Scheduling, the registry of workers, heartbeats and the wire are Dask's. A mesh uses the workers of a scheduler that
-runs already (`connect_cluster`), or has Dask start a scheduler and workers over ssh (`start_ssh_cluster`). Dask is
-imported where it is needed: a command line without a mesh does not wait for it.
+runs already (`connect_cluster`), or has Dask start a scheduler and workers over ssh (over_ssh/ssh_cluster.py). Dask
+is imported where it is needed: a command line without a mesh does not wait for it.
 """
 
 import asyncio
@@ -244,26 +244,6 @@ async def connect_cluster(scheduler: str, hosts: Sequence[Host] = ()) -> AsyncGe
     finally:
         if cluster is not None:
             await await_shielded(cluster.settle())
-
-
-@asynccontextmanager
-async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None = None) -> AsyncGenerator[Cluster]:
-    """Start a scheduler on the first host that ssh reaches and a worker on each; end them afterwards.
-
-    Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
-    there, by default of the same path as this one. Raises ClusterError where fewer than two hosts are left.
-    """
-    from .over_ssh.ssh_cluster import start_processes  # here: it imports this module
-
-    async with start_processes(hosts, remote_python) as (scheduler, found, lost):
-        async with open_client(scheduler) as client:
-            try:
-                await client.wait_for_workers(len(found), timeout=_ASK_DEADLINE_S)
-            except TimeoutError:
-                _log.debug("not all workers of %s came", scheduler)
-        async with connect_cluster(scheduler, found) as cluster:
-            cluster.lost = (*lost, *cluster.lost)
-            yield cluster
 
 
 async def _find_hosts(client: Any, scheduler: str, hosts: Sequence[Host]) -> Cluster:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..engine.model.errors import LinkgaugeError
-from .cluster import start_ssh_cluster
 from .coordinator import FindRate, Mesh, open_mesh
 from .events import CellBegan, CellEnded, CellFailure, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent
+from .over_ssh.ssh_cluster import start_ssh_cluster
 from .plan import Cell, Host, MeshPlan
 
 _MOST_SCHEDULERS: Final = 4  # a mesh that has lost so many is over

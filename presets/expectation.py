@@ -13,7 +13,7 @@ from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import Direction, Settings
 from ..engine.model.serialization import encode
-from ..engine.model.workload import Workload, slow_datagram_bytes, workload_named
+from ..engine.model.workload import Workload, workload_named
 from .number_text import format_rate
 from .preset import Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, ipv6_share, largest_datagram
@@ -147,7 +147,7 @@ def _datagram_rates(
     most = largest_datagram(link, variant)
     if most is None or (datagram_bytes is not None and datagram_bytes > most):
         return Expectation()
-    if datagram_bytes is None and (slow := slow_datagram_bytes(settings)) is not None:
+    if datagram_bytes is None and (slow := settings.slow_datagram_bytes) is not None:
         datagram_bytes = min(most, slow)
     one = _expected_datagrams(link, "simplex", variant, datagram_bytes)
     if one is None:

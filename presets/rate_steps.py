@@ -14,11 +14,10 @@ from ..engine.model.plan import Direction, Settings
 from ..engine.results.json_document import round_figure
 from ..engine.results.summary import Measurement, Summary
 from .number_text import format_number, format_rate, format_time
-from .verdict import FAIL_PERCENT, Verdict, VerdictCode
+from .verdict import FAIL_PERCENT, Verdict, VerdictCode, worst_word
 
 STEP_PERCENTS: Final = (50, 75, 90, 100)
 MAX_JITTER_NS: Final = 10 * 1_000_000_000
-_BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in"}
 
 Miss = Literal["rate", "loss", "jitter"]
@@ -91,7 +90,7 @@ def judge_step(percent: int, rate_bit_s: int, run_id: str, summary: Summary, goa
             flows[direction] = _judge_flow(measured, rate_bit_s, goals)
     is_complete = summary.is_whole and len(flows) == len(summary.plan.settings.direction.flows)
     words: list[VerdictCode] = [_word(flow) for flow in flows.values()] if is_complete else ["none"]
-    return RateStep(percent, rate_bit_s, run_id, min(words, key=_BADNESS.index), flows)
+    return RateStep(percent, rate_bit_s, run_id, worst_word(words), flows)
 
 
 def _judge_flow(measured: Measurement, rate_bit_s: int, goals: StepGoals) -> StepFlow:
@@ -121,7 +120,7 @@ def judge_steps(steps: Sequence[RateStep], goals: StepGoals) -> Verdict:
     words: list[VerdictCode] = [step.word for step in steps]
     if len(steps) < len(STEP_PERCENTS):
         words.append("none")
-    word = min(words, key=_BADNESS.index)
+    word = worst_word(words)
     bad = [step for step in steps if step.word in {"fail", "short"}]
     if word == "pass":
         text = f"every step up to {format_rate(steps[-1].rate_bit_s)} arrived with at most {_loss_goal(goals)} lost"

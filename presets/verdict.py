@@ -5,7 +5,7 @@ measured rates. Latency under load is judged only
 where the person has set a limit for it, and then both decide.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Final, Literal
@@ -54,6 +54,11 @@ class Verdict:
     def explanation(self) -> str:
         """The text without its label."""
         return self.text.removeprefix(f"{self.label}: ")
+
+
+def worst_word(words: Iterable[VerdictCode]) -> VerdictCode:
+    """Return the word that decides among several: a failure, then what was not measured, then a pass."""
+    return min(words, key=_BADNESS.index)
 
 
 def check_pass_percent(percent: float) -> float:
@@ -106,7 +111,7 @@ def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -
 
 def _both(rate: Verdict, latency: Verdict) -> Verdict:
     """Return the worse of two verdicts, with the texts of both."""
-    worst = min(rate, latency, key=lambda verdict: _BADNESS.index(verdict.word))
+    worst = rate if worst_word((rate.word, latency.word)) == rate.word else latency
     second = latency.explanation[:1].upper() + latency.explanation[1:]
     return Verdict(worst.word, f"{worst.label}: {rate.explanation} {second}", rate.percent)
 
@@ -161,7 +166,8 @@ def _judge_rates(
     ]
     if not verdicts:
         return None
-    worst = min(verdicts, key=lambda verdict: _BADNESS.index(verdict.word))
+    word = worst_word(verdict.word for verdict in verdicts)
+    worst = next(verdict for verdict in verdicts if verdict.word == word)
     return replace(worst, text=f"{worst.label}: {' '.join(verdict.text for verdict in verdicts)}")
 
 

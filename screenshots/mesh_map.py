@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from health import MOST_STOLEN, share_of
 from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
-from linkgauge.engine.lab.mesh_lab import open_mesh_lab
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
 from linkgauge.mesh.plan import MeshMode
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Slow, plan_lab_hosts

@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -12,11 +13,11 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
-    "engine/lab/base_keeper": "a base class: tests/engine/lab/test_keeper.py and test_mesh_keeper.py",
-    "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py, test_keeper.py and test_mesh_lab.py",
-    "engine/lab/switches": "bridges of real namespaces: tests/engine/lab/test_mesh_lab.py",
-    "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/test_admission.py and test_endpoint.py",
-    "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_admission.py and test_pending.py",
+    "engine/lab/base_keeper": "a base class: tests/engine/lab/test_keeper.py, tests/mesh/lab/test_mesh_keeper.py",
+    "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py, tests/mesh/lab/test_mesh_lab.py",
+    "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
+    "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
+    "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_pending.py and clients/test_admission.py",
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
@@ -191,6 +192,28 @@ def test_no_package_has_more_modules_than_a_reader_can_take_in() -> None:
     for path in modules():
         counts[path.parent] += 1
     assert max(counts.values()) <= 14, counts
+
+
+def imports_of(path: Path, names: dict[str, Path]) -> set[Path]:
+    """Return the modules of the tree that a module imports, inside functions and for the type checker too."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            package = ".".join((*path.parts[: -node.level], *(node.module or "").split("."))).rstrip(".")
+            targets = [package, *(f"{package}.{alias.name}" for alias in node.names)]
+            found |= {names[name] for name in targets if name in names}
+    return found
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """An import that hides in a function makes a circle all the same: what two modules share belongs below both."""
+    names = {".".join(path.with_suffix("").parts): path for path in modules()}
+    circle: list[Path] = []
+    try:
+        TopologicalSorter({path: imports_of(path, names) for path in names.values()}).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+    assert not circle
 
 
 def test_no_check_of_the_engine_is_an_assertion() -> None:

@@ -59,7 +59,10 @@ class RunHandle(Protocol):
 
     @property
     def diagnosis(self) -> LiveDiagnosis:
-        """The diagnosis of the run. The service feeds it every event and gives it this machine's ceiling."""
+        """The diagnosis of the run, whose pass mark judges the run at its end.
+
+        The service feeds it every event and gives it this machine's ceiling.
+        """
         ...
 
     @property
@@ -73,10 +76,6 @@ class RunHandle(Protocol):
 
     def change_settings(self, settings: Settings) -> None:
         """Continue with other settings."""
-        ...
-
-    def set_pass_mark(self, pass_percent: float) -> None:
-        """Set the pass mark that the run is judged by at its end."""
         ...
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:

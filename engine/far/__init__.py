@@ -3,6 +3,6 @@
 May import model, protocol, host, control, metering, workloads and workers. Travels in the bundle for ssh.
 
 Public: `endpoint` (Endpoint, serve_endpoint), `listener` (listen and systemd's side), `loopback`
-(embedded_endpoint), `status` (EndpointStatus, ClientStatus, RunStatus, LogEntry, LogSink). Within: `admission`,
-`run`.
+(embedded_endpoint), `status` (EndpointStatus, ClientStatus, RunStatus, LogEntry, LogSink). Within: `clients`,
+`client_service`, `run`.
 """

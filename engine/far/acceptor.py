@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from ..model.errors import AddressRefused, RequestDeclined, explain_resource_error
-from .admission import Admission
+from .clients.admission import Admission
 from .listener import format_host
 from .pending import PendingConnection, PendingConnections
 from .status import LogEntry, LogSink

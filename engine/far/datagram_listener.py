@@ -24,7 +24,7 @@ from ..protocol.datagram_handshake import (
     decode_handshake,
 )
 from ..protocol.preamble import DataHello
-from .admission import Admission
+from .clients.admission import Admission
 from .datagram_sockets import DatagramService, SocketAddress
 from .listener import format_host
 from .status import LogSink

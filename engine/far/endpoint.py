@@ -25,8 +25,8 @@ from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from ..workloads.mode_trial import ModeChooser
 from .acceptor import Acceptor
-from .admission import Admission
-from .clients.client_service import serve_client
+from .client_service import serve_client
+from .clients.admission import Admission
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen

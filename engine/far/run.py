@@ -43,7 +43,7 @@ from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
-from .admission import ConnectBackLimit
+from .clients.admission import ConnectBackLimit
 from .clients.turns import OtherTestsReader, Turn
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .memory import SessionWindows, windows_of
@@ -266,11 +266,11 @@ class FarRun:
             self._control.send(Begun())
             self._sampling = asyncio.create_task(self._sampler.run(self._report, None, self._is_report_due))
         elif isinstance(message, Change):
-            self._apply_change(message)
+            self._change_settings(message)
         elif isinstance(message, Stop):
             self.end(message.end.reason, message.end.detail)
 
-    def _apply_change(self, change: Change) -> None:
+    def _change_settings(self, change: Change) -> None:
         if change.generation < self._generation:
             raise RemoteProtocolError("the client went back to older sessions")
         if change.settings.sessions > self._limits.sessions:
@@ -283,7 +283,7 @@ class FarRun:
         self._generation, self._settings = change.generation, change.settings
         if self._sampling is not None:
             self._settled_ns = self._sampler.elapsed_ns + self._plan.effective_warmup_ns
-        self.pool.apply_change(replace(change, settings=self._datagram_limits.cap(change.settings)))
+        self.pool.change_settings(replace(change, settings=self._datagram_limits.cap(change.settings)))
 
     def _is_report_due(self) -> bool:
         """Return whether a report leaves the link to the payload, or has not been sent for long."""

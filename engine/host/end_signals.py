@@ -4,10 +4,12 @@ nohup(1) starts a program with SIGHUP ignored, and a shell without job control i
 handler of the program's own would undo that, so whoever handles a signal asks here which ones are left.
 """
 
+import os
 import signal
 from collections.abc import Sequence
 from typing import Final
 
+_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,3 +35,12 @@ def keep_ignored(command: Sequence[str]) -> list[str]:
     if not ignored:
         return list(command)
     return ["/bin/sh", "-c", f"trap '' {' '.join(ignored)}; exec \"$@\"", "sh", *command]
+
+
+def die_with_parent(signal_number: int) -> None:
+    """Make the kernel send this process a signal when its parent ends (prctl(2))."""
+    import ctypes  # here: few processes need it
+
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl: {os.strerror(number)}")

@@ -6,8 +6,7 @@ Public: `builder` (open_lab, Lab, find_orphans, terminate_orphans), `link_spec` 
 `keeper` process, which builds the lab with `namespaces` (unshare, setns) and `devices` (ip, tc, TAP). A `relay`
 process carries frames for links that the kernel's queues cannot emulate.
 
-Several hosts: `mesh_lab` (open_mesh_lab, MeshLab), `mesh_spec` (MeshLabSpec). Its `mesh_keeper` joins hosts with
-`switches` and runs a `dask_cluster` on them, on loopback with `dask_credentials`. Both kinds of lab share
+Several hosts: `mesh_spec` (MeshLabSpec) and their `switches`; mesh/lab builds them. Both kinds of lab share
 `keeper_process` and `base_keeper`.
 
 A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.

@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, TypeVar
 
+from ..host.end_signals import die_with_parent
 from ..model.errors import DecodeError, LabError, LabUnavailable
 from ..model.serialization import decode
-from .namespaces import NetworkNamespace, die_with_parent, find_processes
+from .namespaces import NetworkNamespace, find_processes
 
 _GRACE_S: Final = 3.0
 _POLL_S: Final = 0.05

@@ -16,6 +16,7 @@ from ..model.peer import Peer
 from .keeper_process import LAB_OWNER_VARIABLE, KeptLab, start_keeper
 from .link_spec import FAR_ADDRESS, LabLink
 
+_KEEPER: Final = f"{__package__}.keeper"
 _BUILD_DEADLINE_S: Final = 30.0
 _GRACE_S: Final = 3.0
 _POLL_S: Final = 0.05
@@ -35,7 +36,7 @@ def open_lab(link: LabLink) -> Generator[Lab]:
 
     Raises LabUnavailable if this machine cannot have labs, LabError if this one cannot be built.
     """
-    with start_keeper("keeper", link, _BUILD_DEADLINE_S, has_offloads_off=link.has_offloads_off) as (pid, answer):
+    with start_keeper(_KEEPER, link, _BUILD_DEADLINE_S, has_offloads_off=link.has_offloads_off) as (pid, answer):
         _log.debug("lab of keeper %d is up; its far end listens on port %d", pid, answer["port"])
         yield Lab(
             peer=Peer(FAR_ADDRESS, answer["port"]),

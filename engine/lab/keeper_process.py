@@ -101,7 +101,7 @@ def start_keeper(
     if sys.platform != "linux":
         raise LabUnavailable("a lab needs the network namespaces of Linux: run it on Linux")
     keeper = subprocess.Popen(
-        [sys.executable, "-P", "-m", f"{__package__}.{module}"],
+        [sys.executable, "-P", "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

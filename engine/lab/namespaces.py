@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
+from ..host.end_signals import die_with_parent
 from ..model.errors import LabUnavailable, explain_os_error
 
 _CLONE_NEWUSER: Final = 0x10000000  # linux/sched.h
 _CLONE_NEWNET: Final = 0x40000000
-_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 _CURRENT: Final = "/proc/self/ns/net"
 _REMEDY: Final = (
     "run it as root, or allow namespaces to users: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
@@ -49,11 +49,6 @@ def unshare(flags: int) -> None:
 def set_namespace(descriptor: int) -> None:
     """Move this process into a descriptor's namespace (setns(2)); raise OSError if that is not allowed."""
     _check(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(0)), "setns")
-
-
-def die_with_parent(signal_number: int) -> None:
-    """Make the kernel send this process a signal when its parent ends (prctl(2))."""
-    _check(_libc().prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl")
 
 
 class NetworkNamespace:

@@ -40,7 +40,7 @@ LinkgaugeError
 ├── OutputError              a result could not be written
 └── PreferencesNotSaved      the settings could not be written
 
-The first six end a command with status 2 (the command line is wrong), the others with 3 (no test could be run).
+Each has the exit status of a command that it ends: 2 where the command line is wrong, 3 where no test could be run.
 """
 
 import difflib
@@ -49,6 +49,9 @@ import os
 from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
+from typing import ClassVar, Final
+
+_USAGE_STATUS: Final = 2
 
 
 def make_printable(text: str) -> str:
@@ -101,7 +104,9 @@ def require_extra(need: str, extra: str, *packages: str) -> None:
 
 
 class LinkgaugeError(Exception):
-    """Base of every error with a text for a person."""
+    """Base of every error with a text for a person. `exit_status` is that of a command that the error ends."""
+
+    exit_status: ClassVar[int] = 3
 
 
 # What the person asked for
@@ -110,9 +115,13 @@ class LinkgaugeError(Exception):
 class UsageError(LinkgaugeError):
     """The command line asks for something impossible: the text names what is possible."""
 
+    exit_status = _USAGE_STATUS
+
 
 class PlanError(LinkgaugeError):
     """A plan that cannot be run: names the field, its value, and what is allowed."""
+
+    exit_status = _USAGE_STATUS
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
         self.field = field
@@ -137,17 +146,25 @@ class UnknownLineRate(PlanError):
 class InvalidLimitError(LinkgaugeError):
     """A limit that does not exist, or a value that it cannot have: names the possible ones."""
 
+    exit_status = _USAGE_STATUS
+
 
 class InvalidKeyError(LinkgaugeError):
     """A shared key that cannot be used: says why and what to do, and never contains the key."""
+
+    exit_status = _USAGE_STATUS
 
 
 class TlsError(LinkgaugeError):
     """A certificate or its key that cannot be used: names the files."""
 
+    exit_status = _USAGE_STATUS
+
 
 class UnknownPreset(LinkgaugeError):
     """No preset has this id; names the nearest ones."""
+
+    exit_status = _USAGE_STATUS
 
     def __init__(self, preset_id: str, known: Sequence[str], matches: Sequence[str] = ()) -> None:
         nearest = matches or difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)

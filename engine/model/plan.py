@@ -12,7 +12,7 @@ from typing import Final, Generic, Literal, Self, TypeVar
 from .errors import PlanError
 from .peer import check_zone
 from .serialization import OMITTED_AT_DEFAULT
-from .workload import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Mode, Workload, all_workloads, check_datagram_pace
+from .workload import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Mode, Workload, all_workloads
 
 T = TypeVar("T")
 
@@ -44,6 +44,8 @@ MAX_CORES: Final = 1_024
 MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_BURST: Final = 1_024
+_SLOW_DATAGRAMS_S: Final = 10
+_FEWEST_DATAGRAMS: Final = 2  # of a session: one says nothing of a rate
 MIN_RATE_BIT_S: Final = 1_000
 MAX_RATE_BIT_S: Final = 10**13
 MAX_BYTES_LIMIT: Final = 900 << 50
@@ -189,6 +191,16 @@ class Settings:
     def connections(self) -> int:
         """The number of data connections in all directions."""
         return self.sessions * len(self.direction.flows)
+
+    @property
+    def slow_datagram_bytes(self) -> int | None:
+        """The most that a datagram may hold for several to go every second in each session; None without a rate.
+
+        At 32 kb/s in 16 sessions, datagrams of 1,472 bytes would be 6 s apart.
+        """
+        if self.rate_bit_s is None or self.searches_rate:
+            return None
+        return max(MIN_DATAGRAM_BYTES, self.rate_bit_s // (8 * self.sessions * _SLOW_DATAGRAMS_S))
 
     def with_changes(
         self,
@@ -354,7 +366,7 @@ class Plan:
                 if value is not None:
                     raise PlanError(name, f"{value} with {workload}", f"give --workload {_names_of('is_datagram')}")
             return
-        check_datagram_pace(settings, self.duration_ns)
+        self._check_datagram_pace()
         for name, value in (
             ("window", settings.window_bytes),
             ("bytes", self.bytes_limit),
@@ -364,6 +376,24 @@ class Plan:
         ):
             if value is not None:
                 raise PlanError(name, f"with {workload}", "only TCP connections have it; leave it out")
+
+    def _check_datagram_pace(self) -> None:
+        """Raise PlanError if the sessions would send no more than their first datagram."""
+        settings, duration = self.settings, self.duration_ns
+        size, rate = settings.datagram_bytes or settings.slow_datagram_bytes, settings.rate_bit_s
+        if size is None or rate is None or duration is None or settings.searches_rate:
+            return
+        each_s = 8 * size * settings.sessions / rate
+        seconds = duration / SECOND_NS
+        if each_s <= seconds / _FEWEST_DATAGRAMS:
+            return
+        raise PlanError(
+            "rate",
+            rate,
+            f"each session would send one datagram of {size} bytes every {each_s:.3g} s, "
+            f"fewer than {_FEWEST_DATAGRAMS} in {seconds:g} s; "
+            "give a higher --rate, a smaller --datagram, fewer --sessions, or more --seconds",
+        )
 
     def _check_transactions(self) -> None:
         workload = self.workload

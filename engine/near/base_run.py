@@ -161,7 +161,7 @@ class Run(ABC):
         return self._timeline.settings
 
     @abstractmethod
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Change settings during the run."""
 
     @abstractmethod

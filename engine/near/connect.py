@@ -17,6 +17,7 @@ from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_near
 from ..control.tls import start_tls
 from ..far.loopback import embedded_endpoint
+from ..host.description import describe_host
 from ..host.event_loop import call_in_thread, connect_socket
 from ..host.happy_eyeballs import Address, first_success, of_ip_version, resolve_addresses
 from ..model.errors import (
@@ -30,7 +31,7 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.host_info import HostInfo
-from ..model.peer import Peer, SshSettings, format_ssh_address
+from ..model.peer import Peer, SshSettings, format_ssh_address, unmap_ip_address
 from ..model.plan import End, SocketOptions
 from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
 from .binding import is_reachable
@@ -50,6 +51,7 @@ _UNBOUND: Final = SocketOptions()
 _OWN_SERVER: Final = ("linkgauge endpoint", "HOST:PORT")
 _IPERF3_SERVER: Final = ("iperf3 -s", "iperf3://HOST:PORT")
 _MAX_NAMED: Final = 4
+_LONGEST_NAME: Final = 256
 _SSH_PORT: Final = 22
 _SSH_GREETING: Final = "'SSH-"  # RFC 4253, as an error quotes it
 _log = logging.getLogger(__name__)
@@ -83,9 +85,7 @@ async def query_ends(peer: FarEnd) -> HandshakeResult:
     An iperf3 server is not asked: it would take a connection for a test.
     """
     if isinstance(peer, Peer) and peer.iperf3 is not None:
-        from .iperf3.client import describe_ends  # here: it imports this module
-
-        return await describe_ends(peer)
+        return await _describe_route(peer)
     async with connect(peer) as (_control, ends):
         return ends
 
@@ -299,3 +299,28 @@ async def resolve_peer(peer: Peer) -> list[Address]:
         kind = "address" if peer.only_ip is None else f"IPv{peer.only_ip} address; leave out -{peer.only_ip}"
         raise PeerUnreachable(f"{peer} cannot be reached: it has no {kind}")
     return addresses
+
+
+async def _describe_route(peer: Peer) -> HandshakeResult:
+    """Return the facts of both ends by the route to an iperf3 server, which receives nothing.
+
+    Raises PeerUnreachable where its name does not resolve, or no route leads there.
+    """
+    failure: OSError | None = None
+    for family, address in await resolve_peer(peer):
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            try:
+                sock.connect(address)
+            except OSError as error:
+                failure = error
+            else:
+                near = await describe_host(sock.getsockname(), sock.getpeername())
+                remote = unmap_ip_address(str(sock.getpeername()[0]))
+                return HandshakeResult(near, describe_server(peer), address=remote)
+    reason = "it has no address" if failure is None else explain_os_error(failure)
+    raise PeerUnreachable(f"{peer} cannot be reached: {reason}") from failure
+
+
+def describe_server(peer: Peer) -> HostInfo:
+    """Return what is known of the host of an iperf3 server: nothing but its name."""
+    return HostInfo(peer.host[:_LONGEST_NAME], "unknown", 0, "iperf3", "unknown")

@@ -160,22 +160,22 @@ class EndpointRun(Run):
         self._load_phases: LoadPhases | None = None
         self._checks = 0
 
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Change direction, sessions or window during the run. A new window reopens the sessions.
 
         It has no effect on a responsiveness test that has phases: these are its settings.
         """
         if self._load_phases is None:
-            self._change(settings)
+            self._change_settings(settings)
 
-    def _change(self, settings: Settings) -> None:
+    def _change_settings(self, settings: Settings) -> None:
         if settings == self.settings or self._ending.done():
             return
-        self._events.put_nowait(self._timeline.change(self._sampler.elapsed_ns, settings))
+        self._events.put_nowait(self._timeline.change_settings(self._sampler.elapsed_ns, settings))
         self._validator.note_settings_change()
         self._window_check = WindowCheck(self.plan.workload)  # sessions opened from here on may warn again
         _log.debug("settings change to %s", settings)
-        self._run_task(self._apply(settings))
+        self._run_task(self._change_sessions(settings))
 
     async def _open(self) -> ProbeSample | None:
         """Open all sessions at both ends, measure the idle link, and have the far end begin."""
@@ -264,7 +264,7 @@ class EndpointRun(Run):
             return
         settings = self._load_phases.follow(sample)
         if settings is not None:
-            self._change(settings)
+            self._change_settings(settings)
         elif self._load_phases.is_over:
             self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
@@ -358,9 +358,9 @@ class EndpointRun(Run):
             self._control.try_send(Ping(self._checks))
         return self._control.last_received_ns
 
-    async def _apply(self, settings: Settings) -> None:
+    async def _change_sessions(self, settings: Settings) -> None:
         try:
-            await self._opener.change(settings)
+            await self._opener.change_settings(settings)
         except LinkgaugeError as error:
             self.stop(Reason.WORKER_LOST, str(error))
 

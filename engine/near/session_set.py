@@ -118,7 +118,7 @@ class NearSessions(SessionSet):
         finally:
             self._all_open = None
 
-    async def change(self, settings: Settings) -> None:
+    async def change_settings(self, settings: Settings) -> None:
         """Open and close sessions so that they match the new settings."""
         async with self._order:
             self._generation += 1
@@ -133,7 +133,7 @@ class NearSessions(SessionSet):
             }
             _log.debug("generation %d: %d sessions remain", self._generation, len(self._generations))
             change = Change(settings, self._generation, self._oldest_generation)
-            self._pool.apply_change(change)
+            self._pool.change_settings(change)
             self._control.try_send(change)
             await self._open_missing()
 

@@ -78,7 +78,7 @@ class Timeline:
         """The current settings."""
         return self._periods[-1].settings
 
-    def change(self, elapsed_ns: int, settings: Settings) -> Changed:
+    def change_settings(self, elapsed_ns: int, settings: Settings) -> Changed:
         """Begin a period with new settings and return its event."""
         self._periods.append(self._make_period(elapsed_ns, settings))
         return Changed(elapsed_ns, settings, self._expect(settings))

@@ -20,13 +20,13 @@ from .summary import (
     CpuSummary,
     DatagramSummary,
     Measurement,
+    PacketOverhead,
     Period,
     ProbeResult,
     ProbeSummary,
     Summary,
 )
 from .sums.other_tests_sum import other_tests_document
-from .udp.packet_overhead import PacketOverhead
 
 DOCUMENT_VERSION: Final = 1
 DIRECTION_KEYS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Direction.DUPLEX}

@@ -131,7 +131,7 @@ class Meter:
                 self._responsiveness = ResponsivenessRecorder.of_run(event)
                 self._begin_period(0, event.plan.settings, event.expectation)
             case Changed():
-                self.sockets.apply_settings(event.settings)
+                self.sockets.change_settings(event.settings)
                 self._begin_period(event.elapsed_ns, event.settings, event.expectation)
             case Opened():
                 self.sockets.add_session(event)
@@ -209,7 +209,7 @@ class Meter:
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
         self._expectations[settings] = expectation
         if self._responsiveness is not None:
-            self._responsiveness.change(start_ns, settings)
+            self._responsiveness.change_settings(start_ns, settings)
         if not self.periods or self.periods[-1].settings != settings:
             self.periods.append(PeriodSum(settings, expectation, start_ns, self._workload))
 

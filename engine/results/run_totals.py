@@ -187,7 +187,7 @@ class OpenSockets:
         keys = [key for key in self._open if key[:2] == (end, flow)]
         return self._open[min(keys, key=lambda key: key[2])] if keys else None
 
-    def apply_settings(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Forget the sessions that new settings close."""
         flows = settings.direction.flows
         self._open = {

@@ -11,13 +11,12 @@ from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
 from .responsiveness.result import Responsiveness
-from .sums.other_tests_sum import OtherTestsSummary
-from .udp.packet_overhead import PacketOverhead
 
 DatagramMode = Literal["rate", "quality", "mixed"]
 Counter = Literal["receiver", "sender"]
 # A shorter round trip is the work of the hosts, and its least is as good as their timers: no path to compare with.
 _LEAST_PATH_RTT_US: Final = 100.0
+_LEAST_FRAME_PAYLOAD: Final = 46  # of Ethernet (IEEE 802.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +234,42 @@ class Period:
     measured: PerDirection[Measurement | None]
     start_ns: int = field(default=0, compare=False)
     warmup_ns: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PacketOverhead:
+    """The bytes around the payload of each datagram; `frame_bytes` None is unknown, or no Ethernet.
+
+    They turn a rate of UDP payload into that of IP packets, which RFC 9097 counts, and into that of the wire.
+    """
+
+    header_bytes: int
+    frame_bytes: int | None = None
+
+    def ip_bit_s(self, payload_bit_s: float, packets_s: float) -> float:
+        """Return the rate of whole IP packets."""
+        return payload_bit_s + packets_s * self.header_bytes * 8
+
+    def wire_bit_s(self, payload_bit_s: float, packets_s: float) -> float | None:
+        """Return the rate on an Ethernet line, gaps included; None where there is none."""
+        if self.frame_bytes is None:
+            return None
+        frames_bit_s = max(self.ip_bit_s(payload_bit_s, packets_s), packets_s * _LEAST_FRAME_PAYLOAD * 8)
+        return frames_bit_s + packets_s * self.frame_bytes * 8
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTestsSummary:
+    """The other tests of the endpoint in the measured time of a run; none at all if `most_tests` is 0.
+
+    `most_tests` ran beside it at the same time at most, with `most_sessions`. The rates are means over the whole
+    measured time, of payload that the endpoint received and sent.
+    """
+
+    most_tests: int
+    most_sessions: int
+    received_bit_s: float
+    sent_bit_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class StopPayload:
 
 
 @dataclass(frozen=True, slots=True)
-class ApplyChange:
+class ChangeSettings:
     """Close the connections older than `oldest`, and those up to `generation` that `settings` do not have.
 
     The same fields as protocol.messages.Change, which would bring half of the engine into a worker.
@@ -118,8 +118,8 @@ class StopProbes:
     """End the further probes of a responsiveness test, after the answers that are on their way."""
 
 
-Command = Configure | OpenSession | AdoptSession | StartPayload | StopPayload | ApplyChange | StopProbes
-COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPayload, ApplyChange, StopProbes)
+Command = Configure | OpenSession | AdoptSession | StartPayload | StopPayload | ChangeSettings | StopProbes
+COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPayload, ChangeSettings, StopProbes)
 
 
 @dataclass(frozen=True, slots=True)

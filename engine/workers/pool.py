@@ -32,7 +32,7 @@ from .fork_client import ForkServerLease, WorkerProcess
 from .ipc import (
     EVENTS,
     AdoptSession,
-    ApplyChange,
+    ChangeSettings,
     Configure,
     OpenSession,
     PayloadStopped,
@@ -109,7 +109,7 @@ class WorkerPool:
         self._size = choose_worker_count(plan, max_workers)
         self._closing = False
         self._is_payload_started = False
-        self._change: ApplyChange | None = None
+        self._change: ChangeSettings | None = None
         self._start_lock = asyncio.Lock()
         self._fork_server: ForkServerLease | None = None
         self._exit_reports: set[asyncio.Task[None]] = set()
@@ -199,9 +199,9 @@ class WorkerPool:
             async with asyncio.timeout(_STOP_DEADLINE_S):
                 await member.probes_stopped.wait()
 
-    def apply_change(self, change: Change) -> None:
+    def change_settings(self, change: Change) -> None:
         """Close the connections that the new settings do not want, in every worker."""
-        self._change = ApplyChange(change.settings, change.generation, change.oldest)
+        self._change = ChangeSettings(change.settings, change.generation, change.oldest)
         for member in self._members.values():
             member.channel.send(self._change)
 

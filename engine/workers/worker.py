@@ -48,7 +48,7 @@ from ..workloads.udp import socket_options
 from .ipc import (
     COMMANDS,
     AdoptSession,
-    ApplyChange,
+    ChangeSettings,
     Command,
     Configure,
     ConnectionFailed,
@@ -93,7 +93,7 @@ class Worker:
         self._shares_core = False
         self._cores: set[int] = set()
         self._initial_sessions = 0
-        self._change: ApplyChange | None = None
+        self._change: ChangeSettings | None = None
         self._rate_bit_s: int | None = None
         self._limits_unsent = False
         self._interval_ns = SECOND_NS
@@ -148,8 +148,8 @@ class Worker:
                 if self._probes is not None:
                     self._probes.stop()
                 self._channel.send(ProbesStopped())
-            case ApplyChange():
-                self._apply_change(command)
+            case ChangeSettings():
+                self._change_settings(command)
             case OpenSession() if command.spec.session == HANDSHAKE_PROBE_SESSION:
                 self._open_handshake_probe(command)
             case OpenSession() if command.spec.session == DATAGRAM_PROBE_SESSION:
@@ -207,7 +207,7 @@ class Worker:
                 session.finish_sending()
         self._channel.send(PayloadStopped())
 
-    def _apply_change(self, change: ApplyChange) -> None:
+    def _change_settings(self, change: ChangeSettings) -> None:
         self._change = change
         for (direction, number), session in list(self._sessions.items()):
             if self._is_obsolete(direction, number, session.generation):
@@ -216,7 +216,7 @@ class Worker:
         self._settings = change.settings
         for session in self._sessions.values():
             self._limit_rate(session)
-            session.apply_settings(change.settings)
+            session.change_settings(change.settings)
 
     def _limit_rate(self, session: Session) -> None:
         """Give a session its share of its direction's rate."""

@@ -202,7 +202,7 @@ class Session(ABC):
         except (OSError, MemoryError) as error:
             self._end(explain_resource_error(error))
 
-    def apply_settings(self, settings: Settings) -> None:  # noqa: B027 - most sessions have nothing to change
+    def change_settings(self, settings: Settings) -> None:  # noqa: B027 - most sessions have nothing to change
         """Take over what new settings change in an open session; nothing in one of TCP."""
 
     def stop_sending(self) -> None:  # noqa: B027 - transactions end with their connection

@@ -18,18 +18,37 @@ from typing import Any, Final, cast
 
 from ... import __version__
 from ...engine.model.errors import ClusterError, ExtraMissing, PlanError, explain_extra, make_printable
-from ..cluster import NIC, import_dask
+from ..cluster import NIC, Cluster, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
 from ..plan import MIN_HOSTS, Host
 
 _LOGIN_DEADLINE_S: Final = 15.0
 _CHECK_DEADLINE_S: Final = 45.0
+_WORKERS_DEADLINE_S: Final = 10.0
 _IDLE_S: Final = 300  # a scheduler whose coordinator was killed ends after it, and its workers with it
 _MAX_TEXT: Final = 200
 # Of the processes there. Lock files would stay on the hosts.
 _SETTINGS: Final = {"distributed.worker.use-file-locking": False, "distributed.comm.default-scheme": "tls"}
 _CHECK: Final = "import linkgauge, distributed, linkgauge.mesh.host_tasks; print(linkgauge.__version__)"
 _log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None = None) -> AsyncGenerator[Cluster]:
+    """Start a scheduler on the first host that ssh reaches and a worker on each; end them afterwards.
+
+    Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
+    there, by default of the same path as this one. Raises ClusterError where fewer than two hosts are left.
+    """
+    async with start_processes(hosts, remote_python) as (scheduler, found, lost):
+        async with open_client(scheduler) as client:
+            try:
+                await client.wait_for_workers(len(found), timeout=_WORKERS_DEADLINE_S)
+            except TimeoutError:
+                _log.debug("not all workers of %s came", scheduler)
+        async with connect_cluster(scheduler, found) as cluster:
+            cluster.lost = (*lost, *cluster.lost)
+            yield cluster
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest
 from ...engine.model.samples import NicCounts
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.result import Responsiveness
-from ...engine.results.sums.other_tests_sum import OtherTestsSummary
+from ...engine.results.summary import OtherTestsSummary
 from ...engine.results.udp.loss_location import LossCauses
 from ...engine.results.udp.loss_pattern import LossPattern
 from ..preset import Framing, Preset

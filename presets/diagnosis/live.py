@@ -104,7 +104,7 @@ class EvidenceCollector:
 
     def _sample(self, event: Sampled) -> None:
         if event.warmup or event is not self.meter.newest:
-            return  # it is out of order
+            return  # it is out of order, or of the drain
         now = self.meter.periods[-1]
         if event.settings == now.settings and event.sample.elapsed_ns > now.start_ns:
             self._recent.add(event.sample)  # a late sample counts for an earlier period

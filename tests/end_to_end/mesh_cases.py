@@ -12,9 +12,9 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
 
-from linkgauge.engine.lab.mesh_lab import MeshLab, open_mesh_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.mesh.figures import MeshFindingCode
+from linkgauge.mesh.lab.mesh_lab import MeshLab, open_mesh_lab
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Slow, plan_lab_hosts
 

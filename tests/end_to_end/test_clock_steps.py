@@ -61,8 +61,7 @@ def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> 
     found.remove(("receive_stamps.py", "time.time_ns"))
     dated = {"base_run.py", "ceiling_measurement.py", "client_test.py"}
     logins = {"run.py", "service.py"}
-    certificates = {"dask_credentials.py"}
-    assert found == {(name, "datetime.now") for name in dated | logins | certificates}
+    assert found == {(name, "datetime.now") for name in dated | logins}
 
 
 def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothing_by_the_wall_clock() -> None:

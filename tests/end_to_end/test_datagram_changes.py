@@ -36,7 +36,7 @@ async def test_what_a_change_of_settings_cuts_off_is_not_lost(far_end: str) -> N
         async def change() -> None:
             for changes in CHANGES:
                 await asyncio.sleep(PAUSE_S)
-                run.change(run.settings.with_changes(**changes))
+                run.change_settings(run.settings.with_changes(**changes))
 
         changing = asyncio.create_task(change())
         async for event in run:

@@ -29,7 +29,7 @@ async def act(one, changes, command):
     process = await asyncio.create_subprocess_exec(*command)
     if changes:
         await asyncio.sleep(0.1)
-        one.change(one.settings.with_changes(window_bytes=65_536))
+        one.change_settings(one.settings.with_changes(window_bytes=65_536))
     if await process.wait():
         sys.exit("the command failed")
 

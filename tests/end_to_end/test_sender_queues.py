@@ -37,7 +37,7 @@ RUN: Final = textwrap.dedent("""
                 if isinstance(event, Sampled):
                     sample = event.sample
                     if sample.elapsed_ns > 2 * SECOND_NS:
-                        run.change(replace(settings, direction=Direction.IN))
+                        run.change_settings(replace(settings, direction=Direction.IN))
                     unsent = [part.unsent_bytes for part in sample.sessions if part.unsent_bytes is not None]
                     queue = sample.queue and asdict(sample.queue)
                     if not event.warmup:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from linkgauge.engine.far.admission import Admission
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.event_log import EventLog
 from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
 from linkgauge.engine.model.errors import RequestDeclined
@@ -64,7 +64,7 @@ def _changing(events: Iterator[Event], sessions: int) -> Iterator[Event]:
             at = event.sample.index
             if event.sample.end is End.NEAR and at and at % _CHANGE_TICKS == 0:
                 direction = Direction.DUPLEX if at // _CHANGE_TICKS % 2 else Direction.OUT
-                yield timeline.change(event.sample.elapsed_ns - TICK_NS, Settings(direction, sessions))
+                yield timeline.change_settings(event.sample.elapsed_ns - TICK_NS, Settings(direction, sessions))
             event = timeline.stamp(event.sample)  # noqa: PLW2901 - the same sample, stamped
         yield event
 

@@ -90,7 +90,7 @@ async def datagram_run(endpoint: EndpointUnderTest, chance: random.Random) -> st
 def _change_at_times(chance: random.Random) -> Callable[[Any, Any], None]:
     def act(run: Any, event: Any) -> None:
         if isinstance(event, Sampled) and chance.random() < 0.5:
-            run.change(change_of(chance, run.settings))
+            run.change_settings(change_of(chance, run.settings))
 
     return act
 

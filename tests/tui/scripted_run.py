@@ -97,7 +97,6 @@ class ScriptedRun:
         self.changes: list[Settings] = []
         self.stops: list[Reason] = []
         self.run_id = "20261121-014629-7f3a"
-        self.marks: list[float] = []
         self.meter = Meter()
         self.diagnosis = LiveDiagnosis(self.meter, link_evidence(preset, DEFAULT_VARIANT))
         self.notices: list[str] = []
@@ -126,10 +125,6 @@ class ScriptedRun:
         self.settings = settings
         self.warm_until = self.elapsed_ns + self.plan.effective_warmup_ns
         self.emit(Changed(self.elapsed_ns, settings, find_expectation(self.preset, settings, self.plan.workload)))
-
-    def set_pass_mark(self, pass_percent: float) -> None:
-        """Record the pass mark."""
-        self.marks.append(pass_percent)
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """Answer with Ended."""

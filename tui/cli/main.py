@@ -119,14 +119,12 @@ def _carry_out(arguments: Sequence[str]) -> int:
         print_stderr(typer_error_text(error))
         return error.exit_code
     except LinkgaugeError as error:
-        from .termination import error_exit_status
-
         print_stderr(plan_error_text(error) if isinstance(error, PlanError) else str(error))
-        return error_exit_status(error)
+        return error.exit_status
     except (BrokenPipeError, SystemExit):  # Rich exits like this where the reader of the help has gone
         discard_stdout()
         return 0
     except OSError as error:
         print_stderr(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
-        return 3
+        return LinkgaugeError.exit_status
     return status if isinstance(status, int) else 0

@@ -32,7 +32,6 @@ _SIGNAL_WAIT_S: Final = 1.0  # for any reader, since the first signal
 _LAST_WAIT_S: Final = 0.3  # for any reader, if ending the test took longer than that
 _FLUSH_S: Final = 0.2
 _LINES: Final = 500
-_INCOMPLETE: Final = 3
 
 
 def prepare_streams() -> None:
@@ -177,7 +176,7 @@ def _report_failures() -> int:
             print_stderr(f"{writer.name}: its reader closed it before it had everything")
         else:
             print_stderr(f"cannot write to {writer.name}: {explain_os_error(error)}")
-            status = _INCOMPLETE
+            status = OutputError.exit_status
     return status
 
 

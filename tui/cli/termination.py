@@ -12,15 +12,7 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from ...engine.host.end_signals import end_signals
-from ...engine.model.errors import (
-    InvalidKeyError,
-    InvalidLimitError,
-    LinkgaugeError,
-    PlanError,
-    TlsError,
-    UnknownPreset,
-    UsageError,
-)
+from ...engine.model.errors import LinkgaugeError
 from ...engine.model.events import Reason
 from ...engine.results.summary import Summary
 from ...presets.verdict import Verdict
@@ -28,8 +20,7 @@ from .output import note_signal
 
 PASS: Final = 0
 SHORT: Final = 1
-USAGE_ERROR: Final = 2
-INCOMPLETE: Final = 3
+INCOMPLETE: Final = LinkgaugeError.exit_status
 _handlers: Final[list[dict[signal.Signals, Callable[[signal.Signals], None]]]] = []
 """Those of the contexts in force, the innermost last."""
 _log = logging.getLogger(__name__)
@@ -105,12 +96,6 @@ class RunStopper:
             self.run.stop(*self._explain(number))
         elif self._task is not None:
             self._task.cancel()
-
-
-def error_exit_status(error: LinkgaugeError) -> int:
-    """Return USAGE_ERROR for a wrong command line, INCOMPLETE for any other error."""
-    usage_errors = (PlanError, UnknownPreset, UsageError, InvalidKeyError, InvalidLimitError, TlsError)
-    return USAGE_ERROR if isinstance(error, usage_errors) else INCOMPLETE
 
 
 def signal_exit_status(number: int) -> int:

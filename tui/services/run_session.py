@@ -265,11 +265,7 @@ class RunSession:
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction, sessions or window of the run in progress."""
-        self._run.change(settings)
-
-    def set_pass_mark(self, pass_percent: float) -> None:
-        """Set the pass mark that the run is judged by at its end."""
-        self.diagnosis.pass_percent = pass_percent
+        self._run.change_settings(settings)
 
     def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
         """End the run in order. Its last events are still to come."""

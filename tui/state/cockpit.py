@@ -200,7 +200,7 @@ class CockpitState:
     def run_opened(self, run: RunHandle) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
-        run.set_pass_mark(self.pass_percent)
+        self.diagnosis.pass_percent = self.pass_percent
         if self.phase is Phase.STOPPING:
             run.stop()
         else:
@@ -227,8 +227,6 @@ class CockpitState:
         self.pass_percent = percent
         if self.diagnosis is not None:
             self.diagnosis.pass_percent = percent
-        if self.run is not None:
-            self.run.set_pass_mark(percent)
         if self.summary is not None:
             self.verdict = judge(self.summary, pass_percent=percent)
 

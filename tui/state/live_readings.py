@@ -95,7 +95,7 @@ class LiveReadings:
                 self.settings = event.plan.settings
                 self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
             case Changed():
-                self._change(event)
+                self._change_settings(event)
             case Sampled():
                 self._sample(event)
             case Totals():
@@ -265,7 +265,7 @@ class LiveReadings:
         spans.append(OtherTestsSpan(from_s, until_s))
         self.change_marks.append(ChangeMark(from_s, "other test" if sample.others.tests == 1 else "other tests"))
 
-    def _change(self, event: Changed) -> None:
+    def _change_settings(self, event: Changed) -> None:
         at_s = event.elapsed_ns / SECOND_NS
         if self.periods:
             self.periods[-1].until_s = at_s
@@ -288,8 +288,6 @@ class LiveReadings:
         self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
         if event.settings != self.settings:
             return  # a late sample of the previous period: it counts for that one only
-        if sample.is_drain:
-            return  # what was still on its way counts for no rate
         self.in_warmup = event.warmup
         self._recent.add(sample)
         self._recent_sums = None

@@ -1,7 +1,7 @@
 """CPU, TCP, latency and datagrams of a run over time, and each session's totals, for plots and tables. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Final, TypeVar
 
@@ -122,7 +122,10 @@ class SessionDatagrams:
 
 
 class Traces:
-    """Collects the traces of a run in a bounded amount of memory. Add every admitted sample, in order."""
+    """Collects the traces of a run in a bounded amount of memory.
+
+    Add every admitted sample in order, but not what the drain at the end still brought.
+    """
 
     def __init__(self) -> None:
         self.cpu: dict[End, list[CpuPoint]] = {End.NEAR: [], End.FAR: []}
@@ -185,7 +188,7 @@ class Traces:
             _append(self.tcp.setdefault(direction, []), point, TcpPoint.merge)
 
     def _add_datagrams(self, sample: Sample) -> None:
-        """Add the receiver's counts. What the drain at the end still brought belongs to the last interval."""
+        """Add the receiver's counts."""
         for direction in Direction.DUPLEX.flows:
             sums, is_receiver = SessionDatagrams(), False
             for counts in sample.datagrams:
@@ -194,7 +197,6 @@ class Traces:
                     is_receiver = True
             if not is_receiver:
                 continue
-            points = self.datagrams.setdefault(direction, [])
             delays = [counts for counts in sample.delay_variation if counts.direction is direction]
             summary = summarize_latency(
                 dict(zip(delays[0].buckets, delays[0].counts, strict=True)) if delays else {}
@@ -206,10 +208,7 @@ class Traces:
                 None if sums.jitter_ns is None else sums.jitter_ns / 1e6,
                 None if summary is None else summary.p99_ns / 1e6,
             )
-            if sample.is_drain and points:
-                points[-1] = replace(points[-1].merge(point), at_s=points[-1].at_s)
-            else:
-                _append(points, point, DatagramPoint.merge)
+            _append(self.datagrams.setdefault(direction, []), point, DatagramPoint.merge)
 
 
 def _largest(first: float | None, second: float | None) -> float | None:

@@ -55,7 +55,7 @@ class EventLines:
             case Changed():
                 self._at_ns = max(self._at_ns, event.elapsed_ns)
                 before, self._settings = self._settings or event.settings, event.settings
-                self._change(before, event.settings)
+                self._change_settings(before, event.settings)
             case Totals():
                 self._add("phase", f"{event.end.label} iperf3: its results have arrived")
             case Warned():
@@ -74,7 +74,7 @@ class EventLines:
         duration = numbers.duration(event.plan.duration_ns)
         self._add("start", f"started: {numbers.settings(event.plan.settings, event.plan.workload)}, {duration}")
 
-    def _change(self, before: Settings, after: Settings) -> None:
+    def _change_settings(self, before: Settings, after: Settings) -> None:
         if self._plan is not None and self._plan.has_phases:
             self._add("phase", phase_change_text(self._plan, before, after))
         else:

@@ -1,4 +1,4 @@
-"""The clients of an endpoint: one that is admitted (admitted_client), its way to a run (client_service), its turn.
+"""The clients of an endpoint: whether one is admitted (admission), what it is then (admitted_client), and its turn.
 
 The turns of all tests say which may run beside which, who waits, and what the others carry.
 """

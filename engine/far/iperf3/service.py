@@ -35,9 +35,9 @@ from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal
 from ...protocol.iperf3.states import COOKIE_BYTES, State
 from ...workloads.mode_trial import ModeChooser
 from ..acceptor import Acceptor
-from ..admission import Admission
+from ..client_service import choose_mode, current_run, end_entry
+from ..clients.admission import Admission
 from ..clients.admitted_client import AdmittedClient
-from ..clients.client_service import choose_mode, current_run, end_entry
 from ..clients.turns import Turn
 from ..memory import windows_of
 from ..pending import PendingConnection, PendingConnections

@@ -5,7 +5,6 @@ Every refusal and every silence before the test becomes an error that says what 
 
 import asyncio
 import logging
-import socket
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,7 +25,6 @@ from ...model.errors import (
     SilentPeer,
     explain_os_error,
 )
-from ...model.host_info import HostInfo
 from ...model.peer import Peer, ip_version_of, unmap_ip_address
 from ...model.plan import SocketOptions
 from ...protocol.iperf3.json_bodies import MAX_SERVER_RESULTS_BYTES
@@ -34,7 +32,7 @@ from ...protocol.iperf3.parameters import TestParameters, encode_parameters
 from ...protocol.iperf3.refusals import ErrorNumber, explain_number
 from ...protocol.iperf3.results import EndResults, decode_results, encode_results
 from ...protocol.iperf3.states import State, make_cookie
-from ..connect import connect_tcp, resolve_peer
+from ..connect import connect_tcp, describe_server
 
 ANSWER_DEADLINE_S: Final = 10.0
 RESULTS_DEADLINE_S: Final = 10.0
@@ -42,7 +40,6 @@ _ERROR_WORDS_DEADLINE_S: Final = 1.0
 _READ_DEADLINE_S: Final = 60.0
 _RETRY_PAUSES_S: Final = (0.1, 0.4)
 _QUICK_S: Final = 1.0
-_LONGEST_NAME: Final = 256
 
 _BUSY: Final = "is busy: iperf3 serves one test at a time; try again, or run `linkgauge endpoint --iperf3` there"
 _CHECK_LOGIN: Final = (
@@ -268,28 +265,3 @@ async def _connect_once(peer: Peer, binding: SocketOptions, check_address: Calla
         client.abort()
         raise
     return client
-
-
-async def describe_ends(peer: Peer) -> HandshakeResult:
-    """Return the facts of both ends by the route to an iperf3 server, which receives nothing.
-
-    Raises PeerUnreachable where its name does not resolve, or no route leads there.
-    """
-    failure: OSError | None = None
-    for family, address in await resolve_peer(peer):
-        with socket.socket(family, socket.SOCK_DGRAM) as sock:
-            try:
-                sock.connect(address)
-            except OSError as error:
-                failure = error
-            else:
-                near = await describe_host(sock.getsockname(), sock.getpeername())
-                remote = unmap_ip_address(str(sock.getpeername()[0]))
-                return HandshakeResult(near, describe_server(peer), address=remote)
-    reason = "it has no address" if failure is None else explain_os_error(failure)
-    raise PeerUnreachable(f"{peer} cannot be reached: {reason}") from failure
-
-
-def describe_server(peer: Peer) -> HostInfo:
-    """Return what is known of the host of an iperf3 server: nothing but its name."""
-    return HostInfo(peer.host[:_LONGEST_NAME], "unknown", 0, "iperf3", "unknown")

@@ -33,7 +33,6 @@ from ...model.plan import (
     Settings,
 )
 from ...model.samples import Sample
-from ...model.workload import slow_datagram_bytes
 from ...protocol.iperf3.auth import make_token
 from ...protocol.iperf3.parameters import (
     DEFAULT_BLOCK_BYTES,
@@ -130,7 +129,7 @@ def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
     if not plan.workload.is_datagram or settings.datagram_bytes is not None:
         return plan
     size = min(max(client.segment_bytes or DEFAULT_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES), MAX_DATAGRAM_BYTES)
-    size = min(size, slow_datagram_bytes(settings) or size)
+    size = min(size, settings.slow_datagram_bytes or size)
     return replace(plan, settings=replace(settings, datagram_bytes=size))
 
 
@@ -202,7 +201,7 @@ class Iperf3Run(Run):
         """Emit a warning."""
         self._warn(text)
 
-    def change(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Warn that an iperf3 server cannot change a test, and leave everything as it is."""
         reason = why_unavailable(self._server, Feature.LIVE_CHANGES)
         if settings != self.settings and not self._ending.done() and reason is not None:

@@ -41,7 +41,7 @@ class ResponsivenessRecorder:
         """Return the recorder of a run that has just begun; None if it is no responsiveness test."""
         return None if started.plan.responsiveness is None else cls(started)
 
-    def change(self, elapsed_ns: int, settings: Settings) -> None:
+    def change_settings(self, elapsed_ns: int, settings: Settings) -> None:
         """Begin another load if the direction changes with these settings."""
         self._result = None
         if settings.direction is not self._phases[-1].direction:

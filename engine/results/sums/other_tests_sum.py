@@ -8,23 +8,10 @@ from ...model.events import Sampled
 from ...model.plan import SECOND_NS
 from ...model.samples import OtherTests, Sample
 from ..rounding import round_figure
+from ..summary import OtherTestsSummary
 
 FIGURES: Final = ("other_tests", "other_received_mbit_s", "other_sent_mbit_s")
 """The columns of an interval: how many tests, and the payload that the endpoint received and sent in them."""
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTestsSummary:
-    """The other tests of the endpoint in the measured time of a run; none at all if `most_tests` is 0.
-
-    `most_tests` ran beside it at the same time at most, with `most_sessions`. The rates are means over the whole
-    measured time, of payload that the endpoint received and sent.
-    """
-
-    most_tests: int
-    most_sessions: int
-    received_bit_s: float
-    sent_bit_s: float
 
 
 @dataclass(slots=True)

@@ -103,9 +103,7 @@ class RecentSamples:
         self._samples: dict[End, deque[Sample]] = {end: deque() for end in End}
 
     def add(self, sample: Sample) -> None:
-        """Add an end's next sample, and drop those that are too old now. A drain is no part of what runs."""
-        if sample.is_drain:
-            return
+        """Add an end's next sample, which is not of the drain, and drop those that are too old now."""
         samples = self._samples[sample.end]
         samples.append(sample)
         while samples[0].elapsed_ns <= sample.elapsed_ns - self._span_ns and len(samples) > 1:

@@ -59,9 +59,9 @@ class DatagramReceiver(DatagramSession):
         self._put("advanced", 0)
         self._adopt_settings()
 
-    def apply_settings(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Take over the rate of new settings."""
-        super().apply_settings(settings)
+        super().change_settings(settings)
         self._adopt_settings()
 
     def _adopt_settings(self) -> None:

@@ -60,9 +60,9 @@ class DatagramSender(DatagramSession):
         part = context.slot // 2 % sessions + 1  # a slot for each direction (metering/shared_counters.py)
         self._pacer = Pacer(self._rate_bit_s, self._group.datagram_bytes, time.monotonic_ns(), part, sessions)
 
-    def apply_settings(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Take over the rate and the datagram size of new settings, from the next group on."""
-        super().apply_settings(settings)
+        super().change_settings(settings)
         self._adopt_settings()
 
     def _adopt_settings(self) -> None:

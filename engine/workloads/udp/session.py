@@ -39,7 +39,7 @@ class DatagramSession(Session):
         self._earlier_bytes = self._earlier_counts[CounterField.BYTES]
         self._store_tcp(None)
 
-    def apply_settings(self, settings: Settings) -> None:
+    def change_settings(self, settings: Settings) -> None:
         """Take over the rate and the datagram size of new settings."""
         self._settings = settings
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from ...host.nic import is_path_mtu_cached, read_nic
 from ...model.plan import MIB, Mode, Settings, SocketOptions
-from ...model.workload import slow_datagram_bytes
 from ..sockets import set_dscp
 
 IS_LINUX: Final = sys.platform == "linux"
@@ -115,7 +114,7 @@ def datagram_size(settings: Settings, sock: socket.socket) -> int:
     """Return the UDP payload of each datagram: as the settings say, or as the path's MTU and a low rate allow."""
     if settings.datagram_bytes is not None:
         return settings.datagram_bytes
-    largest, slow = largest_datagram(sock), slow_datagram_bytes(settings)
+    largest, slow = largest_datagram(sock), settings.slow_datagram_bytes
     return largest if slow is None else min(largest, slow)
 
 

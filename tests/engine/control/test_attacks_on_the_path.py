@@ -90,7 +90,7 @@ async def world(host: str = "127.0.0.1", key: SharedKey | None = KEY) -> AsyncIt
 def change_often(run: Run, event: Event) -> None:
     """Change the settings at each sample of the near end: each change is a message to the far end."""
     if isinstance(event, Sampled) and event.sample.end is End.NEAR:
-        run.change(run.settings.with_changes(sessions=3 - run.settings.sessions))
+        run.change_settings(run.settings.with_changes(sessions=3 - run.settings.sessions))
 
 
 class OnThird:

@@ -89,7 +89,9 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
         nonlocal events
         events += 1
         if events == 6:
-            run.change(run.settings.with_changes(sessions=2, window_bytes=65_536, direction=Direction.DUPLEX))
+            run.change_settings(
+                run.settings.with_changes(sessions=2, window_bytes=65_536, direction=Direction.DUPLEX)
+            )
         if isinstance(event, Sampled):
             carried.update(part.session for part in event.sample.sessions if part.bytes)
         if carried == {1, 2}:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.multiplexer import Mux, MuxChannel
-from linkgauge.engine.far.clients.client_service import serve_client
+from linkgauge.engine.far.client_service import serve_client
 from linkgauge.engine.model.errors import ConnectionClosed
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End

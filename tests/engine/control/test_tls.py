@@ -205,7 +205,7 @@ async def test_the_connections_of_a_run_need_no_search_for_garbage(
     def act(run: Run, _event: object) -> None:
         if not changed:
             changed.append(True)
-            run.change(Settings(Direction.DUPLEX, 2))
+            run.change_settings(Settings(Direction.DUPLEX, 2))
 
     async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
         await record(plan, peer_of(endpoint, fingerprint))  # once before: the first use builds what stays

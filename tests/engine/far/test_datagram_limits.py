@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.admission import Admission
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.datagram_limits import DatagramLimits, DatagramTraffic
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen

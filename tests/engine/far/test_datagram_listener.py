@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from linkgauge.engine.far.admission import Admission
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.datagram_listener import DatagramListener
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen

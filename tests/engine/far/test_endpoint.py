@@ -241,7 +241,7 @@ async def test_it_tells_what_it_does_as_values(endpoint: Endpoint) -> None:
             if isinstance(event, Sampled) and client.run.received_bytes and run.settings == plan.settings:
                 assert (client.run.settings, client.run.sent_bytes) == (plan.settings, 0)
                 assert client.run.elapsed_ns > 0
-                run.change(Settings(Direction.IN, 2))
+                run.change_settings(Settings(Direction.IN, 2))
             elif client.run.sent_bytes:
                 assert client.run.settings == Settings(Direction.IN, 2)
                 break

@@ -169,7 +169,7 @@ async def test_sessions_that_are_added_to_a_run_count_as_well(
     def act(run: Run, _event: object) -> None:
         if not changed:
             changed.append(True)
-            run.change(Settings(sessions=128))
+            run.change_settings(Settings(sessions=128))
 
     plan = Plan(workers=4, duration_ns=None, interval_ns=SECOND_NS // 10, block_bytes=16 * MIB)
     async with Endpoint(listen("127.0.0.1", 0), limits=limits) as endpoint:

@@ -167,7 +167,7 @@ async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
         async for event in run:
             if isinstance(event, Sampled):
                 if event.sample.index >= 1:
-                    run.change(Settings(sessions=3))
+                    run.change_settings(Settings(sessions=3))
                 if sum(bool(unit.transactions) for unit in event.sample.sessions) == 3:
                     break
         assert [os.sched_getaffinity(pid) for pid in workers_of(os.getpid())] == 2 * [set(usable_cores())]

@@ -19,7 +19,7 @@ from linkgauge.engine.model.plan import (
     SocketOptions,
     sender_of,
 )
-from linkgauge.engine.model.workload import Workload, all_workloads, slow_datagram_bytes
+from linkgauge.engine.model.workload import Workload, all_workloads
 
 
 def test_a_duplex_run_is_both_single_directions() -> None:
@@ -215,7 +215,7 @@ def test_a_rate_too_low_for_its_datagrams_is_refused_with_the_numbers() -> None:
 
 def test_datagrams_of_a_low_rate_are_small_enough_for_several_a_second() -> None:
     """Those of a usual rate are as large as the path carries."""
-    assert slow_datagram_bytes(udp_plan(1, None).settings) == 25
-    assert slow_datagram_bytes(Settings(rate_bit_s=32_000, sessions=16)) == 25
-    assert (slow_datagram_bytes(Settings(rate_bit_s=10_000_000)) or 0) > 1_472
-    assert slow_datagram_bytes(Settings()) is None
+    assert udp_plan(1, None).settings.slow_datagram_bytes == 25
+    assert Settings(rate_bit_s=32_000, sessions=16).slow_datagram_bytes == 25
+    assert (Settings(rate_bit_s=10_000_000).slow_datagram_bytes or 0) > 1_472
+    assert Settings().slow_datagram_bytes is None

@@ -116,7 +116,7 @@ async def test_a_change_of_sessions_and_window_neither_stops_short_nor_hangs(
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.NEAR and steps:
             sessions, window = steps.pop(0)
-            run.change(Settings(direction, sessions, window))
+            run.change_settings(Settings(direction, sessions, window))
 
     plan = Plan(
         Settings(direction),

@@ -69,7 +69,7 @@ async def test_a_change_is_in_force_at_both_ends_and_loses_nothing(
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index == 3 and run.settings == plan.settings:
-            run.change(run.settings.with_changes(**CHANGES[name]))
+            run.change_settings(run.settings.with_changes(**CHANGES[name]))
 
     plan = plan_of()
     recorded = await record(plan, far_end, act)

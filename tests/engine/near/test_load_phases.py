@@ -297,7 +297,7 @@ async def test_a_person_stops_a_test_in_the_middle_of_a_phase_and_changes_none(
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.NEAR:
             if event.sample.index == 2:
-                run.change(Settings(Direction.IN, sessions=5))
+                run.change_settings(Settings(Direction.IN, sessions=5))
             if event.sample.index == 6:
                 run.stop()
 

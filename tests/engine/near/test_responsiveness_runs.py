@@ -164,7 +164,7 @@ async def test_settings_that_change_leave_the_probes_open(record: Recorder, far_
     def act(run: Run, event: Event) -> None:
         is_third = isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index % 3 == 2
         if is_third and (settings := next(changes, None)):
-            run.change(settings)
+            run.change_settings(settings)
 
     recorded = await record(plan_of(seconds=2.4), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED

@@ -101,9 +101,9 @@ async def test_sessions_are_added_and_taken_away_while_it_runs(far_end: Peer, re
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.FAR:
             if event.sample.index >= 10 and run.settings.sessions == 1:
-                run.change(run.settings.with_changes(sessions=5))
+                run.change_settings(run.settings.with_changes(sessions=5))
             if event.sample.index >= 20 and run.settings.sessions == 5:
-                run.change(run.settings.with_changes(sessions=2))
+                run.change_settings(run.settings.with_changes(sessions=2))
 
     recorded = await record(plan_of(seconds=3.4, warmup_ns=SECOND_NS // 2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -121,7 +121,7 @@ async def test_a_new_window_reopens_the_sessions_and_is_read_back(far_end: Peer,
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 3 and run.settings.window_bytes is None:
-            run.change(run.settings.with_changes(window_bytes=65_536))
+            run.change_settings(run.settings.with_changes(window_bytes=65_536))
 
     recorded = await record(plan_of(sessions=2, seconds=1.2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -141,7 +141,7 @@ async def test_the_direction_changes_while_it_runs(far_end: Peer, record: Record
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 3:
-            run.change(run.settings.with_changes(direction=Direction.DUPLEX))
+            run.change_settings(run.settings.with_changes(direction=Direction.DUPLEX))
 
     recorded = await record(plan_of(seconds=1.2), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -155,9 +155,9 @@ async def test_many_quick_changes_leave_the_sessions_of_the_last_change(far_end:
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 1 and run.settings.sessions == 1:
             for sessions in steps:
-                run.change(run.settings.with_changes(sessions=sessions))
-            run.change(run.settings.with_changes(window_bytes=131_072))
-            run.change(run.settings.with_changes(window_bytes=65_536, sessions=3))
+                run.change_settings(run.settings.with_changes(sessions=sessions))
+            run.change_settings(run.settings.with_changes(window_bytes=131_072))
+            run.change_settings(run.settings.with_changes(window_bytes=65_536, sessions=3))
 
     recorded = await record(plan_of(seconds=1.2, rate_bit_s=None), far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
@@ -380,7 +380,7 @@ async def test_sessions_share_the_rate_of_their_direction_and_a_change_shares_it
 
     def add_sessions(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index == 3:
-            run.change(Settings(direction, 4))
+            run.change_settings(Settings(direction, 4))
 
     plan = plan_of(direction, 2, seconds=1.5, rate_bit_s=rate)
     recorded = await record(plan, far_end, add_sessions)
@@ -432,7 +432,7 @@ async def test_data_connections_have_the_local_ports_of_the_plan_and_keep_them_w
     def change_window(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index in {1, 8}:
             seen.append(connected_ports(first, first + 4))
-            run.change(Settings(sessions=2, window_bytes=65_536))
+            run.change_settings(Settings(sessions=2, window_bytes=65_536))
 
     recorded = await record(plan_of(sessions=2, seconds=1.2, client_port=first), far_end, change_window)
     assert recorded.end.reason is Reason.COMPLETED

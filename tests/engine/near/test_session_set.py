@@ -23,7 +23,7 @@ class SessionRecorder:
         self.opened: list[tuple[Direction, int, int]] = []
         self.changes: list[Any] = []
         self._is_silent = is_silent
-        pool = SimpleNamespace(send_command=self._open, apply_change=self.changes.append)
+        pool = SimpleNamespace(send_command=self._open, change_settings=self.changes.append)
         control = SimpleNamespace(
             derive_run_secret=lambda nonce: RunSecret(b"secret", nonce, b"plan"),
             data_address=("127.0.0.1", 5820),
@@ -54,10 +54,10 @@ async def test_a_change_opens_only_the_sessions_that_are_missing() -> None:
     """The others keep their connection and its generation."""
     recorder = SessionRecorder(Settings(Direction.OUT, 1))
     await recorder.sessions.open_first(TOKEN)
-    await recorder.sessions.change(Settings(Direction.OUT, 2))
+    await recorder.sessions.change_settings(Settings(Direction.OUT, 2))
     assert recorder.opened == [(Direction.OUT, 1, 0), (Direction.OUT, 2, 1)]
     assert recorder.sessions.is_wanted(Direction.OUT, 1, 0)
-    await recorder.sessions.change(Settings(Direction.OUT, 1))
+    await recorder.sessions.change_settings(Settings(Direction.OUT, 1))
     assert not recorder.sessions.is_wanted(Direction.OUT, 2, 1)
     assert [(change.generation, change.oldest) for change in recorder.changes] == [(1, 0), (2, 0)]
 
@@ -66,7 +66,7 @@ async def test_another_window_reopens_all_sessions_but_the_probe() -> None:
     """A window is set before a connection is made."""
     recorder = SessionRecorder(Settings(Direction.OUT, 1), has_probe=True)
     await recorder.sessions.open_first(TOKEN)
-    await recorder.sessions.change(Settings(Direction.OUT, 1, 65_536))
+    await recorder.sessions.change_settings(Settings(Direction.OUT, 1, 65_536))
     assert recorder.opened[2:] == [(Direction.OUT, 1, 1)]
     assert recorder.changes[-1].oldest == 1
     assert recorder.sessions.is_wanted(Direction.OUT, PROBE_SESSION, 0)

@@ -31,7 +31,7 @@ def sample(start_s: float, end_s: float) -> Sample:
 def timeline(warmup_s: float = 1.0) -> Timeline:
     """Return a timeline of a run with this warm-up, and a change after 5 seconds."""
     line = Timeline(Plan(FIRST, warmup_ns=int(warmup_s * SECOND_NS)), expect)
-    line.change(5 * SECOND_NS, SECOND)
+    line.change_settings(5 * SECOND_NS, SECOND)
     return line
 
 
@@ -39,7 +39,7 @@ def test_a_change_is_an_event_with_its_time_and_the_new_expected_rate() -> None:
     """The settings in force are the new ones at once."""
     line = Timeline(Plan(FIRST), expect)
     assert line.settings == FIRST
-    assert line.change(7, SECOND) == Changed(7, SECOND, expect(SECOND))
+    assert line.change_settings(7, SECOND) == Changed(7, SECOND, expect(SECOND))
     assert line.settings == SECOND
 
 
@@ -75,8 +75,8 @@ def test_without_a_warm_up_only_a_sample_with_a_change_in_it_is_left_out(
 def test_a_change_during_a_warm_up_starts_it_anew() -> None:
     """Settling begins again with each change."""
     line = Timeline(Plan(FIRST, warmup_ns=SECOND_NS), expect)
-    line.change(SECOND_NS // 2, SECOND)
-    line.change(SECOND_NS * 5 // 4, THIRD)
+    line.change_settings(SECOND_NS // 2, SECOND)
+    line.change_settings(SECOND_NS * 5 // 4, THIRD)
     assert line.stamp(sample(1.0, 1.2)).settings == SECOND
     assert line.stamp(sample(1.0, 1.2)).warmup
     assert line.stamp(sample(2.0, 2.4)).warmup
@@ -99,7 +99,7 @@ def test_no_measured_sample_overlaps_a_change_or_its_warm_up(
     for number, gap in enumerate(gaps, start=2):
         at += gap
         times.append(at)
-        line.change(at, Settings(sessions=number))
+        line.change_settings(at, Settings(sessions=number))
     stamped = line.stamp(Sample(End.NEAR, 0, start + length, length, ()))
     in_force = sum(1 for time in times if time < start + length)
     assert stamped.settings.sessions == in_force
@@ -164,7 +164,7 @@ def test_a_change_settles_anew_and_both_directions_must() -> None:
     line = Timeline(Plan(warmup_auto=True, duration_ns=40 * SECOND_NS), lambda _settings: Expectation())
     for index in range(20):
         line.stamp(indexed_sample(End.FAR, index, 1_000_000))
-    line.change(20 * TICK, Settings(Direction.DUPLEX))
+    line.change_settings(20 * TICK, Settings(Direction.DUPLEX))
     stamped: list[bool] = []
     for index in range(20, 60):
         line.stamp(indexed_sample(End.FAR, index, 1_000_000, Direction.OUT))

@@ -68,7 +68,7 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
             if isinstance(event, Sampled) and event.sample.index >= 2 and not lost:
                 lost = fork_servers_of(ME)
                 os.kill(lost[0], signal.SIGKILL)
-                run.change(Settings(sessions=8))
+                run.change_settings(Settings(sessions=8))
             is_whole = isinstance(event, Sampled) and len(event.sample.sessions) == 8
             if is_whole and all(session.bytes for session in event.sample.sessions):
                 run.stop()

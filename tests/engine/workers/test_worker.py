@@ -25,7 +25,7 @@ from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
 from linkgauge.engine.workers.ipc import (
     EVENTS,
     AdoptSession,
-    ApplyChange,
+    ChangeSettings,
     Configure,
     ConnectionFailed,
     ConnectionLost,
@@ -136,7 +136,7 @@ async def test_further_probes_begin_by_their_numbers_and_end_by_command(host: Wo
         assert isinstance(failure, ConnectionFailed)
         assert failure.session == DATAGRAM_PROBE_SESSION
         assert "nothing takes UDP on its port" in failure.why
-        host.send(ApplyChange(Settings(Direction.IN, 1), 1, 1))
+        host.send(ChangeSettings(Settings(Direction.IN, 1), 1, 1))
         await host.until(lambda: any(host.counters.read_probe_histogram(ProbeHistogram.CONNECT)))
         host.send(StopProbes())
         await host.until(lambda: host.events[-1] == ProbesStopped())
@@ -151,7 +151,7 @@ async def test_a_change_closes_older_sessions_that_it_does_not_have(host: Worker
     await host.until(lambda: host.events)
     host.send(StartPayload())
     with await host.adopt(1) as first, await host.adopt(2) as second, await host.adopt(3, generation=2) as newer:
-        host.send(ApplyChange(Settings(Direction.OUT, 1), 1, 0))
+        host.send(ChangeSettings(Settings(Direction.OUT, 1), 1, 0))
         await host.until(lambda: not (slot := host.counters.read(Direction.OUT, 2)) or not slot.is_open)
         for sock, is_open in ((first, True), (second, False), (newer, True)):
             number = {first: 1, second: 2, newer: 3}[sock]

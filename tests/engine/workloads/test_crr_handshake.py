@@ -235,7 +235,7 @@ async def test_an_endpoint_need_not_connect_back(direction: Direction, record: A
 
     def turn(run: Run, event: Event) -> None:
         if isinstance(event, Sampled):
-            run.change(run.settings.with_changes(direction=direction))
+            run.change_settings(run.settings.with_changes(direction=direction))
 
     async with Endpoint(listen("127.0.0.1", 0), limits=Limits(connect_back=0)) as endpoint:
         peer = Peer(*endpoint.address)

@@ -11,10 +11,9 @@ import linkgauge
 import pytest
 from linkgauge.engine.model.errors import ClusterError, PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.mesh.cluster import start_ssh_cluster
 from linkgauge.mesh.coordinator import open_mesh
 from linkgauge.mesh.events import CellEnded, FailureCode, HostLost, MeshEnded
-from linkgauge.mesh.over_ssh.ssh_cluster import start_processes
+from linkgauge.mesh.over_ssh.ssh_cluster import start_processes, start_ssh_cluster
 from linkgauge.mesh.plan import Host, MeshPlan
 
 from ...end_to_end.conftest import Sshd

@@ -15,6 +15,7 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis, StableFindings
 
+from ...engine.results.datagram_runs import draw_datagram_run
 from ...engine.results.iperf3_runs import iperf3_run, reported, total
 from .sampled_run import EXPECTED, QUARTER_NS, fed, feed, started
 
@@ -81,6 +82,20 @@ def test_the_recent_past_is_three_seconds() -> None:
     assert whole is not None
     assert recent.flows[0].rwnd_limited == 0
     assert (whole.flows[0].rwnd_limited or 0) > 0.4
+
+
+@given(seed=st.integers(0, 2**32), direction=st.sampled_from(Direction))
+def test_the_drain_is_no_part_of_the_recent_past(seed: int, direction: Direction) -> None:
+    """What was still on its way when the run was over has no rate."""
+    events, _ = draw_datagram_run(seed, direction, intervals=16)
+    collectors = EvidenceCollector(Meter()), EvidenceCollector(Meter())
+    for event in events:
+        feed(collectors[0], event)
+        if not (isinstance(event, Sampled) and event.sample.is_drain):
+            feed(collectors[1], event)
+    recent = collectors[1].recent_evidence()
+    assert recent is not None
+    assert collectors[0].recent_evidence() == recent
 
 
 def test_a_rate_beyond_the_links_capacity_has_a_single_finding() -> None:

@@ -17,7 +17,7 @@ from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, PerDirection, Plan
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from linkgauge.presets.verdict import Verdict, VerdictCode
-from linkgauge.tui.cli.termination import RunStopper, error_exit_status, handle_signals, verdict_exit_status
+from linkgauge.tui.cli.termination import RunStopper, handle_signals, verdict_exit_status
 
 RATE = Measurement(1_176_250_000, 10 * SECOND_NS)
 
@@ -107,7 +107,7 @@ def summary(out: Measurement | None, reason: Reason) -> Summary:
 )
 def test_what_a_person_can_correct_on_the_command_line_exits_2(error: LinkgaugeError, status: int) -> None:
     """Everything else is a test that could not be run."""
-    assert error_exit_status(error) == status
+    assert error.exit_status == status
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_another_pass_mark_judges_the_run_that_has_ended_again(state: CockpitSta
     assert state.verdict.word == "pass"
     state.set_pass_mark(99.0)
     assert state.verdict.word == "short"
-    assert script.marks == [95.0]
+    assert script.diagnosis.pass_percent == 99.0
 
 
 def test_another_peer_is_unknown_until_it_has_answered(state: CockpitState) -> None:

@@ -79,7 +79,7 @@ def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
     assert points[-1].at_s == 750.0
 
 
-def test_datagrams_are_the_receivers_and_the_drain_belongs_to_the_last_interval(world: Any) -> None:
+def test_datagrams_are_the_receivers_and_the_drain_is_left_out(world: Any) -> None:
     """Whatever comes after the end has no time of its own."""
     script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(workload=Workload.UDP, warmup_ns=SECOND_NS))
     script.run_for(8, 9e8)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ....engine.model.errors import explain_os_error, require_extra
+from ....engine.model.errors import LinkgaugeError, explain_os_error, require_extra
 from ..options import JsonOption
 from ..output import emit_json, emit_line, print_stderr
 
@@ -33,8 +33,7 @@ def discover(
     try:
         endpoints = run(find_endpoints(seconds))
     except OSError as error:
-        print_stderr(f"this host has no multicast DNS: {explain_os_error(error)}")
-        return 3
+        raise LinkgaugeError(f"this host has no multicast DNS: {explain_os_error(error)}") from error
     if as_json:
         emit_json({"endpoints": [_document(each) for each in endpoints]})
         return 0

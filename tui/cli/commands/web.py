@@ -12,6 +12,7 @@ _MAX_SESSIONS: Final = 64
 
 
 def web(
+    context: typer.Context,
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -42,22 +43,20 @@ def web(
 
     given = tuple(words or ())
     arguments = given if given[:1] == ("watch",) else ("app", *given)
-    _check_words(arguments)
+    _check_words(context.find_root().command, arguments)
     url = None if public_url is None else PublicUrl.parse(public_url)
     return serve_web(WebConfig(arguments, parsing.listening_port(port), sessions, WebAccess(url)))
 
 
-def _check_words(arguments: tuple[str, ...]) -> None:
+def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     """Raise the error that every page would end with, before there is one."""
-    from ..main import app
     from ..preset_option import load_catalog_with_warnings
     from .watch import read_target
 
-    group: Any = typer.main.get_command(app)
     name, words = arguments[0], arguments[1:]
     if "--json" in words or "-J" in words:
         raise UsageError("linkgauge web shows a screen; --json has none")
-    context = group.commands[name].make_context(name, list(words))
+    context = program.commands[name].make_context(name, list(words))
     if name != "watch":
         return
     given = {each for each in context.params if context.get_parameter_source(each).name == "COMMANDLINE"}

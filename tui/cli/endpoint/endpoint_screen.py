@@ -156,6 +156,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
                 app.exit()
 
         with handle_signals(receive, draws=True):
-            async with announced_on_lan(config, setup, log.add):
+            announcement = setup.describe_itself(config.announce)
+            async with announced_on_lan(announcement, setup.listener, log.add, is_bound=config.bind is not None):
                 await app.run_async()
             await shutdown.finish()  # without the terminal the runs still have their time to end

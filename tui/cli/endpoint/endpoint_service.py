@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ....discovery.announcement import Announcement
 from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.control.tls import Certificate, format_fingerprint
 from ....engine.far.endpoint import Endpoint
@@ -178,6 +179,14 @@ class EndpointSetup:
         """Whether only this host can connect."""
         return is_loopback_address(self.listener.getsockname()[0])
 
+    def describe_itself(self, name: str | None) -> Announcement | None:
+        """Return what the endpoint tells the LAN of itself under a name; None without one."""
+        if name is None:
+            return None
+        port, has_key, has_tls = self.listener.getsockname()[1], self.key is not None, self.certificate is not None
+        iperf3_port = None if self.iperf3 is None else self.iperf3.port
+        return Announcement(name, port, wants_key=has_key, wants_tls=has_tls, iperf3_port=iperf3_port)
+
     def find_peers(self) -> list[str]:
         """Return the addresses by which other hosts may reach the endpoint, with its port; the best one first."""
         port = self.listener.getsockname()[1]
@@ -198,7 +207,8 @@ class EndpointSetup:
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
     """Read the limits, the key and the certificate, and listen; raise LinkgaugeError where one of them fails."""
     limits = config.limits.read()
-    check_announcement(config)
+    if config.announce is not None:
+        check_announcement(config.announce, config.port, config.bind)
     key = None if config.key_file is None else read_key_file(Path(config.key_file))
     key = key or key_from_environment(os.environ)
     os.environ.pop(KEY_VARIABLE, None)  # no child process needs it
@@ -323,7 +333,8 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
             _announce(config, endpoint.address, setup, key_file, publication.url)
-            async with announced_on_lan(config, setup, log):
+            announcement = setup.describe_itself(config.announce)
+            async with announced_on_lan(announcement, setup.listener, log, is_bound=config.bind is not None):
                 notify_systemd("READY=1", manager)
                 await signals.stop.wait()
                 notify_systemd("STOPPING=1", manager)
@@ -446,10 +457,8 @@ def _serve_and_explain() -> int:
     try:
         return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
     except LinkgaugeError as error:
-        from ..termination import error_exit_status
-
         print_stderr(str(error))
-        return error_exit_status(error)
+        return error.exit_status
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....engine.lab.mesh_lab import open_mesh_lab
+from ....mesh.lab.mesh_lab import open_mesh_lab
 from ....presets.catalog import Catalog
 from ....presets.lab_link import Slow, plan_lab_hosts
 from ...services.mesh.stored_mesh import EmulatedHosts

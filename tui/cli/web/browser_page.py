@@ -5,6 +5,8 @@ import signal
 import sys
 from typing import Final
 
+from ....engine.host.end_signals import die_with_parent
+
 DRIVER_VARIABLE: Final = "TEXTUAL_DRIVER"
 BROWSER_DRIVER: Final = "textual.drivers.web_driver:WebDriver"
 
@@ -22,7 +24,5 @@ def has_screen() -> bool:
 def end_with_server() -> None:
     """Have the kernel end a page's process with its server, however that ends; the app takes it for a hang-up."""
     if is_browser_page() and sys.platform == "linux":
-        from ....engine.lab.namespaces import die_with_parent
-
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup(1) is for the server: it has no page's terminal
         die_with_parent(signal.SIGHUP)

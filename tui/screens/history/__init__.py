@@ -1,4 +1,4 @@
-"""Screens of the run log: `history_screen`, `stored_run_screen`, `compare_screen`.
+"""Screens of the run log: `history_screen`, `compare_screen`.
 
 They import the dialogs and the sweep screen; the cockpit opens the history.
 """

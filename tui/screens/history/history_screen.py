@@ -39,9 +39,9 @@ from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.prompts import ConfirmScreen
 from ..mesh.mesh_screen import MeshServices, open_stored_mesh
+from ..stored_run_screen import StoredRunScreen
 from ..sweep.sweep_screen import open_stored_sweep
 from .compare_screen import CompareScreen
-from .stored_run_screen import StoredRunScreen
 
 _log = logging.getLogger(__name__)
 

@@ -50,7 +50,7 @@ from ...widgets.mesh.mesh_lines import (
 from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen
-from ..history.stored_run_screen import StoredRunScreen
+from ..stored_run_screen import StoredRunScreen
 
 _log = logging.getLogger(__name__)
 

@@ -210,7 +210,7 @@ async def test_a_change_of_settings_is_a_warning_and_changes_nothing(record: Rec
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index == 1:
-            run.change(Settings(sessions=3))
+            run.change_settings(Settings(sessions=3))
 
     async with stock_server() as port:
         recorded = await record(plan_of(), peer_at(port), act)

@@ -3,9 +3,9 @@
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import SECOND_NS, End, Settings
 from linkgauge.engine.model.samples import OtherTests, Sample
+from linkgauge.engine.results.summary import OtherTestsSummary
 from linkgauge.engine.results.sums.other_tests_sum import (
     OtherTestsSum,
-    OtherTestsSummary,
     interval_figures,
     merge_others,
     other_tests_document,

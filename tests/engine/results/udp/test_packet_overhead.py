@@ -7,7 +7,8 @@ from linkgauge.engine.model.events import Expectation, Started
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.udp.packet_overhead import PacketOverhead, packet_overhead
+from linkgauge.engine.results.summary import PacketOverhead
+from linkgauge.engine.results.udp.packet_overhead import packet_overhead
 
 from ..log_entries import HOST
 

@@ -69,7 +69,7 @@ async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.NEAR and event.sample.index in changes:
-            run.change(changes.pop(event.sample.index))
+            run.change_settings(changes.pop(event.sample.index))
 
     recorded = await record(plan, far_end, act)
     assert recorded.end.reason is Reason.COMPLETED

@@ -86,7 +86,7 @@ class DatagramPair:
     def apply(self, settings: Settings) -> None:
         """Change the settings of both ends."""
         for session in self._sessions:
-            session.apply_settings(settings)
+            session.change_settings(settings)
 
     def count(self, end: str, name: str) -> int | None:
         """Return a counter of the `sender` or the `receiver`, of this moment."""

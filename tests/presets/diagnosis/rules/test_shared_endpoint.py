@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import NicCounts
-from linkgauge.engine.results.sums.other_tests_sum import OtherTestsSummary
+from linkgauge.engine.results.summary import OtherTestsSummary
 from linkgauge.engine.results.udp.loss_location import LossCauses
 from linkgauge.presets.diagnosis.diagnose import diagnose, diagnose_untargeted
 from linkgauge.presets.diagnosis.evidence import DatagramEvidence, Evidence

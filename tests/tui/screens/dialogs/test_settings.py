@@ -40,7 +40,7 @@ async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world
         assert "PASS" in cockpit.text()
         await cockpit.press("space")
         await cockpit.end()
-        assert world.script.marks[-1] == 90
+        assert world.script.diagnosis.pass_percent == 90
     assert read_preferences(tmp_path).preferences == Preferences("monochrome", RateUnit.MIB, 10, 90, "30d")
 
 

@@ -23,8 +23,8 @@ from linkgauge.tui.interfaces import StoredMesh
 from linkgauge.tui.rendering.diff_compositor import screen_strips
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
 from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen, MeshServices
+from linkgauge.tui.screens.stored_run_screen import StoredRunScreen
 from linkgauge.tui.widgets.mesh.heat_map import HeatMap
 from textual.pilot import Pilot
 

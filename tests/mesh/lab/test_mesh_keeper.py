@@ -9,12 +9,12 @@ import sys
 import textwrap
 
 import pytest
-from linkgauge.engine.lab.mesh_lab import open_mesh_lab
 from linkgauge.engine.lab.namespaces import find_processes
 from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
 
-from ..child_processes import children_of
-from .labs import DEADLINE_S, lab_hosts, network_of, wait_for_end
+from ...engine.child_processes import children_of
+from ...engine.lab.labs import DEADLINE_S, lab_hosts, network_of, wait_for_end
 
 SPEC = lab_hosts("rack", "rack")
 USE = """
@@ -63,7 +63,7 @@ def test_without_namespaces_the_hosts_are_addresses_of_loopback() -> None:
     code = textwrap.dedent(f"""
         import json, subprocess, sys
         from linkgauge.engine.lab.link_spec import LabLink
-        from linkgauge.engine.lab.mesh_lab import open_mesh_lab
+        from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
         from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
         from {children_of.__module__} import children_of
         with open_mesh_lab({SPEC!r}) as lab:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from .keeper_process import KeptLab, command_beside, start_keeper
-from .mesh_spec import MeshLabSpec
+from ...engine.lab.keeper_process import KeptLab, command_beside, start_keeper
+from ...engine.lab.mesh_spec import MeshLabSpec
 
+_KEEPER: Final = f"{__package__}.mesh_keeper"
 _BUILD_DEADLINE_S: Final = 30.0
 _HOST_DEADLINE_S: Final = 4.0  # for each host in addition: importing Dask takes a busy core a second or two
 _log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def open_mesh_lab(spec: MeshLabSpec) -> Generator[MeshLab]:
     Raises LabUnavailable if this machine cannot have such labs, LabError if this one cannot be built.
     """
     deadline_s = _BUILD_DEADLINE_S + _HOST_DEADLINE_S * len(spec.hosts)
-    with start_keeper("mesh_keeper", spec, deadline_s, has_offloads_off=spec.has_offloads_off) as (pid, answer):
+    with start_keeper(_KEEPER, spec, deadline_s, has_offloads_off=spec.has_offloads_off) as (pid, answer):
         _log.debug("lab of keeper %d is up, with %d hosts at %s", pid, len(spec.hosts), answer["scheduler"])
         yield MeshLab(
             spec=spec,

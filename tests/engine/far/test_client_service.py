@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from linkgauge.engine.control import handshake
-from linkgauge.engine.far.clients import client_service
+from linkgauge.engine.far import client_service
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused
@@ -17,7 +17,7 @@ from linkgauge.engine.model.samples import OtherTests
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.results.meter import Meter
 
-from ...conftest import DEADLINE_S, RATE_BIT_S
+from ..conftest import DEADLINE_S, RATE_BIT_S
 
 LONG = Plan(Settings(sessions=2), duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 SHORT = Plan(Settings(Direction.IN), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)

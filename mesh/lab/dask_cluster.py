@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from ..model.errors import LabUnavailable, explain_extra
+from ...engine.model.errors import LabUnavailable, explain_extra
 
 SETTINGS: Final[Mapping[str, str]] = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """The environment of Dask's processes: a profile would take each of them 100 samples a second."""

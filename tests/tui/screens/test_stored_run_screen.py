@@ -3,9 +3,9 @@
 from typing import Any
 
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.history.stored_run_screen import StoredRunScreen
+from linkgauge.tui.screens.stored_run_screen import StoredRunScreen
 
-from ...stored_runs import open_history, until
+from ..stored_runs import open_history, until
 
 
 async def test_enter_opens_the_run(world: Any, history_log: Any) -> None:

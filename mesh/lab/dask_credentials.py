@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from ..model.errors import LabUnavailable, explain_extra
+from ...engine.model.errors import LabUnavailable, explain_extra
 
 _DAYS: Final = 30
 _ROLES: Final = ("SCHEDULER", "WORKER", "CLIENT")

@@ -13,10 +13,10 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from ...control.connection import ControlConnection
-from ...control.handshake import HandshakeResult, handshake_as_far
-from ...control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
-from ...model.errors import (
+from ..control.connection import ControlConnection
+from ..control.handshake import HandshakeResult, handshake_as_far
+from ..control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
+from ..model.errors import (
     AddressRefused,
     ConnectionClosed,
     LimitReached,
@@ -26,18 +26,18 @@ from ...model.errors import (
     SilentPeer,
     explain_os_error,
 )
-from ...model.events import Reason, RunEnd
-from ...model.peer import SharedKey
-from ...model.plan import SECOND_NS, Mode, Plan
-from ...protocol.messages import Open, Ping, Ready, Refuse
-from ...workloads.mode_trial import ModeChooser
-from ..admission import Admission
-from ..listener import format_host
-from ..memory import windows_of
-from ..run import FarRun, RunRegistry
-from ..status import LogEntry, LogSink, LogValue, RunStatus
-from .admitted_client import AdmittedClient, CurrentRun
-from .turns import Turn
+from ..model.events import Reason, RunEnd
+from ..model.peer import SharedKey
+from ..model.plan import SECOND_NS, Mode, Plan
+from ..protocol.messages import Open, Ping, Ready, Refuse
+from ..workloads.mode_trial import ModeChooser
+from .clients.admission import Admission
+from .clients.admitted_client import AdmittedClient, CurrentRun
+from .clients.turns import Turn
+from .listener import format_host
+from .memory import windows_of
+from .run import FarRun, RunRegistry
+from .status import LogEntry, LogSink, LogValue, RunStatus
 
 _CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of its run
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.mesh_lab import MeshLab, open_mesh_lab
 from linkgauge.engine.model.errors import LabUnavailable
+from linkgauge.mesh.lab.mesh_lab import MeshLab, open_mesh_lab
 
-from .labs import DEADLINE_S, lab_hosts, network_of
+from ...engine.lab.labs import DEADLINE_S, lab_hosts, network_of
 
 CONNECT = "import socket, sys; print(socket.create_connection((sys.argv[1], int(sys.argv[2])), 5).getsockname()[0])"
 SCHEDULER_INFO = """

@@ -1,4 +1,4 @@
-"""`python -m linkgauge.engine.lab.mesh_keeper`: the process that keeps emulated hosts and the Dask cluster on them.
+"""`python -m linkgauge.mesh.lab.mesh_keeper`: the process that keeps emulated hosts and the Dask cluster on them.
 
 It stays in a namespace that is connected to the switch in the middle. The scheduler and the person's commands run
 beside it, and a worker in each host's namespace. Where this machine allows no namespaces, the hosts are addresses
@@ -15,14 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
-from ..model.errors import LabError, LabUnavailable
-from .base_keeper import BaseKeeper, keep
+from ...engine.lab.base_keeper import BaseKeeper, keep
+from ...engine.lab.devices import check_tools
+from ...engine.lab.mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
+from ...engine.lab.namespaces import NetworkNamespace, create_privileged_namespace
+from ...engine.lab.switches import connect_host, connect_switches, create_switch
+from ...engine.model.errors import LabError, LabUnavailable
 from .dask_cluster import SETTINGS, DaskScheduler, Protocol, check_dask, scheduler_command, worker_command
 from .dask_credentials import create_credentials
-from .devices import check_tools
-from .mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
-from .namespaces import NetworkNamespace, create_privileged_namespace
-from .switches import connect_host, connect_switches, create_switch
 
 _HUB: Final = "hub0"
 _LOOPBACK_HUB: Final = "127.0.0.1"

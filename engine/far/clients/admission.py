@@ -9,16 +9,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
 
-from ..host.cpu import check_cores, shares_cores
-from ..model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
-from ..model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
-from ..model.peer import client_network
-from ..model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
-from ..model.workload import Workload
-from .clients.admitted_client import AdmittedClient
-from .clients.turns import Turns
-from .datagram_limits import DatagramLimits
-from .memory import SessionWindows, count_connections, estimate_memory, merge_windows
+from ...host.cpu import check_cores, shares_cores
+from ...model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
+from ...model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
+from ...model.peer import client_network
+from ...model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
+from ...model.workload import Workload
+from ..datagram_limits import DatagramLimits
+from ..memory import SessionWindows, count_connections, estimate_memory, merge_windows
+from .admitted_client import AdmittedClient
+from .turns import Turns
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from linkgauge.engine.lab.dask_cluster import DaskScheduler, check_dask
+from linkgauge.mesh.lab.dask_cluster import DaskScheduler, check_dask
 
 ANSWERS = {"counts": b'{"workers": 7}', "other": b'{"hosts": 7}', "text": b"no JSON", "list": b"[]"}
 

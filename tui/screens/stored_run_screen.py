@@ -11,23 +11,23 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunEntry
-from ....presets.catalog import Catalog
-from ...actions import ScreenKind, bindings
-from ...interfaces import ExportRuns, History
-from ...rendering.styled_lines import first_fit
-from ...rendering.styles import MUTED
-from ...services.stored_run import StoredRun, read_stored_run
-from ...text import numbers
-from ...text.responsiveness import phases_text
-from ...text.run_list import run_line
-from ...widgets.common.key_footer import KeyFooter
-from ...widgets.history.run_detail import RunDetail
-from ...widgets.run.instruments import Instruments
-from ...widgets.run.run_header import TitleBar
-from ..base_screen import InstrumentScreen, app_of, preferences_of
-from ..dialogs.export import prompt_export
+from ...engine.model.errors import LinkgaugeError
+from ...engine.results.run_log import RunEntry
+from ...presets.catalog import Catalog
+from ..actions import ScreenKind, bindings
+from ..interfaces import ExportRuns, History
+from ..rendering.styled_lines import first_fit
+from ..rendering.styles import MUTED
+from ..services.stored_run import StoredRun, read_stored_run
+from ..text import numbers
+from ..text.responsiveness import phases_text
+from ..text.run_list import run_line
+from ..widgets.common.key_footer import KeyFooter
+from ..widgets.history.run_detail import RunDetail
+from ..widgets.run.instruments import Instruments
+from ..widgets.run.run_header import TitleBar
+from .base_screen import InstrumentScreen, app_of, preferences_of
+from .dialogs.export import prompt_export
 
 
 class StoredRunScreen(InstrumentScreen):

@@ -24,7 +24,7 @@ from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Message, Open, Ping, Proof, Refuse
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
-from ..conftest import RATE_BIT_S
+from ...conftest import RATE_BIT_S
 
 # Run on the loop that endpoints have: what is refused does not depend on it.
 pytestmark = pytest.mark.loop("uvloop")
@@ -89,7 +89,7 @@ async def test_more_sessions_than_allowed_end_a_run_in_progress(
     def act(run: Run, _event: Event) -> None:
         if not queries:
             queries.append(3)
-            run.change(Settings(sessions=3))
+            run.change_settings(Settings(sessions=3))
 
     recorded = await record(
         Plan(duration_ns=None, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S), peer_of(endpoint), act

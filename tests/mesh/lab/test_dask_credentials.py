@@ -3,7 +3,7 @@
 import ssl
 from pathlib import Path
 
-from linkgauge.engine.lab.dask_credentials import create_credentials
+from linkgauge.mesh.lab.dask_credentials import create_credentials
 
 
 def test_each_lab_has_a_certificate_of_its_own_that_tls_takes(tmp_path: Path) -> None:
