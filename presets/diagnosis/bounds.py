@@ -131,6 +131,15 @@ def find_full_window(view: FlowView) -> WindowBound | None:
     return bound if bound is not None and _is_reached(view, bound) else None
 
 
+def find_set_window(view: FlowView) -> WindowBound | None:
+    """Return the receive window that the user has set, if its reader keeps up with what arrives; None otherwise."""
+    flow = view.flow
+    if flow.holds is None or flow.is_read_late or (flow.unread or 0.0) >= UNREAD:
+        return None
+    bound = _set_window(view, flow.receive_window_bytes, is_sender=False)
+    return None if bound is None else replace(bound, held=flow.holds.window, clocked=flow.rwnd_limited)
+
+
 def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
     """Return the window that stops a flow, by the account of its own kernel."""
     flow = view.flow

@@ -224,7 +224,8 @@ def _two(draw: random.Random, maker: str) -> Case:
             break
     both = ("window-below-bdp", "loss")  # either may be the larger: it is a close run
     faults = replace(case.faults, loss_percent=round(percent, 2), seed=draw.randrange(99))
-    return replace(case, family="two", faults=faults, wanted=both, also=both)
+    congestion = "cubic" if case.congestion == "bbr" else case.congestion  # which takes no notice of so little
+    return replace(case, family="two", faults=faults, wanted=both, also=both, congestion=congestion)
 
 
 def _quota(draw: random.Random, maker: str) -> Case:

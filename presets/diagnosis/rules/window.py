@@ -20,7 +20,7 @@ from typing import Final
 from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_time
 from .. import remedies
-from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reached_bound
+from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
 from ..finding import Finding
 from ..flow_view import FlowView
@@ -59,16 +59,15 @@ def _share_of_loss(view: FlowView, bound: WindowBound) -> float:
 
 def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the findings about time limited by a window that no other rule has explained."""
-    flow, window = view.flow, find_full_window(view)
+    flow, window = view.flow, find_full_window(view) or find_set_window(view)
     if window is not None and view.evidence.window_bytes is not None:
         if (share := view.budget.take("receiver", "buffer")) >= MIN_SHARE:
+            where = view.evidence.tense("; packets wait in queues.", "; packets waited in queues.")
+            is_full = view.evidence.tense("is full at times", "was full at times")
             yield replace(
                 _requested_window(view, window, share),
                 confidence=0.6,
-                text=f"The window of {_bytes(window.limit_bytes)} "
-                + view.evidence.tense(
-                    "is full, and packets wait in queues.", "was full, and packets waited in queues."
-                ),
+                text=f"The window of {_bytes(window.limit_bytes)} {is_full}{where if view.has_queue else '.'}",
             )
         return
     if (share := view.budget.take("receiver")) >= MIN_SHARE:
