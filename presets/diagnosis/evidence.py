@@ -23,6 +23,7 @@ MIN_SHARE: Final = 0.05
 
 # Of the samples: a receiver that is late once says nothing. Links without such a receiver had none in 40 runs.
 _MIN_LOW_WINDOW: Final = 0.1
+_CONSTANT: Final = 0.75  # of the usual window: the smallest one of a window that does not vary
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,11 @@ class FlowEvidence:
     `rate_spread` is the standard deviation of the rates of the receiver's `intervals`, as a share of their mean.
     `low_rtt_us` is the round trip that a quarter of the samples does not exceed, `unacked_bytes` what was in flight
     in segments, by the kernel's count. `window_growth` is how many times its first size the receiver's window
-    became, and `unread` the share of the receiver's buffer with data that its program had not read. In the share
-    `lossy` of samples something was sent again. `max_pacing_bit_s` is the limit of a session's pace that a program
-    has set. `joint_spread` is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if
-    each varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
+    became, `least_window_bytes` its smallest size, and `unread` the share of the receiver's buffer with data that
+    its program had not read. In the share `lossy` of samples something was sent again. `max_pacing_bit_s` is the
+    limit of a session's pace that a program has set. `joint_spread` is the variance of the rate of all sessions as a
+    share of the sum of theirs: about 1 if each varies for itself, less if they share a limit. A quarter of the
+    intervals was faster than `upper_bit_s`.
     """
 
     direction: Direction
@@ -175,14 +177,20 @@ class FlowEvidence:
     max_pacing_bit_s: int | None = None
     unacked_bytes: int | None = None
     window_growth: float | None = None
+    least_window_bytes: float | None = None
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
     unread: float | None = None
 
     @property
     def is_read_late(self) -> bool:
-        """Whether data that nobody read made the receiver's window smaller again and again."""
-        return (self.low_window or 0.0) >= _MIN_LOW_WINDOW
+        """Whether data that nobody read made the receiver's window smaller again and again.
+
+        A window that became smaller once, and then stayed as it was, is set so.
+        """
+        least, usual = self.least_window_bytes, self.peer_window_bytes
+        is_constant = least is not None and usual is not None and least >= _CONSTANT * usual
+        return (self.low_window or 0.0) >= _MIN_LOW_WINDOW and not is_constant
 
     @property
     def receiver_limited(self) -> float:

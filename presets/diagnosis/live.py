@@ -199,6 +199,7 @@ class EvidenceCollector:
             max_pacing_bit_s=sent.median("max_pacing_bit_s"),
             unacked_bytes=sent.median("unacked_bytes"),
             window_growth=sent.window_growth,
+            least_window_bytes=sent.least_window_bytes,
             send_buffer_bytes=sent.median("send_buffer_bytes"),
             receive_buffer_bytes=received.mean_buffer_bytes,
             unread=received.unread_share,

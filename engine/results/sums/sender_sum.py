@@ -36,7 +36,8 @@ class SenderSum:
     """Sums and medians of the senders' TCP counters, over sessions and samples.
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
-    which each session has in `largest_windows`; `first_windows` has the first one. In `lossy_samples`
+    which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
+    smallest one. In `lossy_samples`
     of the `samples` something was sent again. `carrying_rtts` has the round trips of sessions that carried payload
     meanwhile: another session still has the one of its handshake.
     """
@@ -46,6 +47,7 @@ class SenderSum:
     low_windows: int = 0
     largest_windows: dict[int, int] = field(default_factory=dict[int, int])
     first_windows: dict[int, int] = field(default_factory=dict[int, int])
+    smallest_windows: dict[int, int] = field(default_factory=dict[int, int])
     samples: int = 0
     lossy_samples: int = 0
     holds: SendHolds = field(default_factory=SendHolds)
@@ -84,6 +86,7 @@ class SenderSum:
         largest = max(window_bytes, self.largest_windows.get(session, 0))
         self.largest_windows[session] = largest
         self.first_windows.setdefault(session, window_bytes)
+        self.smallest_windows[session] = min(window_bytes, self.smallest_windows.get(session, window_bytes))
         self.windows += 1
         self.low_windows += window_bytes < _LOW_WINDOW * largest
 
@@ -140,6 +143,11 @@ class SenderSum:
     def lossy_share(self) -> float | None:
         """The share of samples in which something was sent again; None without samples."""
         return self.lossy_samples / self.samples if self.samples else None
+
+    @property
+    def least_window_bytes(self) -> float | None:
+        """The smallest window that the other end advertised, in the median session; None where none is known."""
+        return median(self.smallest_windows.values()) if self.smallest_windows else None
 
     @property
     def window_growth(self) -> float | None:

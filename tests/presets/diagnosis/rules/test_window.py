@@ -175,6 +175,13 @@ def test_data_that_nobody_reads_makes_any_window_small(change: dict[str, float],
     assert (finding.code, finding.end) == ("receive-window", End.FAR)
 
 
+def test_a_window_that_became_smaller_once_is_not_one_of_a_slow_reader() -> None:
+    """Linux advertises more at first than a set window holds. A reader that stops makes the window vary."""
+    small = {"window_bytes": 65_536, "receive_window_bytes": 65_536, "low_window": 0.8}
+    assert held(window=0.9, **small, least_window_bytes=126_000).code == "window-below-bdp"
+    assert held(window=0.9, **small, least_window_bytes=30_000).code == "receive-window"
+
+
 def test_a_send_buffer_at_the_kernels_limit_is_named_whatever_it_holds() -> None:
     """With one segment a buffer it has little payload in flight: 125,000 bytes of a limit of 4 MiB of memory."""
     finding = held(buffer=0.9, send_buffer_bytes=4_194_304)
