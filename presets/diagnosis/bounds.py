@@ -144,7 +144,8 @@ def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
     """Return the window that stops a flow, by the account of its own kernel."""
     flow = view.flow
     windows, buffers = (holds.window, flow.rwnd_limited or 0.0), (holds.buffer, flow.sndbuf_limited or 0.0)
-    if max(windows[0] + buffers[0], windows[1] + buffers[1]) < _HELD:
+    sampled, timed = windows[0] + buffers[0], windows[1] + buffers[1]
+    if sampled < _HELD and (timed < _HELD or sampled < _HELD / 2):  # the clocks count what was lost as in flight
         return None
     is_sender = max(buffers) > max(windows)
     if not is_sender and ((flow.unread or 0.0) >= UNREAD or flow.is_read_late):

@@ -1,8 +1,9 @@
 """What held a sender back at the moment of each sample: a window, a buffer, congestion control, an empty queue.
 
 A sender with unsent data waits for the smallest of the other end's window and its congestion window, or for its own
-pace and queue. One that has sent all that it has waits for its program, which waits for room if the buffer is full:
-Linux wakes it when a third of the buffer is free (sk_stream_is_writeable, include/net/sock.h).
+pace and queue. After losses the congestion window may be far below what nothing has acknowledged. One that has sent
+all that it has waits for its program, which waits for room if the buffer is full: Linux wakes it when a third of
+the buffer is free (sk_stream_is_writeable, include/net/sock.h).
 
 These are readings of the socket (tcpi_notsent_bytes, tcpi_unacked, tcpi_snd_wnd, tcpi_snd_cwnd of linux/tcp.h, and
 SO_MEMINFO). The kernel's clocks (tcpi_rwnd_limited, tcpi_sndbuf_limited) are a second account of the same.
@@ -27,7 +28,7 @@ def find_hold(session: SessionSample) -> Hold | None:
     memory, buffer = session.send_memory_bytes, session.send_buffer_bytes
     if unacked is None or unsent is None or not mss or window is None or cwnd is None:
         return None
-    if unacked + mss > window and unsent:
+    if unacked + mss > window and unsent and window <= cwnd:
         return "window"
     if unsent >= mss:
         return "congestion" if unacked + mss > cwnd else "pace"

@@ -73,7 +73,7 @@ def _segments(view: FlowView) -> Iterator[Finding]:
         return
     carries = _carries(link, view.target_bit_s, mss, options)
     missing = _carries(link, view.target_bit_s, usual, options) - carries
-    share = view.budget.take("network", "starved", limit=_share_of_gap(view, missing))
+    share = view.budget.take("network", "starved", "receiver", "buffer", limit=_share_of_gap(view, missing))
     rates = f"{format_rate(carries)} of {format_rate(view.target_bit_s)}"
     evidence = f"segments of {format_bytes(mss)} instead of {format_bytes(usual)} leave {rates}"
     small = [end for end in (view.sender, view.receiver) if _mtu(end) is not None and _mtu(end) != link.mtu_bytes]

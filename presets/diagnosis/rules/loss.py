@@ -50,6 +50,8 @@ _ONCE: Final = 0.25  # of the samples: losses of a slow start
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _EXPLAINS: Final = 1.5  # a bound further from the measured rate says nothing about it
 _IN_BURSTS: Final = 2.0  # times the rate that so much loss by chance leaves: many were lost at once
+_MANY_LOST: Final = 60  # packets: few ones come in bursts by chance
+_BY_CHANCE: Final = 3.5  # times that rate: a short test still has what slow start brought it. More is a queue's.
 _SHORT_QUEUE: Final = 3  # packets: a policer in software has this much of a queue
 _MIN_QUEUE_US: Final = 1_000
 
@@ -94,7 +96,7 @@ def loss_bound(view: FlowView) -> float | None:
     if loss is None or loss < _MIN_LOSS or view.has_queue or _is_overflow(view, loss):
         return None
     bound = _mathis_bound(view, loss)
-    is_in_force = bound is not None and view.flow.bit_s < _IN_BURSTS * bound and bound < view.target_bit_s
+    is_in_force = bound is not None and view.flow.bit_s < _BY_CHANCE * bound and bound < view.target_bit_s
     return bound if is_in_force else None
 
 
@@ -125,7 +127,7 @@ def _is_policed(view: FlowView) -> bool:
     if rtt_us - shortest_us > queue_us:
         return False
     bound = _mathis_bound(view, flow.retransmitted or 0.0)
-    is_in_bursts = bound is not None and flow.bit_s >= _IN_BURSTS * bound
+    is_in_bursts = bound is not None and lost >= _MANY_LOST and flow.bit_s >= _IN_BURSTS * bound
     is_steady = flow.rate_spread <= _STEADY * sqrt(flow.intervals / lost)
     return is_steady or is_in_bursts or view.shares_limit or is_bbr
 

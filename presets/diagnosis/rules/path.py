@@ -88,7 +88,8 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     """
     flow, share, pacing_bit_s = view.flow, _filled_share(view), _pacing_bit_s(view)
     most_bit_s = None if flow.max_pacing_bit_s is None else flow.max_pacing_bit_s * view.evidence.sessions
-    if most_bit_s is not None and _NEAR_MOST * most_bit_s <= flow.bit_s <= _OVER_MOST * most_bit_s:
+    sent_bit_s = flow.bit_s / max(0.5, 1 - (flow.retransmitted or 0.0))
+    if most_bit_s is not None and _NEAR_MOST * most_bit_s <= sent_bit_s <= _OVER_MOST * most_bit_s:
         yield _limited_pace(view, most_bit_s)
         return
     if pacing_bit_s is None or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:

@@ -70,7 +70,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
                 text=f"The window of {_bytes(window.limit_bytes)} {is_full}{where if view.has_queue else '.'}",
             )
         return
-    if (share := view.budget.take("receiver")) >= MIN_SHARE:
+    if (share := view.budget.take("receiver")) >= MIN_SHARE and not _is_seldom_full(view):
         yield _closed_window(view, share)
     if (share := view.budget.take("buffer")) >= MIN_SHARE:
         yield Finding(
@@ -84,6 +84,14 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             + remedies.raise_autotuning_limit(view.sender, _larger_buffer(view), is_sender=True),
             view.sender.end,
         )
+
+
+def _is_seldom_full(view: FlowView) -> bool:
+    """Return whether samples contradict the clock of the receive window, which runs while losses are mended, too."""
+    flow = view.flow
+    if flow.holds is None or flow.is_read_late:
+        return False
+    return flow.holds.window + (flow.unread or 0.0) < _BY_CLOCKS
 
 
 def _closed_window(view: FlowView, share: float) -> Finding:
