@@ -79,9 +79,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     yield Finding(
         "loss",
         share,
-        0.9
-        if bound is None or view.flow.bit_s < _IN_BURSTS * bound
-        else 0.6,  # more than chance: a queue or bucket
+        0.9 if bound is None or view.flow.bit_s < _BY_CHANCE * bound else 0.6,
         f"Packets {view.evidence.tense('are', 'were')} lost on the path.",
         evidence,
         f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "

@@ -87,7 +87,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def _is_seldom_full(view: FlowView) -> bool:
-    """Return whether samples contradict the clock of the receive window, which runs while losses are mended, too."""
+    """Return whether samples contradict the clock of the receive window: it also runs while losses are mended."""
     flow = view.flow
     if flow.holds is None or flow.is_read_late:
         return False
