@@ -58,7 +58,8 @@ def _grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> Gra
         return "void"
     has_effect = evidence.bit_s < _EFFECT * (evidence.expected_bit_s or 0.0)
     if case.family == "healthy":
-        return "right" if findings[0].code in case.wanted else "wrong"
+        code = findings[0].code
+        return "right" if code in case.wanted else "silent" if code in _SILENT else "wrong"
     if not has_effect:
         return "no effect"
     is_right = [finding.code in case.wanted and case.at in {None, finding.end} for finding in findings]
@@ -98,7 +99,7 @@ class Scores:
         missed = [each for each in counted if each.grade in MISSES]
         wrong = [each for each in missed if each.grade != "silent"]
         confident = [each for each in wrong if each.findings[0].confidence >= _CONFIDENT]
-        problems = [f"a finding about a good link: {each}" for each in missed if each.case.family == "healthy"]
+        problems = [f"a finding about a good link: {each}" for each in wrong if each.case.family == "healthy"]
         if len(confident) > _MOST_CONFIDENT_MISSES * len(counted):
             problems += [f"wrong with a confidence of {_CONFIDENT} or more: {each}" for each in confident]
         if not counted:
