@@ -161,7 +161,7 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
     yield Finding(
         "congestion-window",
         view.budget.take("network"),
-        0.7 if (flow.retransmitted or 0.0) < _HIGH_LOSS else 0.6,  # what has lost so much may lose again
+        0.65 if (flow.retransmitted or 0.0) < _HIGH_LOSS else 0.6,  # losses before the measured time are not seen
         f"The congestion window {view.evidence.tense('has not yet', 'had not')} grown to bandwidth x delay.",
         f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
         f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
