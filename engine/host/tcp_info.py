@@ -85,10 +85,10 @@ class TcpInfo(NamedTuple):
         return self.counters[_RTT_COUNTER]
 
 
-def parse_tcp_info(data: bytes, memory: bytes = b"") -> TcpInfo | None:
+def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInfo | None:
     """Return the content of a kernel's struct tcp_info; None where it is shorter than Linux 2.6's.
 
-    `memory` is what SO_MEMINFO has returned for the same socket.
+    `memory` is that of the same socket (`read_socket_memory`).
     """
     if len(data) < _OLDEST.size:
         return None
@@ -96,8 +96,7 @@ def parse_tcp_info(data: bytes, memory: bytes = b"") -> TcpInfo | None:
     fields: tuple[int, ...] = layout.unpack_from(data)
     known = len(fields)
     options, mss_bytes = fields[_OPTIONS], fields[_MSS]
-    held = _MEMORY.unpack(memory) if len(memory) == _MEMORY.size else _UNKNOWN_MEMORY
-    words: tuple[int | None, ...] = (*fields, *(_FIELD_COUNT - known) * (None,), *held)
+    words: tuple[int | None, ...] = (*fields, *(_FIELD_COUNT - known) * (None,), *(memory or _UNKNOWN_MEMORY))
     counters = [
         word if convert is None or word is None else convert(word, mss_bytes)
         for word, convert in ((words[position], convert) for position, convert in _COUNTER_FIELDS)
@@ -143,14 +142,17 @@ def read_tcp_info(sock: socket.socket) -> TcpInfo | None:
         return None
     try:
         data = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BUFFER_BYTES)
-        return parse_tcp_info(data, _read_memory(sock))
+        return parse_tcp_info(data, read_socket_memory(sock))
     except OSError:
         return None
 
 
-def _read_memory(sock: socket.socket) -> bytes:
-    """Return what SO_MEMINFO says; nothing before Linux 4.12."""
+def read_socket_memory(sock: socket.socket) -> tuple[int, ...] | None:
+    """Return the words of SO_MEMINFO (linux/sock_diag.h) of any socket; None where the system does not tell."""
+    if sys.platform != "linux":
+        return None
     try:
-        return sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
-    except OSError:
-        return b""
+        data = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
+    except OSError:  # Linux before 4.12
+        return None
+    return _MEMORY.unpack(data) if len(data) == _MEMORY.size else None

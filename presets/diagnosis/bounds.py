@@ -38,7 +38,6 @@ _HELD: Final = 0.4
 _MIN_SAMPLES: Final = 3
 _AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size grows no further
 _CONSTANT: Final = 1.15  # times its first size: a window that became no larger
-UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much reads too slowly
 
 BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed"]
 """What sets a window.
@@ -64,11 +63,6 @@ class WindowBound:
     is_sender: bool
     held: float | None = None
     clocked: float | None = None
-
-    @property
-    def is_agreed(self) -> bool:
-        """Whether both readings name this window."""
-        return min(self.held or 0.0, self.clocked or 0.0) >= _HELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +128,9 @@ def find_full_window(view: FlowView) -> WindowBound | None:
 def find_set_window(view: FlowView) -> WindowBound | None:
     """Return the receive window that the user has set, if its reader keeps up with what arrives; None otherwise."""
     flow = view.flow
-    if flow.holds is None or flow.is_read_late or (flow.unread or 0.0) >= UNREAD:
+    if flow.holds is None or flow.leaves_unread:
         return None
-    bound = _set_window(view, flow.receive_window_bytes, is_sender=False)
+    bound = _set_window(view, _level(view), is_sender=False)
     return None if bound is None else replace(bound, held=flow.holds.window, clocked=flow.rwnd_limited)
 
 
@@ -148,23 +142,27 @@ def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
     if sampled < _HELD and (timed < _HELD or sampled < _HELD / 2):  # the clocks count what was lost as in flight
         return None
     is_sender = max(buffers) > max(windows)
-    if not is_sender and ((flow.unread or 0.0) >= UNREAD or flow.is_read_late):
+    if not is_sender and flow.leaves_unread:
         return None  # data that nobody reads makes a window smaller than it was set
     held, clocked = buffers if is_sender else windows
-    granted = flow.send_window_bytes if is_sender else flow.receive_window_bytes
-    bound = _set_window(view, granted, is_sender=is_sender) or (
-        _own_buffer(view) if is_sender else _own_window(view)
-    )
+    own = _own_buffer if is_sender else _own_window
+    bound = _set_window(view, _level(view), is_sender=is_sender) or own(view)
     return None if bound is None else replace(bound, held=held, clocked=clocked)
 
 
-def _set_window(view: FlowView, granted: int | None, *, is_sender: bool) -> WindowBound | None:
-    """Return the window that the user has set, as the kernel of one end grants it."""
-    requested, end = view.evidence.window_bytes, view.sender if is_sender else view.receiver
+def _set_window(view: FlowView, window_bytes: float | None, *, is_sender: bool) -> WindowBound | None:
+    """Return the window that the user has set, as the kernel of one end grants it; None if that is the kernel's.
+
+    `window_bytes` is what it lets in flight; None is unknown.
+    """
+    flow, requested = view.flow, view.evidence.window_bytes
     if requested is None:
         return None
+    granted = flow.send_window_bytes if is_sender else flow.receive_window_bytes
     size = requested if granted is None else granted
-    return WindowBound("clamped" if size < requested else "requested", _level(view), size, end, is_sender)
+    kind: BoundKind = "clamped" if size < requested else "requested"
+    end = view.sender if is_sender else view.receiver
+    return WindowBound(kind, window_bytes or WINDOW_PER_REQUESTED * size, size, end, is_sender)
 
 
 def _level(view: FlowView) -> float:
@@ -199,22 +197,13 @@ def _own_window(view: FlowView) -> WindowBound | None:
 
 
 def _window_bounds(view: FlowView) -> Iterator[WindowBound]:
-    flow, requested = view.flow, view.evidence.window_bytes
-    sides = (
-        (view.sender, True, flow.send_window_bytes, view.sender.tcp and view.sender.tcp.tcp_wmem_max_bytes),
-        (
-            view.receiver,
-            False,
-            flow.receive_window_bytes,
-            view.receiver.tcp and view.receiver.tcp.tcp_rmem_max_bytes,
-        ),
-    )
-    for end, is_sender, granted, limit in sides:
+    flow = view.flow
+    for end, is_sender in ((view.sender, True), (view.receiver, False)):
         advertised = None if is_sender else flow.peer_window_bytes
-        if requested is not None:
-            size = requested if granted is None else granted
-            kind: BoundKind = "clamped" if size < requested else "requested"
-            yield WindowBound(kind, advertised or WINDOW_PER_REQUESTED * size, size, end, is_sender)
+        limit = end.tcp and (end.tcp.tcp_wmem_max_bytes if is_sender else end.tcp.tcp_rmem_max_bytes)
+        bound = _set_window(view, advertised, is_sender=is_sender)
+        if bound is not None:
+            yield bound
         elif limit is not None and (advertised is None or advertised >= _NEAR_LIMIT * limit):
             yield WindowBound("autotuned", advertised or _WINDOW_PER_LIMIT * limit, limit, end, is_sender)
     if flow.window_scaling is False:

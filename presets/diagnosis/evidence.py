@@ -23,6 +23,7 @@ MIN_SHARE: Final = 0.05
 
 # Of the samples: a receiver that is late once says nothing. Links without such a receiver had none in 40 runs.
 _MIN_LOW_WINDOW: Final = 0.1
+_UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much reads too slowly
 _CONSTANT: Final = 0.75  # of the usual window: the smallest one of a window that does not vary
 
 
@@ -181,6 +182,16 @@ class FlowEvidence:
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
     unread: float | None = None
+
+    @property
+    def is_bbr(self) -> bool:
+        """Whether the sender's congestion control is a BBR."""
+        return (self.congestion or "").startswith("bbr")
+
+    @property
+    def leaves_unread(self) -> bool:
+        """Whether the receiver's program leaves data unread, by its buffer or by a window that shrinks for that."""
+        return self.is_read_late or (self.unread or 0.0) >= _UNREAD
 
     @property
     def is_read_late(self) -> bool:

@@ -7,6 +7,7 @@ If a link is slower, the busy time beyond its share of that rate and the three o
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 from ...engine.model.plan import SECOND_NS, sender_of
@@ -21,6 +22,7 @@ _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
 _STANDING_US: Final = 5_000  # a queue so long is no busy host's, even if rates vary
 _FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
+_MATHIS: Final = 1.5  # CUBIC does a little better than this constant of Reno
 _SHARED: Final = 0.3
 _SHARED_SPREAD: Final = 0.2
 _MIN_INTERVALS: Final = 8
@@ -132,6 +134,17 @@ class FlowView:
         if joint is None or spread is None or self.flow.intervals < _MIN_INTERVALS:
             return False
         return joint <= _SHARED and spread <= _SHARED_SPREAD
+
+    @property
+    def lossy_bit_s(self) -> float | None:
+        """The rate that TCP reaches with so much loss by chance, of all sessions together; None if it is unknown.
+
+        MSS / RTT x sqrt(3/2 / loss) for each session (Mathis, Semke, Mahdavi and Ott, 1997).
+        """
+        rtt, mss, loss = self.flow.rtt_us, self.flow.mss_bytes, self.flow.retransmitted
+        if not rtt or not mss or not loss:
+            return None
+        return mss * 8e6 / rtt * sqrt(_MATHIS / loss) * self.evidence.sessions
 
     @property
     def packet_us(self) -> float:

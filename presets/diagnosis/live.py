@@ -174,7 +174,7 @@ class EvidenceCollector:
             sndbuf_limited=sent.time_share("sndbuf_limited_us"),
             retransmits=sent.retransmits,
             retransmitted=sent.retransmitted_share(mss_bytes),
-            rtt_us=sent.median("rtt_us") if sent.carrying_rtts.median is None else sent.carrying_rtts.median,
+            rtt_us=sent.carrying_rtts.median or sent.median("rtt_us"),
             min_rtt_us=sent.min_rtt_us,
             cwnd_bytes=sent.median("cwnd_bytes"),
             mss_bytes=mss_bytes,

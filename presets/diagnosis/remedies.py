@@ -92,7 +92,7 @@ def longer_run(evidence: Evidence, warmup_ns: int | None = None) -> Trial:
 
 def other_congestion_control(flow: FlowEvidence) -> Trial:
     """Return a congestion control to compare with: one that ignores loss, or one that heeds it."""
-    return Trial(congestion="cubic" if (flow.congestion or "").startswith("bbr") else "bbr")
+    return Trial(congestion="cubic" if flow.is_bbr else "bbr")
 
 
 def lower_rate(bit_s: float) -> Trial:

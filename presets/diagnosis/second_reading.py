@@ -14,6 +14,7 @@ from typing import Final
 from .evidence import EndEvidence
 from .finding import Finding
 from .flow_view import FlowView
+from .rules.processor import HELD_UP, used_or_waited
 
 CHECKED_FROM: Final = 0.8
 """Findings of this confidence or more need a second reading."""
@@ -60,9 +61,9 @@ def _loss(view: FlowView) -> bool | None:
     """Ask what the receiver got out of order, or the rate that so much loss leaves."""
     flow = view.flow
     reordered = None if flow.out_of_order is None else flow.out_of_order > 0
-    if not flow.rtt_us or not flow.mss_bytes or not flow.retransmitted:
+    bound = view.lossy_bit_s
+    if bound is None:
         return reordered
-    bound = flow.mss_bytes * 8e6 / flow.rtt_us * (1.5 / flow.retransmitted) ** 0.5 * view.evidence.sessions
     low, high = _MATHIS_RANGE
     return _any_known(reordered, low * bound <= flow.bit_s <= high * bound)
 
@@ -99,7 +100,8 @@ def _reader(view: FlowView) -> bool | None:
 
 
 def _waits(end: EndEvidence) -> bool | None:
-    return None if end.waiting is None else end.waiting + (end.busiest_worker or 0.0) >= 0.5
+    used = used_or_waited(end)
+    return None if used is None else used >= HELD_UP
 
 
 def _starved(view: FlowView) -> bool | None:

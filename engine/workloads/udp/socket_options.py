@@ -10,6 +10,7 @@ import sys
 from typing import Final
 
 from ...host.nic import is_path_mtu_cached, read_nic
+from ...host.tcp_info import read_socket_memory
 from ...model.plan import MIB, Mode, Settings, SocketOptions
 from ..sockets import set_dscp
 
@@ -18,11 +19,9 @@ SOL_UDP: Final = 17
 UDP_SEGMENT: Final = 103
 UDP_GRO: Final = 104
 SO_TIMESTAMPNS: Final = 35
-_SO_MEMINFO: Final = 55
 _SO_RCVBUFFORCE: Final = 33
 _SO_SNDBUFFORCE: Final = 32
-_MEMINFO: Final = struct.Struct("=9I")
-_MEMINFO_DROPS: Final = 8  # SK_MEMINFO_DROPS, linux/sock_diag.h
+_MEMORY_DROPS: Final = 8  # SK_MEMINFO_DROPS, linux/sock_diag.h
 _TIMEVAL: Final = struct.Struct("@ll")
 IP_TOS: Final = 1
 IPV6_TCLASS: Final = 67
@@ -191,13 +190,8 @@ def read_socket_drops(sock: socket.socket) -> int | None:
 
     The kernel counts a group (UDP_GRO) once.
     """
-    if not IS_LINUX:
-        return None
-    try:
-        data = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
-    except OSError:
-        return None
-    return int(_MEMINFO.unpack(data)[_MEMINFO_DROPS]) if len(data) == _MEMINFO.size else None
+    memory = read_socket_memory(sock)
+    return None if memory is None else memory[_MEMORY_DROPS]
 
 
 def read_path_mtu(sock: socket.socket) -> int | None:

@@ -38,9 +38,9 @@ from ..evidence import MIN_SHARE, EndEvidence, nic_name
 from ..finding import Finding
 from ..flow_view import FlowView
 
-_HIGH_LOSS: Final = 0.003
+HIGH_LOSS: Final = 0.003
+"""The share of lost payload that is more than a path in order loses."""
 _MIN_LOSS: Final = 0.0003  # below this the bound is not looked at
-_MATHIS: Final = 1.5  # CUBIC does a little better than this constant of Reno
 _MIN_ERRORS: Final = 10  # broken frames; fewer are a cable that was plugged in
 _STEADY: Final = 0.17  # times 1 / sqrt(lost packets in an interval)
 _MIN_LOST: Final = 30  # packets; the spread of fewer is chance
@@ -61,7 +61,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     loss = view.flow.retransmitted
     if view.budget.remaining("network") < MIN_SHARE or loss is None or loss < _MIN_LOSS:
         return
-    bound = _mathis_bound(view, loss)
+    bound = view.lossy_bit_s
     is_bound = loss_bound(view) is not None
     evidence = _describe(view, loss, bound)
     for end in (view.receiver, view.sender):
@@ -69,7 +69,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
         if finding is not None:
             yield replace(finding, share=view.budget.take("network"))
             return
-    if (loss < _HIGH_LOSS and not is_bound) or _is_overflow(view, loss):
+    if (loss < HIGH_LOSS and not is_bound) or _is_overflow(view, loss):
         return
     share = view.budget.take("network")
     if _is_policed(view):
@@ -93,7 +93,7 @@ def loss_bound(view: FlowView) -> float | None:
     loss = view.flow.retransmitted
     if loss is None or loss < _MIN_LOSS or view.has_queue or _is_overflow(view, loss):
         return None
-    bound = _mathis_bound(view, loss)
+    bound = view.lossy_bit_s
     is_in_force = bound is not None and view.flow.bit_s < _BY_CHANCE * bound and bound < view.target_bit_s
     return bound if is_in_force else None
 
@@ -103,7 +103,7 @@ def _is_overflow(view: FlowView, loss: float) -> bool:
     flow = view.flow
     if view.fills_queue:
         return True
-    if (flow.congestion or "").startswith("bbr"):
+    if flow.is_bbr:
         return loss < _BBR_HEEDS and not _is_policed(view)
     return flow.lossy is not None and flow.lossy <= _ONCE and (flow.retransmits or 0) >= _MIN_LOST
 
@@ -114,20 +114,19 @@ def _is_policed(view: FlowView) -> bool:
     rtt_us, shortest_us, lost, cwnd = flow.rtt_us, flow.min_rtt_us, flow.retransmits, flow.cwnd_bytes
     if rtt_us is None or shortest_us is None or lost is None or not cwnd or flow.rate_spread is None:
         return False
-    is_bbr = (flow.congestion or "").startswith("bbr")
     if lost < _MIN_LOST or flow.intervals < _MIN_INTERVALS or view.has_queue:
         return False
     # Rate x RTT leaves out what is lost, which is much behind a policer.
     in_flight = max(view.in_flight_bytes or 0.0, flow.unacked_bytes or 0)
-    if not is_bbr and in_flight < _FILLED * cwnd:
+    if not flow.is_bbr and in_flight < _FILLED * cwnd:
         return False
     queue_us = _MIN_QUEUE_US + _SHORT_QUEUE * view.packet_us
     if rtt_us - shortest_us > queue_us:
         return False
-    bound = _mathis_bound(view, flow.retransmitted or 0.0)
+    bound = view.lossy_bit_s
     is_in_bursts = bound is not None and lost >= _MANY_LOST and flow.bit_s >= _IN_BURSTS * bound
     is_steady = flow.rate_spread <= _STEADY * sqrt(flow.intervals / lost)
-    return is_steady or is_in_bursts or view.shares_limit or is_bbr
+    return is_steady or is_in_bursts or view.shares_limit or flow.is_bbr
 
 
 def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
@@ -146,14 +145,6 @@ def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
         remedies.shape_below(view.sender, flow, slower),
         trial=slower,
     )
-
-
-def _mathis_bound(view: FlowView, loss: float) -> float | None:
-    """Return the rate in bit/s that TCP reaches with so much loss, of all sessions together."""
-    rtt, mss = view.flow.rtt_us, view.flow.mss_bytes
-    if not rtt or not mss or loss <= 0:
-        return None
-    return mss * 8e6 / rtt * sqrt(_MATHIS / loss) * view.evidence.sessions
 
 
 def _describe(view: FlowView, loss: float, bound: float | None) -> str:

@@ -25,6 +25,7 @@ from .. import remedies
 from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 from ..flow_view import FlowView
+from .loss import HIGH_LOSS
 
 _NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
 _OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out
@@ -35,7 +36,6 @@ _PACED_BY_BBR: Final = 2.5
 _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
-_HIGH_LOSS: Final = 0.003
 # Both ways at once, acknowledgements wait behind the other direction's data. Links of full rate, with queues of
 # 100 ms, carried 0.81 to 0.95 of the expected rate in 12 of 152 runs.
 _ACKS_WAIT: Final = 0.75
@@ -60,7 +60,7 @@ def find_path_limits(view: FlowView) -> Iterator[Finding]:
 def find_host_pacing(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if BBR paces a flow within one host: no other limit of the host has explained its rate."""
     flow, evidence, pacing_bit_s = view.flow, view.evidence, _pacing_bit_s(view)
-    if pacing_bit_s is None or not _is_bbr(view) or pacing_bit_s > _PACED_BY_BBR * flow.bit_s:
+    if pacing_bit_s is None or not view.flow.is_bbr or pacing_bit_s > _PACED_BY_BBR * flow.bit_s:
         return
     if view.budget.remaining("network") < MIN_SHARE:
         return
@@ -95,7 +95,7 @@ def _pacing(view: FlowView) -> Iterator[Finding]:
     if most_bit_s is not None and _NEAR_MOST * most_bit_s <= sent_bit_s <= _OVER_MOST * most_bit_s:
         yield _limited_pace(view, most_bit_s)
         return
-    if pacing_bit_s is None or _is_bbr(view) or pacing_bit_s > _PACED * flow.bit_s:
+    if pacing_bit_s is None or view.flow.is_bbr or pacing_bit_s > _PACED * flow.bit_s:
         return
     has_room = share is not None and share < _FILLED
     if view.has_queue and not has_room:
@@ -142,10 +142,6 @@ def _filled_share(view: FlowView) -> float | None:
     return None if not cwnd or in_flight is None else in_flight / cwnd
 
 
-def _is_bbr(view: FlowView) -> bool:
-    return (view.flow.congestion or "").startswith("bbr")
-
-
 def _congestion_window(view: FlowView) -> Iterator[Finding]:
     """Yield a finding if the flow fills a congestion window below bandwidth x delay: it still grows."""
     flow = view.flow
@@ -161,7 +157,7 @@ def _congestion_window(view: FlowView) -> Iterator[Finding]:
     yield Finding(
         "congestion-window",
         view.budget.take("network"),
-        0.65 if (flow.retransmitted or 0.0) < _HIGH_LOSS else 0.6,  # losses before the measured time are not seen
+        0.65 if (flow.retransmitted or 0.0) < HIGH_LOSS else 0.6,  # losses before the measured time are not seen
         f"The congestion window {view.evidence.tense('has not yet', 'had not')} grown to bandwidth x delay.",
         f"{format_bytes(cwnd)} of the {format_bytes(round(needed))} needed, {format_bytes(round(in_flight))} of it "
         f"in flight, after {format_quantity(view.flow.retransmits or 0, 'retransmit')}",
@@ -248,7 +244,7 @@ def _path_confidence(view: FlowView) -> float:
         return 0.85
     if _is_longer_than_path(view):
         return 0.6
-    return 0.4 if filled is not None and filled < _IN_QUEUE and not _is_bbr(view) else 0.5
+    return 0.4 if filled is not None and filled < _IN_QUEUE and not view.flow.is_bbr else 0.5
 
 
 def _is_longer_than_path(view: FlowView) -> bool:
@@ -261,7 +257,7 @@ def _is_longer_than_path(view: FlowView) -> bool:
 
 def _other_control(view: FlowView) -> str:
     """Return the comparison that tells a slow path from a wrong estimate of BBR, which keeps no queue."""
-    if not _is_bbr(view) or view.has_queue:
+    if not view.flow.is_bbr or view.has_queue:
         return ""
     other = remedies.other_congestion_control(view.flow)
     return f"; a paced sender would look the same, which a comparison decides: linkgauge … {other}"

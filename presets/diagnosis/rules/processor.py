@@ -44,7 +44,7 @@ _MIN_STEAL: Final = 0.05
 # Wake-ups on a busy machine take less of a worker's time than this.
 _MIN_WAIT: Final = 0.1
 # A sender or receiver that TCP waited for was held up by its core, if it waited for that for half of the time.
-_HELD_UP: Final = 0.5
+HELD_UP: Final = 0.5
 # From this share of the other end's wait on, the waits of two workers are alike.
 _ALIKE: Final = 0.5
 # Other processes that use this much of a core, and not the test, have filled it.
@@ -81,8 +81,8 @@ def _starved(view: FlowView, share: float) -> Finding:
         text = f"The {sender.end.label} sender was starved of CPU time."
         evidence += "" if has_full_core(sender) else f", and no core {view.evidence.tense('is', 'was')} full"
         remedy = remedies.show_quota(sender) if remedies.is_linux(sender) else remedies.show_processes(sender)
-    used = _used_or_waited(sender)
-    confidence = 0.6 if used is None or used >= _HELD_UP else 0.85
+    used = used_or_waited(sender)
+    confidence = 0.6 if used is None or used >= HELD_UP else 0.85
     return Finding("sender-starved", share, confidence, text, evidence, remedy, sender.end)
 
 
@@ -92,7 +92,7 @@ def find_core_limits(view: FlowView) -> Iterator[Finding]:
         (view.sender, ("starved",), ("starved", "buffer", "network")),
         (view.receiver, ("receiver",), ("receiver", "buffer", "network")),
     ]
-    ends.sort(key=lambda each: -(_used_or_waited(each[0]) or 0.0))
+    ends.sort(key=lambda each: -(used_or_waited(each[0]) or 0.0))
     for end, waiting, _ in ends:
         if _is_mostly_stolen(view, end):
             yield from _steal(view, end, *waiting)
@@ -103,7 +103,7 @@ def find_core_limits(view: FlowView) -> Iterator[Finding]:
         yield from _at(view, end, waiting, ("network",))
 
 
-def _used_or_waited(end: EndEvidence) -> float | None:
+def used_or_waited(end: EndEvidence) -> float | None:
     """Return the share of time for which an end's busiest worker ran or waited for a core; None if unknown."""
     return None if end.waiting is None else min(1.0, (end.busiest_worker or 0.0) + end.waiting)
 
@@ -121,14 +121,14 @@ def _crowded_out(end: EndEvidence) -> float:
 
 def _is_held_up(view: FlowView, end: EndEvidence) -> bool:
     """Return whether the cores of an end are its limit: a worker that mostly sleeps waits for something else."""
-    used = _used_or_waited(end)
+    used = used_or_waited(end)
     # A transaction's two ends take turns, so that neither of their workers runs all the time.
     if used is None or end.waiting is None or not view.evidence.workload.is_bulk:
         return has_full_core(end)
     if used >= _FULL_WORKER or _core_of_packets(view, end) is not None:
         return True
     stopped = 1 - (view.flow.busy or 0.0) if end is view.sender else view.flow.receiver_limited
-    return end.waiting >= max(_MIN_WAIT, _HELD_UP * stopped)
+    return end.waiting >= max(_MIN_WAIT, HELD_UP * stopped)
 
 
 def _core_of_packets(view: FlowView, end: EndEvidence) -> int | None:
@@ -224,7 +224,7 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
         names = (*waiting, "buffer", *working)  # nor does it write as soon as there is room
     if (end.busiest_worker or 0.0) >= _FULL_WORKER or (is_held_up and _core_of_packets(view, end) is not None):
         names = (*waiting, *working)
-    if is_held_up and (_used_or_waited(end) or 0.0) >= _FULL_WORKER:
+    if is_held_up and (used_or_waited(end) or 0.0) >= _FULL_WORKER:
         names = tuple(dict.fromkeys((*names, *waiting, *working)))
     cutting = _cutting(view, end)
     if names and cutting is not None:  # the kernel cuts and joins while TCP counts as busy

@@ -20,7 +20,7 @@ from typing import Final
 from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_time
 from .. import remedies
-from ..bounds import UNREAD, BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
+from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
 from ..finding import Finding
 from ..flow_view import FlowView
@@ -143,10 +143,8 @@ def _closed_window(view: FlowView, share: float) -> Finding:
 def _is_unread(view: FlowView) -> bool:
     """Return whether the receiver's program leaves data unread: by its buffer, or else by its window's size."""
     flow, window, in_flight = view.flow, view.flow.peer_window_bytes, view.in_flight_bytes
-    if flow.is_read_late:
-        return True
-    if flow.unread is not None:
-        return flow.unread >= UNREAD
+    if flow.is_read_late or flow.unread is not None:
+        return flow.leaves_unread
     return window is not None and (
         window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
     )

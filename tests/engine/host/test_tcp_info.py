@@ -47,7 +47,7 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
 
 def test_what_buffers_hold_is_read_from_its_place_in_linux_sock_diag_h() -> None:
     """The values are the offsets of the words."""
-    info = parse_tcp_info(layout(), struct.pack("=9I", *range(0, 36, 4)))
+    info = parse_tcp_info(layout(), tuple(range(0, 36, 4)))
     assert info is not None
     tcp = by_name(info)
     assert (tcp.send_memory_bytes, tcp.send_buffer_bytes) == (20, 12)
