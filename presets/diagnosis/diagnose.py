@@ -7,6 +7,7 @@ from typing import Final
 from ...engine.model.plan import MAX_RESPONSE_BYTES
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
+from .core_load import describe_core_load, has_full_core
 from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .flow_view import FlowView, flow_views
@@ -14,14 +15,7 @@ from .rules.datagram_loss import find_datagram_losses, find_held_sender, find_se
 from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits
 from .rules.path import find_host_pacing, find_path_limits
-from .rules.processor import (
-    OTHER_PROCESSES,
-    describe_core_load,
-    find_core_limits,
-    find_processor_limits,
-    find_ssh_limit,
-    has_full_core,
-)
+from .rules.processor import OTHER_PROCESSES, find_core_limits, find_processor_limits, find_ssh_limit
 from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
 from .rules.window import find_remaining_window_limits, find_window_limits

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from .core_load import used_or_waited
 from .evidence import EndEvidence
 from .finding import Finding
 from .flow_view import FlowView
-from .rules.processor import HELD_UP, used_or_waited
+from .rules.processor import HELD_UP
 
 CHECKED_FROM: Final = 0.8
 """Findings of this confidence or more need a second reading."""

@@ -24,7 +24,19 @@ from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
 from ...number_text import format_quantity, format_time, group_digits
 from .. import remedies
-from ..evidence import MIN_SHARE, CoreLoad, EndEvidence, Evidence, describe_unseen, end_name
+from ..core_load import (
+    FULL,
+    crowded_out,
+    describe_core_load,
+    has_full_core,
+    hottest_busy,
+    hottest_core,
+    other_processes,
+    stolen_share,
+    throttled_share,
+    used_or_waited,
+)
+from ..evidence import MIN_SHARE, EndEvidence, Evidence, describe_unseen, end_name
 from ..finding import Finding
 from ..flow_view import FlowView
 from ..trial import Trial
@@ -32,8 +44,6 @@ from ..trial import Trial
 OTHER_PROCESSES: Final = "Other processes"
 """How the text of a finding begins if the worker's core is not its own."""
 
-# Not 1.0: the counters of a core move in steps of 10 ms, and wake-ups take time.
-_FULL: Final = 0.9
 _ONE_THREAD: Final = 1.1  # cores: more than this is the work of several threads
 # The system calls of a session's worker do most of TCP's work, so that one worker can fill a core.
 _FULL_WORKER: Final = 0.85
@@ -103,22 +113,6 @@ def find_core_limits(view: FlowView) -> Iterator[Finding]:
         yield from _at(view, end, waiting, ("network",))
 
 
-def used_or_waited(end: EndEvidence) -> float | None:
-    """Return the share of time for which an end's busiest worker ran or waited for a core; None if unknown."""
-    return None if end.waiting is None else min(1.0, (end.busiest_worker or 0.0) + end.waiting)
-
-
-def _throttled(end: EndEvidence) -> float:
-    """Return the share of time for which a quota stopped the worker, which is a part of its wait."""
-    throttled = end.throttled or 0.0
-    return throttled if end.waiting is None else min(throttled, end.waiting)
-
-
-def _crowded_out(end: EndEvidence) -> float:
-    """Return the share of time for which something else had the core of a worker that was ready to run."""
-    return (end.waiting or 0.0) - _throttled(end)
-
-
 def _is_held_up(view: FlowView, end: EndEvidence) -> bool:
     """Return whether the cores of an end are its limit: a worker that mostly sleeps waits for something else."""
     used = used_or_waited(end)
@@ -144,7 +138,7 @@ def _core_of_packets(view: FlowView, end: EndEvidence) -> int | None:
 
 def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator[Finding]:
     """Yield the time for which a CPU quota stopped an end, as far as it explains the gap."""
-    throttled = _throttled(end)
+    throttled = throttled_share(end)
     wasted = _wasted(view, end)
     if max(throttled, wasted) < _MIN_WAIT or view.budget.remaining(*names) < MIN_SHARE:
         return
@@ -188,7 +182,7 @@ def _unseen_process(view: FlowView, end: EndEvidence, names: tuple[str, ...]) ->
     if end.end is not evidence.unseen_end or process is None:
         return
     threads = max(1, evidence.sessions * len(evidence.flows))
-    is_full = _FULL <= process <= _ONE_THREAD or process >= _FULL * threads
+    is_full = FULL <= process <= _ONE_THREAD or process >= FULL * threads
     if not is_full or view.budget.remaining(*names) < MIN_SHARE:
         return
     yield Finding(
@@ -254,42 +248,8 @@ def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
     return next((each for each in candidates if each.nic is not None and lacks_offloads(each.nic)), None)
 
 
-def _hottest(end: EndEvidence, given: tuple[int, ...] | None = None) -> tuple[int, CoreLoad] | None:
-    """Return the number and the load of an end's busiest core, of those given to its workers."""
-    cores = [each for each in enumerate(end.cores) if given is None or each[0] in given]
-    return max(cores or enumerate(end.cores), key=lambda each: each[1].busy, default=None)
-
-
-def _hottest_busy(end: EndEvidence) -> float:
-    hottest = _hottest(end)
-    return 0.0 if hottest is None else hottest[1].busy
-
-
 def _packets_s(view: FlowView) -> float:
     return view.target_bit_s / 8 / max(1, view.flow.mss_bytes or 1_448)
-
-
-def has_full_core(end: EndEvidence) -> bool:
-    """Return whether an end has a full core."""
-    return _hottest_busy(end) >= _FULL
-
-
-def describe_core_load(evidence: Evidence, end: EndEvidence, given: tuple[int, ...] | None = None) -> str:
-    """Return the load of an end's busiest core in words, of those given to its workers."""
-    hottest = _hottest(end, given)
-    if hottest is None:
-        return "core load unknown"
-    number, core = hottest
-    parts = f"user {100 * core.user:.0f}, system {100 * core.system:.0f}, softirq {100 * core.softirq:.0f}"
-    stolen = f", steal {100 * core.steal:.0f}" if core.steal >= 0.005 else ""
-    worker = (
-        ""
-        if end.busiest_worker is None
-        else f"; the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
-    )
-    if end.waiting is not None:
-        worker += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
-    return f"core {number} {evidence.tense('is', 'was')} {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
 
 
 def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[EndEvidence, float]]:
@@ -298,7 +258,7 @@ def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[
     TCP then waits for the sender, whichever of the two worked too slowly.
     """
     other = view.receiver if end is view.sender else view.sender
-    own, others = _crowded_out(end), _crowded_out(other)
+    own, others = crowded_out(end), crowded_out(other)
     if not (_has_competitors(view, end) and _has_competitors(view, other)) or others < _ALIKE * own:
         return [(end, share)]
     return [(end, share * own / (own + others)), (other, share * others / (own + others))]
@@ -307,7 +267,7 @@ def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[
 def _has_competitors(view: FlowView, end: EndEvidence) -> bool:
     """Return whether other processes have the core of a worker that is ready to run."""
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
-    return not is_worker_full and _crowded_out(end) >= _MIN_WAIT and _other_processes(view, end) >= _MIN_OTHERS
+    return not is_worker_full and crowded_out(end) >= _MIN_WAIT and other_processes(view, end) >= _MIN_OTHERS
 
 
 def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
@@ -323,7 +283,7 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
             core, where = f"core {packets}, which both ends share", None
         fill, handles = evidence.tense("fill", "filled"), evidence.tense("handles", "handled")
         text, remedy = f"Packets {fill} {core}: the kernel {handles} all of them there.", _use_more_cores(view, end)
-    others = _other_processes(view, end)
+    others = other_processes(view, end)
     load = describe_core_load(view.evidence, end, view.evidence.cores_of(end.end))
     cores = format_quantity(len(end.cores), "core")
     numbers = f"{load}; other processes used {others:.1f} of {cores}"
@@ -336,15 +296,15 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
 def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.Remedy]:
     """Return the text and the remedy for a core, by what fills it: the processes' own CPU times show that."""
     evidence = view.evidence
-    hottest = _hottest(end, evidence.cores_of(end.end))
+    hottest = hottest_core(end, evidence.cores_of(end.end))
     number, load = hottest if hottest is not None else (0, None)
-    is_full = load is not None and load.busy >= _FULL
+    is_full = load is not None and load.busy >= FULL
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
     is_or_was = evidence.tense("is", "was")
     subject = f"{end.end.label.capitalize()} CPU core {number} {is_or_was} saturated"
     if not is_full:  # the kernel moves a worker between cores
         subject = f"The {end.end.label} worker {evidence.tense('needs', 'needed')} more than a core"
-    if not is_worker_full and _other_processes(view, end) >= _MIN_OTHERS and _is_crowded_out(end):
+    if not is_worker_full and other_processes(view, end) >= _MIN_OTHERS and _is_crowded_out(end):
         text, trial = _choose_idle_cores(view, end)
         remedy = remedies.Remedy(f"{remedies.show_processes(end)}; end them, or {text}", trial)
         if end.waiting is not None:
@@ -364,7 +324,7 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.
     if is_worker_full:
         which = "one session" if evidence.sessions == 1 else "the sessions of one worker"
         return f"{subject}; {which} can use one core.", _use_more_cores(view, end)
-    if _crowded_out(end) >= _MIN_WAIT:
+    if crowded_out(end) >= _MIN_WAIT:
         shares = f"The {end.end.label} worker {evidence.tense('shares', 'shared')} its core"
         return f"{shares} with other work of this test.", _use_more_cores(view, end)
     return f"{subject}.", _use_more_cores(view, end)
@@ -373,24 +333,15 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.
 def _is_crowded_out(end: EndEvidence) -> bool:
     """Return whether something else had the worker's core; without its waits, whether a core is full."""
     if end.waiting is not None:
-        return _crowded_out(end) >= _MIN_WAIT
+        return crowded_out(end) >= _MIN_WAIT
     return has_full_core(end)
-
-
-def _other_processes(view: FlowView, end: EndEvidence) -> float:
-    """Return the number of cores that processes other than linkgauge's used at an end."""
-    own = end.process or 0.0
-    if view.evidence.is_same_host:
-        own = (view.sender.process or 0.0) + (view.receiver.process or 0.0)
-    # The kernel's work on packets (softirq) belongs to the test, on whichever core it is done.
-    return max(0.0, sum(core.user + core.system for core in end.cores) - own)
 
 
 def find_ssh_limit(view: FlowView) -> Iterator[Finding]:
     """Yield the finding about payload that ssh carries: no TCP value of the run is one of the link."""
     ends = (view.sender, view.receiver)
-    end = max(ends, key=_hottest_busy)
-    others = " and ".join(f"{_other_processes(view, each):.1f} cores at {end_name(each.end)}" for each in ends)
+    end = max(ends, key=hottest_busy)
+    others = " and ".join(f"{other_processes(view, each):.1f} cores at {end_name(each.end)}" for each in ends)
     yield Finding(
         "ssh-data-path",
         view.budget.take("starved", "receiver", "buffer", "network"),
@@ -432,7 +383,7 @@ def _use_more_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
 def _more_workers(evidence: Evidence, end: EndEvidence) -> remedies.Remedy | None:
     """Return the options by which the sessions use the cores of an end; None if they do already."""
     cores, workers, own_cores = len(end.cores), evidence.workers, evidence.cores_of(end.end)
-    if workers is not None and workers > cores > 0 and _crowded_out(end) >= _MIN_WAIT:
+    if workers is not None and workers > cores > 0 and crowded_out(end) >= _MIN_WAIT:
         return _option(Trial(workers=cores))
     if not evidence.workload.is_bulk:
         more = Trial(sessions=2 * cores, workers=cores)
@@ -498,20 +449,16 @@ def _cost(view: FlowView, end: EndEvidence) -> str:
     return f", {format_time(cost_us)} of CPU time per MiB"
 
 
-def _stolen(end: EndEvidence) -> float:
-    return max((core.steal for core in end.cores), default=0.0)
-
-
 def _is_mostly_stolen(view: FlowView, end: EndEvidence) -> bool:
     """Return whether a hypervisor takes more of an end's cores than other processes and quotas do."""
     if end.waiting is not None:
-        return _stolen(end) > end.waiting
-    return _stolen(end) >= _other_processes(view, end)
+        return stolen_share(end) > end.waiting
+    return stolen_share(end) >= other_processes(view, end)
 
 
 def _steal(view: FlowView, end: EndEvidence, name: str) -> Iterator[Finding]:
     """Yield the time that a hypervisor took from a full core of an end, as far as it explains the gap."""
-    stolen = _stolen(end)
+    stolen = stolen_share(end)
     if stolen < _MIN_STEAL or not has_full_core(end) or view.budget.remaining(name, "network") < MIN_SHARE:
         return
     yield Finding(
