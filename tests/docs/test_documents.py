@@ -44,6 +44,7 @@ SKIPPED = {
     "linkgauge mesh --scheduler": "tests/mesh/test_coordinator.py has hosts",
     "linkgauge mesh --resume": "tests/tui/cli/commands/test_mesh.py resumes one",
     "dask ": "serves until it is stopped",
+    "make ": "works in a clone, and takes long; tests/stress/test_grid.py has a grid",
     "podman ": "tests/packaging builds the image where a container engine is there",
 }
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
