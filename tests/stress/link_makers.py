@@ -2,7 +2,8 @@
 
 `lab` is the product's own: queues of the ends' kernels and a relay behind them. The wires have a process between
 the ends that reads frames, and no queue of a kernel: `wire-on` with the offloads of the devices, `wire-off` without
-them, `wire-gso1` where TCP passes single packets. `router` has a router with tbf or htb at both of its devices.
+them, `wire-gso1` where TCP passes single packets. `router` has a router with tbf or htb at both of its devices,
+`routed` a wire with the delay behind such a router. `one-host` has both ends in one namespace, as loopback has.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from grid_cases import Case
 
 _WIRES: Final[dict[str, Offloads]] = {"wire-on": "on", "wire-off": "off", "wire-gso1": "gso1"}
-MAKERS: Final = ("lab", *_WIRES, "router")
+_ROUTERS: Final = ("router", "routed")
+MAKERS: Final = ("lab", *_WIRES, *_ROUTERS, "one-host")
 _BUILD_DEADLINE_S: Final = 30.0
 _END_DEADLINE_S: Final = 10.0
 _MS_NS: Final = 1_000_000
@@ -108,11 +110,14 @@ def open_link(case: "Case") -> Generator[MadeLink]:
         with open_lab(link) as lab:
             yield MadeLink(lab.peer, lab.keeper_pid, _endpoint_pid(lab.keeper_pid))
         return
-    if case.maker in _WIRES:
-        request = LinkRequest(Wire(link, case.policed_bit_s, case.bucket_bytes), _WIRES[case.maker])
+    wire = Wire(link, case.policed_bit_s, case.bucket_bytes)
+    if case.maker in _ROUTERS:
+        wire = replace(wire, link=replace(link, grain="batch" if case.has_offloads else "packet"))
+        offloads = "on" if case.has_offloads else "off"
+        request = LinkRequest(wire, offloads, case.queue, has_long_wire=case.maker == "routed")
     else:
-        link = replace(link, grain="batch" if case.has_offloads else "packet")
-        request = LinkRequest(Wire(link), "on" if case.has_offloads else "off", case.queue)
+        is_one_host = case.maker == "one-host"
+        request = LinkRequest(wire, "on" if is_one_host else _WIRES[case.maker], is_one_host=is_one_host)
     with _keeper(request) as (pid, port):
         gateway = None if request.queue is None else ROUTER_ADDRESS
         yield MadeLink(Peer(FAR_ADDRESS, port), pid, _endpoint_pid(pid), gateway)

@@ -17,7 +17,7 @@ GRID = (sys.executable, "tests/stress/grid.py")
 @pytest.mark.alone
 @pytest.mark.timeout(480)
 @pytest.mark.parametrize(
-    "drawn", ["--seed=100 --cases=40", "--seed=100 --cases=30 --makers=wire-on,wire-gso1,router"]
+    "drawn", ["--seed=100 --cases=40", "--seed=100 --cases=30 --makers=wire-on,wire-gso1,router,routed,one-host"]
 )
 def test_links_with_a_known_cause_are_explained_by_it(drawn: str) -> None:
     """Of every family. What is missed is measured once more: another load of the machine is a cause, too."""

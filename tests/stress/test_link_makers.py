@@ -92,10 +92,10 @@ def test_a_policer_lets_its_bucket_through_and_then_its_rate() -> None:
 @pytest.mark.every
 @pytest.mark.alone
 @pytest.mark.timeout(120)
-def test_a_wire_and_a_router_carry_a_run() -> None:
+def test_links_of_every_maker_carry_a_run() -> None:
     """With offloads and without them, and with single packets."""
-    makers = "wire-on,wire-off,wire-gso1,router"
-    command = [sys.executable, "tests/stress/grid.py", "--makers", makers, "--families", "slow", "--cases", "4"]
+    makers = "wire-on,wire-off,wire-gso1,router,routed,one-host"
+    command = [sys.executable, "tests/stress/grid.py", "--makers", makers, "--families", "slow", "--cases", "6"]
     done = subprocess.run(
         [*command, "--jobs", "2", "--seed", "1"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
     )

@@ -46,7 +46,7 @@ def _line(draw: random.Random, maker: str, least_bit_s: int = 0, most_bit_s: int
     directions = [Direction.OUT, Direction.OUT, Direction.IN, Direction.IN, Direction.DUPLEX]
     case = replace(case, settings=Settings(draw.choice(directions), draw.choice([1, 1, 2, 4])))
     case = replace(case, near_sysctls=ROOMY, far_sysctls=ROOMY)
-    if maker == "router":
+    if maker in {"router", "routed"}:
         case = replace(case, queue=draw.choice(["tbf", "htb"]), has_offloads=draw.random() < 0.5)
     return replace(case, congestion=draw.choice(["cubic", "cubic", "cubic", "reno", "bbr"]))
 
@@ -275,6 +275,8 @@ _NOT_MADE: Final[dict[str, set[str]]] = {
     "wire-off": {"blocks", "quota"},
     "wire-gso1": {"blocks", "quota"},
     "router": {"window", "clamp", "rcvbuf", "route-window", "loss", "police"},
+    "routed": {"blocks", "quota"},
+    "one-host": {"blocks", "quota", "clamp", "rcvbuf", "route-window"},  # one namespace has one value of a sysctl
 }
 _EVERY_FAMILY: Final = tuple({**FAMILIES, **WIDE_FAMILIES})
 
