@@ -21,6 +21,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
+    "tui/cli/endpoint/archive_main": "the endpoint in one file: tests/packaging/test_endpoint_archive.py",
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/ssh_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/events": "data without code",

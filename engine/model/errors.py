@@ -46,9 +46,12 @@ Each has the exit status of a command that it ends: 2 where the command line is 
 import difflib
 import errno
 import os
+import shlex
+import sys
 from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
+from pathlib import Path
 from typing import ClassVar, Final
 
 _USAGE_STATUS: Final = 2
@@ -87,7 +90,21 @@ def explain_extra(need: str, extra: str) -> str:
 
     `extra` is the name in `linkgauge[NAME]`: packages that only some commands need.
     """
-    return f"{need}: pip install 'linkgauge[{extra}]'"
+    return f"{need}: {_install_command(extra)}"
+
+
+def _install_command(extra: str) -> str:
+    """Return the command that adds an extra to this copy, however it was installed: pipx, uv, pip, or a clone."""
+    wanted, parts = shlex.quote(f"linkgauge[{extra}]"), Path(sys.prefix).parts
+    if "pipx" in parts:
+        return f"pipx install --force {wanted}"
+    if parts[-3:-1] == ("uv", "tools"):
+        return f"uv tool install {wanted}"
+    root = Path(__file__).parents[2]
+    python = shlex.quote(sys.executable or "python3")
+    if (root / "pyproject.toml").exists():
+        return f"{python} -m pip install -e {shlex.quote(f'{root}[{extra}]')}"
+    return f"{python} -m pip install {wanted}"
 
 
 def require_extra(need: str, extra: str, *packages: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ... import __version__
 from ...engine.host.saved_files import check_output_path
-from ...engine.model.errors import PlanError
+from ...engine.model.errors import PlanError, require_extra
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -30,8 +30,19 @@ def render(template: str, **values: Any) -> str:
 
 
 def check_report_path(path: Path) -> Path:
-    """Return the path; raise PlanError where no report can be written to it. Called before anything runs."""
+    """Return the path of a report. Called before anything runs.
+
+    Raises:
+        ExtraMissing: The packages that make a report are not installed.
+        PlanError: No report can be written there.
+    """
+    require_report_packages()
     if path.suffix.lower() not in {".html", ".htm"}:
         raise PlanError("report", path, "name a file that ends in .html")
     check_output_path("report", path)
     return path
+
+
+def require_report_packages() -> None:
+    """Raise ExtraMissing if the packages that make a report are not installed: they are six times a test's."""
+    require_extra("a report needs Jinja2 and matplotlib", "report", "jinja2", "matplotlib")

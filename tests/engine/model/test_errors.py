@@ -5,13 +5,22 @@ import importlib
 import pkgutil
 import re
 import socket
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import linkgauge
 import pytest
 from linkgauge.engine.model import errors
-from linkgauge.engine.model.errors import ExtraMissing, LinkgaugeError, explain_os_error, require_extra
+from linkgauge.engine.model.errors import (
+    ExtraMissing,
+    LinkgaugeError,
+    explain_extra,
+    explain_os_error,
+    require_extra,
+)
 
+ROOT = Path(linkgauge.__file__).parent
 PACKAGES = ("engine", "mesh", "metrics", "presets", "tui", "watch")
 
 
@@ -87,9 +96,23 @@ def test_a_missing_package_is_named_with_the_command_that_installs_its_extra() -
     """Only what is missing is named."""
     with pytest.raises(ExtraMissing) as raised:
         require_extra("a mesh needs Dask", "mesh", "json", "no_such_package", "nor_this_one")
-    assert str(raised.value) == (
-        "a mesh needs Dask (no_such_package and nor_this_one missing here): pip install 'linkgauge[mesh]'"
-    )
+    assert str(raised.value).startswith("a mesh needs Dask (no_such_package and nor_this_one missing here): ")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/me/.local/share/pipx/venvs/linkgauge", "pipx install --force 'linkgauge[mesh]'"),
+        ("/home/me/.local/share/uv/tools/linkgauge", "uv tool install 'linkgauge[mesh]'"),
+        (sys.prefix, f"{sys.executable} -m pip install -e '{ROOT}[mesh]'"),  # a clone, as that of these tests
+    ],
+)
+def test_the_command_that_installs_an_extra_is_that_of_this_copy(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, command: str
+) -> None:
+    """With another one the packages would be installed where this copy does not look."""
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert explain_extra("a mesh needs Dask", "mesh") == f"a mesh needs Dask: {command}"
 
 
 def test_an_extra_that_is_installed_needs_nothing() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model import errors
+from linkgauge.engine.model.errors import ExtraMissing, PlanError
 from linkgauge.tui.report.html import check_report_path, render
 
 SWEEP = {"description": "", "conclusions": [], "grids": [], "columns": ["a"], "rows": []}
@@ -38,3 +39,10 @@ def test_a_report_goes_where_a_page_can_be_written(tmp_path: Path) -> None:
     for path in (tmp_path / "a.pdf", tmp_path / "nowhere" / "a.html", tmp_path / "file" / "a.html"):
         with pytest.raises(PlanError, match="report"):
             check_report_path(path)
+
+
+def test_without_the_extra_a_report_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before anything is measured; tests themselves do not need the packages."""
+    monkeypatch.setattr(errors, "find_spec", lambda _name: None)
+    with pytest.raises(ExtraMissing, match=r"a report needs Jinja2 and matplotlib .*\[report\]"):
+        check_report_path(tmp_path / "a.html")

@@ -266,6 +266,9 @@ def report_runs(
     force: ForceOption = False,
 ) -> int:
     """Write runs as one HTML page with plots."""
+    from ...report.html import require_report_packages
+
+    require_report_packages()
     check_output_file("HTML file", html, force=force)
     with open_run_list() as log:
         rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())

@@ -445,21 +445,21 @@ def _json_entry(event: str, facts: Mapping[str, LogValue]) -> str:
     return json.dumps({"time": now, "event": event, **known}, ensure_ascii=False, allow_nan=False)
 
 
-def main() -> int:
-    """Serve with the configuration in the first argument; return the exit status."""
+def serve(config: EndpointConfig) -> int:
+    """Serve as the program of this process, until a signal ends it; return the exit status."""
     prepare_streams()
     configure_debug_log()
     write_in_background()
-    return finish_output(_serve_and_explain(), must_deliver=False)
+    return finish_output(_serve_and_explain(config), must_deliver=False)
 
 
-def _serve_and_explain() -> int:
+def _serve_and_explain(config: EndpointConfig) -> int:
     try:
-        return serve_until_stopped(EndpointConfig.from_json(sys.argv[1]))
+        return serve_until_stopped(config)
     except LinkgaugeError as error:
         print_stderr(str(error))
         return error.exit_status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(serve(EndpointConfig.from_json(sys.argv[1])))

@@ -230,7 +230,7 @@ def test_without_the_package_the_error_says_what_to_install() -> None:
         "except UsageError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
-    assert "pip install 'linkgauge[iperf3]'" in done.stdout
+    assert "[iperf3]" in done.stdout
 
 
 def _programs() -> list[str]:

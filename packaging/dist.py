@@ -1,0 +1,66 @@
+"""Make the packages of a release: wheel, sdist, the endpoint in one file, and their checksums.
+
+Usage: make dist, or .venv/bin/python packaging/dist.py [FOLDER]
+
+What an earlier call made in the folder is replaced. `sha256sum --check SHA256SUMS` checks the files.
+"""
+
+# The repository root is the package, which pyright cannot resolve by its name from here.
+# pyright: basic, reportMissingImports=false
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from endpoint_archive import NAME, ROOT, write_archive
+
+_BUILD: Final = """
+import sys
+from setuptools import build_meta
+folder = sys.argv[1]  # setuptools replaces the arguments
+build_meta.build_sdist(folder)
+build_meta.build_wheel(folder)
+"""
+
+
+def _git(*arguments: str) -> str:
+    command = ["/usr/bin/env", "git", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def _build_packages(folder: Path) -> None:
+    """Build wheel and sdist of the clone's files, in a copy, so that building leaves nothing in the clone."""
+    with tempfile.TemporaryDirectory() as copy:
+        for name in filter(None, _git("ls-files", "-z").split("\0")):
+            target = Path(copy) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target)
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": _git("log", "-1", "--format=%ct").strip()}
+        command = [sys.executable, "-W", "ignore", "-c", _BUILD, str(folder)]
+        subprocess.run(
+            command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+        )
+
+
+def main() -> None:
+    """Make the files, and print each with its size."""
+    folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist").resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _build_packages(folder)
+    write_archive(folder / NAME)
+    lines: list[str] = []
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        lines.append(f"{hashlib.sha256(data).hexdigest()}  {path.name}\n")
+        print(f"{path.name}: {len(data):,} bytes")
+    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

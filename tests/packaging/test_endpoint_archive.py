@@ -1,0 +1,100 @@
+"""The endpoint in one file: the same bytes each time, and a remote end with the standard library alone."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .conftest import DEADLINE_S, ROOT
+
+BASE_PYTHON = f"{sys.base_prefix}/bin/python3"
+MODULE = (sys.executable, "-m", "linkgauge")
+BUILDER = ROOT / "packaging" / "endpoint_archive.py"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the file."""
+    path = tmp_path_factory.mktemp("archive") / "linkgauge-endpoint.pyz"
+    subprocess.run([sys.executable, BUILDER, path], check=True, timeout=DEADLINE_S)
+    return path
+
+
+def interpreters() -> Iterator[str]:
+    """Yield the interpreters of this machine that can run it, none of which has packages of ours."""
+    yield BASE_PYTHON
+    named = filter(None, (shutil.which(f"python3.{minor}") for minor in (12, 13, 14)))
+    yield from (path for path in named if "shims" not in path)  # of pyenv, which may have no such version
+
+
+def test_the_same_sources_make_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+    """Whoever builds it can compare its checksum."""
+    again = tmp_path / "again.pyz"
+    subprocess.run([sys.executable, BUILDER, again], check=True, timeout=DEADLINE_S)
+    assert again.read_bytes() == archive.read_bytes()
+
+
+@pytest.mark.parametrize("python", interpreters())
+@pytest.mark.parametrize("workload", ["stream", "rr", "crr", "udp"])
+def test_it_serves_every_workload_without_any_package(
+    archive: Path, tmp_path: Path, workload: str, python: str
+) -> None:
+    """Its worker processes find their modules in the same file, from any directory."""
+    command = [python, str(archive), "--bind", "127.0.0.1", "--port", "0"]
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as endpoint:
+        try:
+            assert endpoint.stdout is not None
+            address = endpoint.stdout.readline().split()[-1]
+            rate = ("--rate", "10M") if workload == "udp" else ()
+            run = subprocess.run(
+                [*MODULE, "run", address, "--workload", workload, *rate, "--seconds", "0.5", "--json"],
+                cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
+            )  # fmt: skip
+        finally:
+            endpoint.send_signal(signal.SIGINT)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["measured"]["total"]["seconds"] > 0
+    assert endpoint.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "status"),
+    [
+        (("--port", "70000"), "--port", 2),
+        (("--open", "--key-file", "k"), "exclude each other", 2),
+        (("--tls-cert", "c"), "give both", 2),
+        (("--limit", "clients"), "NAME=VALUE", 2),
+        (("--key-file", "nowhere"), "nowhere", 2),
+    ],
+)
+def test_a_wrong_option_is_explained(archive: Path, options: tuple[str, ...], problem: str, status: int) -> None:
+    """As by the command `linkgauge endpoint`, without a traceback."""
+    command = [BASE_PYTHON, str(archive), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert (done.returncode, "Traceback" in done.stderr, problem in done.stderr) == (status, False, True), (
+        done.stderr
+    )
+
+
+def test_it_has_no_option_that_the_command_lacks(archive: Path) -> None:
+    """A user who knows the one knows the other."""
+    shown = subprocess.run([BASE_PYTHON, archive, "--help"], capture_output=True, check=True)
+    command = subprocess.run([*MODULE, "endpoint", "--help"], capture_output=True, check=True)
+    ours = {word.strip(b"[],") for word in shown.stdout.split() if word.strip(b"[],").startswith(b"--")}
+    assert ours - {b"--version"} <= {word.strip(b",") for word in command.stdout.split()}
+
+
+def test_an_older_python_is_told_so(archive: Path) -> None:
+    """Not by a traceback."""
+    named = filter(None, (shutil.which(f"python3.{minor}") for minor in (10, 9, 8)))
+    python = next((path for path in named if "shims" not in path), None)
+    if python is None:
+        pytest.skip("no Python before 3.11 is installed")
+    done = subprocess.run([python, archive], capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert (done.returncode, "needs Python 3.11" in done.stderr) == (1, True)
