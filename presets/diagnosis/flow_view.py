@@ -22,6 +22,8 @@ _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
 _STANDING_US: Final = 5_000  # a queue so long is no busy host's, even if rates vary
 _FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
+_LATE_US: Final = 1_000
+_BURSTS: Final = ((4_000, 15), (9_000, 8))  # so much longer without a queue: µs, but no more than so many packets
 _MATHIS: Final = 1.5  # CUBIC does a little better than this constant of Reno
 _SHARED: Final = 0.3
 _SHARED_SPREAD: Final = 0.2
@@ -108,6 +110,20 @@ class FlowView:
         """Whether packets queue on the path: the round trip is at least twice the shortest one."""
         rtt, shortest = self.flow.rtt_us, self.flow.min_rtt_us
         return rtt is not None and shortest is not None and rtt >= 2 * shortest and rtt - shortest >= _MIN_QUEUE_US
+
+    @property
+    def has_no_room(self) -> bool:
+        """Whether the path has next to no queue: the round trip is longer than the shortest by a few packets.
+
+        Behind policers it was up to 9 ms and 15 packets longer, by late acknowledgements and the sender's bursts.
+        Queues of slow paths made it 8 ms and 9 packets longer, or more.
+        """
+        rtt_us, shortest_us = self.flow.rtt_us, self.flow.min_rtt_us
+        if rtt_us is None or shortest_us is None:
+            return False
+        packet_us = self.packet_us
+        late_us = 0 if self.has_queue else _LATE_US + _FEW_PACKETS * packet_us
+        return rtt_us - shortest_us <= max(late_us, *(min(us, count * packet_us) for us, count in _BURSTS))
 
     @property
     def fills_queue(self) -> bool:

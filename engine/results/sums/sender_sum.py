@@ -13,6 +13,7 @@ from ...model.samples import Sample, SessionSample
 from ..counter_sums import Histogram, sum_known
 from .send_holds import SendHolds
 
+_OUTLIERS: Final = 2
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
 _SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
 _MEDIANS: Final = (
@@ -37,9 +38,9 @@ class SenderSum:
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
     which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
-    smallest one. In `lossy_samples`
-    of the `samples` something was sent again. `carrying_rtts` has the round trips of sessions that carried payload
-    meanwhile: another session still has the one of its handshake.
+    smallest one. In `lossy_samples` of the `samples` something was sent again; `lost_squares` is the sum of the
+    squares of how many segments in each, and `most_lost` has the largest of these numbers. `carrying_rtts` has the
+    round trips of sessions that carried payload meanwhile: another session still has the one of its handshake.
     """
 
     span_ns: int = 0
@@ -50,6 +51,8 @@ class SenderSum:
     smallest_windows: dict[int, int] = field(default_factory=dict[int, int])
     samples: int = 0
     lossy_samples: int = 0
+    lost_squares: int = 0
+    most_lost: list[int] = field(default_factory=list[int])
     holds: SendHolds = field(default_factory=SendHolds)
     carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
@@ -63,8 +66,11 @@ class SenderSum:
         sessions = [session for session in sample.sessions if session.direction is flow]
         for session in sessions:
             self._add_session(session)
+        lost = sum(session.retransmits or 0 for session in sessions)
         self.samples += 1
-        self.lossy_samples += any(session.retransmits for session in sessions)
+        self.lossy_samples += lost > 0
+        self.lost_squares += lost * lost
+        self._add_most([lost])
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -81,6 +87,9 @@ class SenderSum:
             self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
         if session.peer_window_bytes is not None:
             self._add_window(session.session, session.peer_window_bytes)
+
+    def _add_most(self, lost: Sequence[int]) -> None:
+        self.most_lost = sorted([*self.most_lost, *lost], reverse=True)[:_OUTLIERS]
 
     def _add_window(self, session: int, window_bytes: int) -> None:
         largest = max(window_bytes, self.largest_windows.get(session, 0))
@@ -104,6 +113,8 @@ class SenderSum:
         self.span_ns += other.span_ns
         self.samples += other.samples
         self.lossy_samples += other.lossy_samples
+        self.lost_squares += other.lost_squares
+        self._add_most(other.most_lost)
         self.windows += other.windows
         self.low_windows += other.low_windows
         self.sessions |= other.sessions
@@ -143,6 +154,19 @@ class SenderSum:
     def lossy_share(self) -> float | None:
         """The share of samples in which something was sent again; None without samples."""
         return self.lossy_samples / self.samples if self.samples else None
+
+    @property
+    def loss_dispersion(self) -> float | None:
+        """The variance of the segments sent again in a sample, as a share of their mean; None without any.
+
+        It is about 1 if each packet is lost by chance, and large if many are lost at once, again and again. The two
+        largest samples are left out: a slow start that ends in a queue loses much at once.
+        """
+        samples = self.samples - len(self.most_lost)
+        lost = (self.retransmits or 0) - sum(self.most_lost)
+        if samples < _OUTLIERS or lost <= 0:
+            return None
+        return (self.lost_squares - sum(each * each for each in self.most_lost)) / lost - lost / samples
 
     @property
     def least_window_bytes(self) -> float | None:

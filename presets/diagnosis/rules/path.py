@@ -240,9 +240,9 @@ def _path_confidence(view: FlowView) -> float:
         return 0.4
     if view.evidence.direction is Direction.DUPLEX and view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s:
         return 0.6
-    if view.has_queue:
+    if view.has_queue and view.fills_queue:
         return 0.85
-    if _is_longer_than_path(view):
+    if view.has_queue or _is_longer_than_path(view):
         return 0.6
     return 0.4 if filled is not None and filled < _IN_QUEUE and not view.flow.is_bbr else 0.5
 

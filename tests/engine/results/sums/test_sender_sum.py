@@ -54,3 +54,34 @@ def test_low_windows_of_several_times_add_up() -> None:
     sums = _sender_sum([3_000_000, 100_000])
     sums.extend(_sender_sum([65_000, 65_000], session=2))
     assert sums.low_window_share == 0.25
+
+
+def _lossy_sum(lost: list[int]) -> SenderSum:
+    """Return the sum of samples in which so many segments were sent again."""
+    sums = SenderSum()
+    for index, count in enumerate(lost):
+        part = SessionSample(Direction.OUT, 1, 0, retransmits=count)
+        sums.add(Sample(End.NEAR, index, (index + 1) * SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
+    return sums
+
+
+@pytest.mark.parametrize(
+    ("lost", "dispersion"),
+    [
+        ([], None),
+        ([0, 0, 0, 0], None),
+        ([90, 40, 0, 0, 0], None),  # a slow start that ended in a queue
+        ([9, 9, 2, 2, 2, 2], 0.0),
+        ([9, 9, 8, 0, 0, 0], 6.0),
+    ],
+)
+def test_losses_at_once_vary_more_than_their_mean(lost: list[int], dispersion: float | None) -> None:
+    """The two largest samples do not count."""
+    assert _lossy_sum(lost).loss_dispersion == dispersion
+
+
+def test_losses_of_several_times_vary_as_those_of_one() -> None:
+    """A sum over settings in turn has the largest samples of all of them."""
+    sums = _lossy_sum([9, 0, 0])
+    sums.extend(_lossy_sum([8, 9, 0]))
+    assert sums.loss_dispersion == _lossy_sum([9, 0, 0, 8, 9, 0]).loss_dispersion == 6.0

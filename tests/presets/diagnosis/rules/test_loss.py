@@ -101,8 +101,14 @@ def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
             "low_rtt_us": 1_800,
             "rate_spread": 0.09,
         },  # a queue that is never empty, at a constant rate
-        {"low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.03},  # a shorter one
-        {"low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.15, "joint_spread": 0.1},  # shared by sessions
+        {"rtt_us": 7_000, "low_rtt_us": 6_800, "min_rtt_us": 5_500, "rate_spread": 0.03},  # a shorter one
+        {  # shared by sessions
+            "rtt_us": 7_000,
+            "low_rtt_us": 6_800,
+            "min_rtt_us": 5_500,
+            "rate_spread": 0.15,
+            "joint_spread": 0.1,
+        },
         {"lossy": 0.2, "rate_spread": 0.3},  # all of it in a fifth of the time: a slow start
         {"congestion": "bbr", "rtt_us": 2_500},  # it keeps its rate in spite of loss
     ],
@@ -115,7 +121,10 @@ def test_losses_of_a_queue_that_the_flow_fills_are_none_of_its_limits(change: di
 @pytest.mark.parametrize(
     "change",
     [
-        {"retransmitted": 0.02, "rate_spread": 0.3},  # five times what TCP's bound has room for at this rate
+        {"loss_dispersion": 3.0, "rate_spread": 0.3},  # by chance it is about 1
+        {"loss_dispersion": 6.0, "rate_spread": 0.3, "rtt_us": 950},  # with a short queue
+        {"loss_dispersion": 3.0, "lossy": 0.2, "retransmitted": 0.002, "rate_spread": 0.3},  # a large bucket
+        {"rtt_us": 700, "rate_spread": 0.03},  # nine packets: as late as acknowledgements may be
         {"joint_spread": 0.1, "rate_spread": 0.15},  # together the sessions vary little
         {"congestion": "bbr", "cwnd_bytes": 66_000, "rate_spread": 0.3},
     ],
