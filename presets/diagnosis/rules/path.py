@@ -26,6 +26,7 @@ from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 from ..flow_view import FlowView
 from .loss import HIGH_LOSS
+from .two_way import is_beside_full_direction
 
 _NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
 _OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out
@@ -36,9 +37,8 @@ _PACED_BY_BBR: Final = 2.5
 _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
-# Both ways at once, acknowledgements wait behind the other direction's data. Links of full rate, with queues of
-# 100 ms, carried 0.81 to 0.95 of the expected rate in 12 of 152 runs.
-_ACKS_WAIT: Final = 0.75
+_ACKS_WAIT: Final = 0.75  # of the expected rate: what good links carry where acknowledgements wait behind data
+_ONE_LOSS: Final = 0.1  # of the samples: less than a direction loses that fills its queue
 _KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
 _GROWN: Final = 0.9  # of bandwidth x delay
 _SMALL_QUEUE_US: Final = 1_000
@@ -231,14 +231,16 @@ def _path_confidence(view: FlowView) -> float:
 
     A queue speaks for it. Delivery at the expected rate speaks against it, if only in a quarter of the intervals,
     and so does room in the congestion window without a queue, except BBR's, which keeps none. A small gap of both
-    directions at once says little.
+    directions at once says little, and so does a larger one if the queue may be the other direction's alone.
     """
     delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
     if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
         return 0.4
     if (view.flow.upper_bit_s or 0) >= _DELIVERS * view.target_bit_s:
         return 0.4
-    if view.evidence.direction is Direction.DUPLEX and view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s:
+    may_wait = is_beside_full_direction(view) and (view.flow.lossy or 0.0) <= _ONE_LOSS
+    is_small = view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s
+    if view.evidence.direction is Direction.DUPLEX and (may_wait or is_small):
         return 0.6
     if view.has_queue:
         return 0.85
