@@ -196,6 +196,7 @@ class EvidenceCollector:
             upper_bit_s=received.upper_bit_s,
             low_rtt_us=sent.carrying_rtts.quantile(0.25),
             lossy=sent.lossy_share,
+            quiet=sent.quiet_share,
             max_pacing_bit_s=sent.median("max_pacing_bit_s"),
             unacked_bytes=sent.median("unacked_bytes"),
             window_growth=sent.window_growth,

@@ -73,13 +73,9 @@ def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> Trial | 
 
 
 def test_alone(flow: FlowEvidence) -> Remedy:
-    """Return the test of one direction alone, and what lets acknowledgements pass the other one's data."""
+    """Return the test of one direction alone."""
     alone = Trial(direction=flow.direction)
-    return Remedy(
-        f"linkgauge … {alone} shows what it carries alone; fair queueing (fq_codel, cake) before the slowest link "
-        "lets acknowledgements pass",
-        alone,
-    )
+    return Remedy(f"linkgauge … {alone} shows what this direction carries alone", alone)
 
 
 def more_sessions(sessions: int, first: int) -> Trial | None:

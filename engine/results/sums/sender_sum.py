@@ -37,9 +37,9 @@ class SenderSum:
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
     which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
-    smallest one. In `lossy_samples`
-    of the `samples` something was sent again. `carrying_rtts` has the round trips of sessions that carried payload
-    meanwhile: another session still has the one of its handshake.
+    smallest one. In `lossy_samples` of the `samples` something was sent again, in the last `quiet_samples` nothing.
+    `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session still has the
+    one of its handshake.
     """
 
     span_ns: int = 0
@@ -50,6 +50,7 @@ class SenderSum:
     smallest_windows: dict[int, int] = field(default_factory=dict[int, int])
     samples: int = 0
     lossy_samples: int = 0
+    quiet_samples: int = 0
     holds: SendHolds = field(default_factory=SendHolds)
     carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
@@ -64,7 +65,9 @@ class SenderSum:
         for session in sessions:
             self._add_session(session)
         self.samples += 1
-        self.lossy_samples += any(session.retransmits for session in sessions)
+        is_lossy = any(session.retransmits for session in sessions)
+        self.lossy_samples += is_lossy
+        self.quiet_samples = 0 if is_lossy else self.quiet_samples + 1
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -143,6 +146,11 @@ class SenderSum:
     def lossy_share(self) -> float | None:
         """The share of samples in which something was sent again; None without samples."""
         return self.lossy_samples / self.samples if self.samples else None
+
+    @property
+    def quiet_share(self) -> float | None:
+        """The share of samples after the last one in which something was sent again; None without samples."""
+        return self.quiet_samples / self.samples if self.samples else None
 
     @property
     def least_window_bytes(self) -> float | None:

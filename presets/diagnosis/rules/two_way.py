@@ -10,9 +10,10 @@ times, however long the queues are (Zhang, Shenker and Clark, 1991). So a good l
 model counts the bytes of acknowledgements: 27 of 108 links with queues of 100 ms carried 72 to 95 % of its rate.
 
 If a direction is at its expected rate, its queue is the full one. The other direction has none of its own if it
-loses nothing: then only acknowledgements hold it up. If it loses packets it has filled its queue at times, and the
-fastest quarter of its intervals tells the rate of its path. On good links that was 0.94 of the expected rate or
-more, on 100 links that were 15 % slow or more 0.93 or less. What the path does not carry is the path's.
+loses nothing after its slow start: then only acknowledgements hold it up. If it goes on losing packets it fills
+its queue at times, and the fastest quarter of its intervals tells the rate of its path. On good links that was 0.94
+of the expected rate or more, on 100 links that were 15 % slow or more 0.93 or less. What the path does not carry is
+the path's.
 
 BBR does not send by acknowledgements alone: nothing is said about it.
 
@@ -25,13 +26,14 @@ from typing import Final
 from ....engine.model.plan import Direction
 from ...number_text import format_rate, format_time
 from .. import remedies
-from ..evidence import MIN_SHARE, FlowEvidence
+from ..evidence import MIN_SHARE, Evidence, FlowEvidence
 from ..finding import NOT_IDENTIFIED, Finding
 from ..flow_view import FlowView
 
 _FULL: Final = 0.95  # of the expected rate: a direction that fills its line
 # Of the expected rate: a line that was reached. An acknowledgement for each segment, as in a recovery, takes 0.03.
 _REACHED: Final = 0.935
+_QUIET: Final = 0.7  # of the samples, the last ones: losses before them are those of a slow start
 _SMALL_GAP: Final = 0.9  # of the expected rate: a run above it has lost too little to be sure
 _UNSURE: Final = 0.4
 
@@ -45,24 +47,23 @@ def find_waiting_acknowledgements(view: FlowView) -> Iterator[Finding]:
     share = view.budget.take("network", limit=part * view.budget.remaining("network"))
     if share < MIN_SHARE:
         return
-    is_known = view.evidence.bit_s < _SMALL_GAP * (view.evidence.expected_bit_s or 0.0)
+    is_known = not misses_little(view.evidence)
     waits = view.evidence.tense("wait", "waited")
     alone = remedies.test_alone(flow)
     yield Finding(
         "acks-queued" if is_known else "unexplained",
         share,
-        _confidence(view, part) if is_known else _UNSURE,
+        _confidence(view, other, part) if is_known else _UNSURE,
         f"Acknowledgements {waits} behind the other direction's data." if is_known else NOT_IDENTIFIED,
         "; ".join(_signs(view, other)),
-        alone.text,
+        f"{alone.text}; fair queueing (fq_codel, cake) before the slowest link lets acknowledgements pass",
         trial=alone.trial,
     )
 
 
-def is_beside_full_direction(view: FlowView) -> bool:
-    """Return whether the other direction, at the same time, is at the expected rate: its queue is full."""
-    other = _other_flow(view)
-    return other is not None and other.bit_s >= _FULL * view.target_bit_s
+def misses_little(evidence: Evidence) -> bool:
+    """Return whether a run in both directions misses so little that neither the path nor the queues are sure."""
+    return evidence.bit_s >= _SMALL_GAP * (evidence.expected_bit_s or 0.0)
 
 
 def _other_flow(view: FlowView) -> FlowEvidence | None:
@@ -75,18 +76,19 @@ def _other_flow(view: FlowView) -> FlowEvidence | None:
 def _waiting_part(view: FlowView, other: FlowEvidence) -> float:
     """Return the part of a direction's gap that its path would have carried."""
     carried_bit_s = float(view.flow.upper_bit_s or 0)
-    if view.flow.retransmits == 0:
+    if (view.flow.quiet or 0.0) >= _QUIET:
         carried_bit_s = max(carried_bit_s, other.bit_s)
     if carried_bit_s >= _REACHED * view.target_bit_s:
         return 1.0
     return max(0.0, carried_bit_s - view.flow.bit_s) / view.gap_bit_s if view.gap_bit_s > 0 else 0.0
 
 
-def _confidence(view: FlowView, part: float) -> float:
+def _confidence(view: FlowView, other: FlowEvidence, part: float) -> float:
     """Return how likely it is that acknowledgements wait: most, if the full queue is the other direction's."""
     if part < 1:
         return 0.5
-    return 0.7 if view.flow.retransmits == 0 and is_beside_full_direction(view) else 0.6
+    is_beside_full = view.flow.retransmits == 0 and other.bit_s >= _FULL * view.target_bit_s
+    return 0.7 if is_beside_full else 0.6
 
 
 def _signs(view: FlowView, other: FlowEvidence) -> Iterator[str]:

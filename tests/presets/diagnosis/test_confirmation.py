@@ -68,6 +68,7 @@ def judged(sign: Sign, trial: Trial, before: Summary, after: Summary) -> Confirm
         (finding("window-clamped"), [(MORE, "follows")]),
         (finding("window-scaling-off"), [(MORE, "follows")]),
         (finding("path-slow"), [(MORE, "same")]),
+        (finding("path-slow", ALONE), [(ALONE, "alone")]),
         (finding("acks-queued", ALONE), [(ALONE, "alone")]),
         (finding("unexplained", ALONE), [(ALONE, "alone")]),
         (finding("receive-window"), []),
@@ -182,6 +183,24 @@ def test_a_direction_alone_is_compared_with_itself(mbit_s: float, is_confirmed: 
     confirmation = judged("alone", ALONE, first, result(mbit_s, plan=both))
     assert confirmation.is_confirmed is is_confirmed
     assert confirmation.text.startswith(f"with --direction out: {text}")
+
+
+@pytest.mark.parametrize(
+    ("mbit_s", "is_confirmed", "words"),
+    [
+        (75, True, "75.0 % of expected: confirmed"),
+        (98, False, "alone it carries what was missing, so the path is not"),
+    ],
+)
+def test_a_slow_path_carries_no_more_of_one_direction_alone(mbit_s: float, is_confirmed: bool, words: str) -> None:
+    """Without waiting acknowledgements it carries a little more, and not what the link should."""
+    both = replace(PLAN, settings=Settings(direction=Direction.DUPLEX))
+    second = result(mbit_s, plan=ALONE.apply_to(both))
+    confirmation = judge_experiment(
+        Experiment(finding("path-slow", ALONE), ALONE, "alone"), result(60, plan=both), second, "second"
+    )
+    assert confirmation.is_confirmed is is_confirmed
+    assert words in confirmation.text.replace("\u00a0", " ")
 
 
 def test_rates_that_vary_more_than_they_differ_tell_nothing() -> None:

@@ -15,7 +15,7 @@ from ..evidence_cases import WANTED_BIT_S, first, run
 
 def both_ways(out: float, in_: float, *, inwards: dict[str, Any] | None = None, **more: Any) -> Evidence:
     """Return a run in both directions at these shares of the expected rate, behind a queue of 90 ms."""
-    values = {"rtt_us": 90_000, "cwnd_bytes": 9_000_000, "rate_spread": 0.2, "intervals": 12} | more
+    values = {"rtt_us": 90_000, "cwnd_bytes": 9_000_000, "rate_spread": 0.2, "intervals": 12, "quiet": 1.0} | more
     one, other = (
         run(share * WANTED_BIT_S / 1e6, **{"upper_bit_s": round(share * WANTED_BIT_S)} | values | changes)
         for share, changes in ((out, {}), (in_, inwards or {}))
@@ -29,7 +29,7 @@ def both_ways(out: float, in_: float, *, inwards: dict[str, Any] | None = None, 
 
 def reached(share: float, **more: Any) -> dict[str, Any]:
     """Return the values of a direction that reached this share of the expected rate at times, and lost packets."""
-    return {"upper_bit_s": round(share * WANTED_BIT_S), "retransmits": 40, "lossy": 0.2, **more}
+    return {"upper_bit_s": round(share * WANTED_BIT_S), "retransmits": 40, "lossy": 0.2, "quiet": 0.3, **more}
 
 
 def codes(evidence: Evidence) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_slow_path_is_one_in_both_directions(share: float) -> None:
 
 def test_a_slow_path_and_waiting_acknowledgements_share_the_gap() -> None:
     """Recorded on a path that was 25 % slow: its faster direction shows what it carries."""
-    slower = reached(0.58, retransmits=0, lossy=0.0)
+    slower = reached(0.58, retransmits=0, lossy=0.0, quiet=1.0)
     evidence = both_ways(0.74, 0.46, **reached(0.75), inwards=slower)
     shares = {finding.code: finding.share or 0.0 for finding in diagnose(evidence)}
     assert shares["path-slow"] == pytest.approx(0.65, abs=0.03)
@@ -79,13 +79,11 @@ def test_a_slow_path_and_waiting_acknowledgements_share_the_gap() -> None:
     assert first(evidence).code == "path-slow"
 
 
-def test_one_loss_beside_a_full_direction_leaves_the_path_in_doubt() -> None:
-    """It may have filled a slow path's queue once, or waited for the other direction's all the time."""
-    once = {"lossy": 0.08, "retransmits": 4}
-    finding = first(both_ways(1.02, 0.54, inwards=once))
-    assert (finding.code, finding.confidence) == ("path-slow", 0.6)
-    again = both_ways(1.02, 0.54, inwards=once | {"lossy": 0.3})
-    assert first(again).confidence > finding.confidence
+@pytest.mark.parametrize(("quiet", "code", "confidence"), [(0.9, "acks-queued", 0.6), (0.5, "path-slow", 0.85)])
+def test_losses_of_a_slow_start_fill_no_queue_later(quiet: float, code: str, confidence: float) -> None:
+    """A direction that loses packets later, beside a full one, has filled the queue of a slow path."""
+    finding = first(both_ways(1.02, 0.54, inwards={"lossy": 0.08, "retransmits": 4, "quiet": quiet}))
+    assert (finding.code, finding.confidence) == (code, confidence)
 
 
 def test_a_small_gap_of_both_directions_has_no_cause() -> None:
