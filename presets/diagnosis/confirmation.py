@@ -3,7 +3,8 @@
 Pure. An option that a remedy names takes the limit away, so that the rate rises, or keeps the sender below a limit,
 so that losses end. Where the remedy is a command for an end, the number of sessions tells as much: a window, and
 what loss leaves to TCP, is a limit of each session, so that the rate of four is four times that of one. A path that
-is slow carries the same.
+is slow carries the same. Of both directions at once one is tried alone: if acknowledgements waited behind the other
+one's data, it carries half of what it missed, or more. More sessions carry more there on a slow path, too.
 
 A finding is the limit if the rate rises by a tenth of what is missing, or more, and beyond the confidence intervals
 of both rates. Without an expected rate a tenth of the first rate is enough. Less than either is no difference.
@@ -22,10 +23,16 @@ from .finding import Finding
 from .remedies import more_sessions
 from .trial import Trial
 
-Sign = Literal["faster", "follows", "same", "no-loss"]
-"""What confirms a finding: a higher rate, one that follows the sessions, the same rate, or the end of losses."""
+Sign = Literal["faster", "follows", "same", "no-loss", "alone"]
+"""What confirms a finding.
+
+A higher rate, one that follows the sessions, the same rate, the end of losses, or what one direction carries alone.
+"""
 
 _MIN_RISE: Final = 0.1  # of the missing rate
+# Of the missing rate: without acknowledgements on its way, a slow path carries a little more as well.
+_ALONE: Final = 0.5
+_PATH_CARRIES: Final = 0.75  # of the missing rate: beside the other direction a slow path carries even less
 _FOLLOWS: Final = 0.5  # of the rise that sessions without a common limit would have
 _LOSS_ENDED: Final = 0.25  # of the first run's loss
 _SESSIONS: Final = 4
@@ -85,10 +92,10 @@ def find_experiments(findings: tuple[Finding, ...], plan: Plan) -> Iterator[Expe
     if trial is not None and trial.rate_bit_s is not None:
         yield Experiment(finding, trial, "no-loss")
     elif trial is not None and not _is_slower(finding, trial):
-        yield Experiment(finding, trial, "faster")
+        yield Experiment(finding, trial, "faster" if trial.direction is None else "alone")
     if sessions is not None and finding.code in _LIMITS_OF_A_SESSION:
         yield Experiment(finding, sessions, "follows")
-    elif sessions is not None and finding.code == "path-slow":
+    elif sessions is not None and finding.code == "path-slow" and trial is None:
         yield Experiment(finding, sessions, "same")
 
 
@@ -125,6 +132,8 @@ def judge_experiment(experiment: Experiment, first: Summary, second: Summary, ru
         run_id: the id of the second run.
     """
     before, after = first.total_of_one_time, second.total_of_one_time
+    if experiment.sign == "alone":
+        before = first.measured[second.plan.settings.direction]
     if not second.is_whole:
         return failed_confirmation(experiment, second.end.detail.rstrip("."), run_id)
     if before is None or after is None:
@@ -132,6 +141,9 @@ def judge_experiment(experiment: Experiment, first: Summary, second: Summary, ru
     losses = _lost_percent(first), _lost_percent(second)
     if experiment.sign == "no-loss":
         is_confirmed, words = _judge_loss(*losses)
+    elif experiment.sign == "alone":
+        is_path = experiment.finding.code == "path-slow"
+        is_confirmed, words = _judge_alone(first, before, second, after, is_path=is_path)
     else:
         is_confirmed, words = _judge_rates(experiment, first, before, second, after)
     expected_bit_s = _expected_bit_s(second)
@@ -180,6 +192,26 @@ def _judge_change(sign: Sign, rise_bit_s: float, gap_bit_s: float, more_sessions
         return follows, "the rate follows the sessions: confirmed" if follows else not_so
     is_much = rise_bit_s >= _MIN_RISE * gap_bit_s
     return is_much, "confirmed" if is_much else "little of what is missing, so that is not the limit"
+
+
+def _judge_alone(
+    first: Summary, before: Measurement, second: Summary, after: Measurement, *, is_path: bool
+) -> tuple[bool | None, str]:
+    """Return whether a direction alone carries what it missed beside the other one, and the words for that.
+
+    That confirms that acknowledgements waited, and refutes a slow path. How much the rate varied beside the other
+    direction does not matter: waiting acknowledgements make it vary.
+    """
+    changed = f"{_rate_text(second, after)} instead of {_rate_text(first, before)}{_share_text(second, after)}"
+    least_bit_s = before.bit_s + (_PATH_CARRIES if is_path else _ALONE) * _gap_bit_s(second, before)
+    low, high = (after.bit_s, after.bit_s) if after.estimate is None else (after.estimate.low, after.estimate.high)
+    if low < least_bit_s <= high:
+        return None, f"{changed}: the rate varies too much to tell; test longer"
+    if is_path:
+        refuted = "alone it carries what was missing, so the path is not the limit"
+        return low < least_bit_s, f"{changed}: {'confirmed' if low < least_bit_s else refuted}"
+    refuted = "little of what is missing, so the other direction is not the limit"
+    return low >= least_bit_s, f"{changed}: {'confirmed' if low >= least_bit_s else refuted}"
 
 
 def _judge_loss(before: float | None, after: float | None) -> tuple[bool | None, str]:

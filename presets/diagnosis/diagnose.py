@@ -18,6 +18,7 @@ from .rules.path import find_host_pacing, find_path_limits
 from .rules.processor import OTHER_PROCESSES, find_core_limits, find_processor_limits, find_ssh_limit
 from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
+from .rules.two_way import find_waiting_acknowledgements
 from .rules.window import find_remaining_window_limits, find_window_limits
 from .second_reading import weigh
 from .trial import Trial
@@ -38,6 +39,7 @@ _RULES: Final = (
     find_processor_limits,
     find_remaining_window_limits,
     find_loss_limits,
+    find_waiting_acknowledgements,
     find_path_limits,
 )
 # Loopback has neither link nor path.

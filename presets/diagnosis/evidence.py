@@ -139,11 +139,11 @@ class FlowEvidence:
     `low_rtt_us` is the round trip that a quarter of the samples does not exceed, `unacked_bytes` what was in flight
     in segments, by the kernel's count. `window_growth` is how many times its first size the receiver's window
     became, `least_window_bytes` its smallest size, and `unread` the share of the receiver's buffer with data that
-    its program had not read. In the share `lossy` of samples something was sent again; `loss_dispersion` is the
-    variance of how many segments, as a share of their mean: about 1 by chance. `max_pacing_bit_s` is the limit of a
-    session's pace that a program has set. `joint_spread` is the variance of the rate of all sessions as a share of
-    the sum of theirs: about 1 if each varies for itself, less if they share a limit. A quarter of the intervals was
-    faster than `upper_bit_s`.
+    its program had not read. In the share `lossy` of samples something was sent again, the last of them `quiet` of
+    all samples before the end; `loss_dispersion` is the variance of how many segments, as a share of their mean:
+    about 1 by chance. `max_pacing_bit_s` is the limit of a session's pace that a program has set. `joint_spread` is
+    the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each varies for itself, less
+    if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     """
 
     direction: Direction
@@ -177,6 +177,7 @@ class FlowEvidence:
     low_rtt_us: int | None = None
     lossy: float | None = None
     loss_dispersion: float | None = None
+    quiet: float | None = None
     max_pacing_bit_s: int | None = None
     unacked_bytes: int | None = None
     window_growth: float | None = None

@@ -38,6 +38,7 @@ FindingCode = Literal[
     "nic-drops",
     "pacing",
     "congestion-window",
+    "acks-queued",
     "path-slow",
     "mtu-mismatch",
     "path-mtu",

@@ -197,6 +197,7 @@ class EvidenceCollector:
             low_rtt_us=sent.carrying_rtts.quantile(0.25),
             lossy=sent.lossy_share,
             loss_dispersion=sent.loss_dispersion,
+            quiet=sent.quiet_share,
             max_pacing_bit_s=sent.median("max_pacing_bit_s"),
             unacked_bytes=sent.median("unacked_bytes"),
             window_growth=sent.window_growth,

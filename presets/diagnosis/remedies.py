@@ -72,6 +72,12 @@ def cheaper_mode(evidence: Evidence, end: EndEvidence | None = None) -> Trial | 
     return Trial(mode=Mode.DISCARD) if end is None or end.end.other in senders else None
 
 
+def test_alone(flow: FlowEvidence) -> Remedy:
+    """Return the test of one direction alone."""
+    alone = Trial(direction=flow.direction)
+    return Remedy(f"linkgauge … {alone} shows what this direction carries alone", alone)
+
+
 def more_sessions(sessions: int, first: int) -> Trial | None:
     """Return twice the sessions, or `first` ones for a single one; None if there can be no more."""
     more = first if sessions == 1 else min(MAX_SESSIONS, 2 * sessions)

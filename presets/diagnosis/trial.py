@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from ...engine.model.plan import SECOND_NS, Mode, Plan, format_size
+from ...engine.model.plan import SECOND_NS, Direction, Mode, Plan, format_size
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ class Trial:
     `window_auto` leaves the window to the kernel, `without_rate` lets the sender send as much as it can.
     """
 
+    direction: Direction | None = None
     sessions: int | None = None
     workers: int | None = None
     near_cores: tuple[int, ...] | None = None
@@ -48,6 +49,7 @@ class Trial:
         has_datagrams = plan.workload.is_datagram
         rate = "max" if self.without_rate else self.rate_bit_s
         settings = plan.settings.with_changes(
+            direction=self.direction,
             sessions=self.sessions,
             window_bytes="auto" if self.window_auto else self.window_bytes,
             rate_bit_s=rate if has_datagrams else None,
@@ -93,6 +95,7 @@ def _time_text(time_ns: int) -> str:
 
 # By field: the option of the command line, and how its value is written there.
 _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
+    "direction": ("--direction", str),
     "sessions": ("--sessions", str),
     "workers": ("--workers", str),
     "near_cores": ("--cores", _cores_text),

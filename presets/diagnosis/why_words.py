@@ -30,6 +30,7 @@ WHY_WORDS: Final = {
     "nic-drops": "interface drops frames",
     "pacing": "sender is paced",
     "congestion-window": "congestion window small",
+    "acks-queued": "acknowledgements wait behind data",
     "path-slow": "path slower than its line",
     "mtu-mismatch": "MTUs differ",
     "path-mtu": "path MTU small",

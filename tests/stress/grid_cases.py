@@ -200,7 +200,14 @@ def _mtu(draw: random.Random) -> Case:
 def _healthy(draw: random.Random) -> Case:
     faults = Faults(delay_ms=draw.choice([0.0, _delay(draw, 0.5, 5)]))
     preset = draw.choice(["100mb-fd", "10mb-fd"])
-    return Case(0, "healthy", ("at-expected",), preset=preset, faults=faults, settings=_settings(draw))
+    return as_healthy(Case(0, "", (), preset=preset, faults=faults, settings=_settings(draw)))
+
+
+def as_healthy(case: Case) -> Case:
+    """Return a case of a good link: TCP may not fill both directions of one at once."""
+    is_two_way = case.settings.direction is Direction.DUPLEX
+    wanted = ("at-expected", "acks-queued") if is_two_way else ("at-expected",)
+    return replace(case, family="healthy", wanted=wanted)
 
 
 def _worker_case(draw: random.Random, family: str, wanted: str) -> Case:

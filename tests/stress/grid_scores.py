@@ -59,7 +59,8 @@ def _grade(case: Case, evidence: Evidence, findings: tuple[Finding, ...]) -> Gra
     has_effect = evidence.bit_s < _EFFECT * (evidence.expected_bit_s or 0.0)
     if case.family == "healthy":
         code = findings[0].code
-        return "right" if code in case.wanted else "silent" if code in _SILENT else "wrong"
+        is_right = code in case.wanted and (has_effect or code in _SILENT)
+        return "right" if is_right else "silent" if code in _SILENT else "wrong"
     if not has_effect:
         return "no effect"
     is_right = [finding.code in case.wanted and case.at in {None, finding.end} for finding in findings]

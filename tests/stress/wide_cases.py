@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from grid_cases import FAMILIES, ROOMY, Case
+from grid_cases import FAMILIES, ROOMY, Case, as_healthy
 from linkgauge.engine.model.plan import Direction, End, Settings
 from linkgauge.engine.model.workload import Mode
 from linkgauge.presets.lab_link import Faults
@@ -179,7 +179,7 @@ def _healthy(draw: random.Random, maker: str) -> Case:
     if case.settings.direction is Direction.DUPLEX:
         # Acknowledgements wait behind the data of their own direction: a short queue does not last as long as that.
         case = replace(case, queue_ms=100.0 + 2 * case.faults.delay_ms)
-    return _as(case, "healthy", "at-expected")
+    return as_healthy(case)
 
 
 def _pacing(draw: random.Random, maker: str) -> Case:

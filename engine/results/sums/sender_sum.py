@@ -38,9 +38,10 @@ class SenderSum:
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
     which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
-    smallest one. In `lossy_samples` of the `samples` something was sent again; `lost_squares` is the sum of the
-    squares of how many segments in each, and `most_lost` has the largest of these numbers. `carrying_rtts` has the
-    round trips of sessions that carried payload meanwhile: another session still has the one of its handshake.
+    smallest one. In `lossy_samples` of the `samples` something was sent again, in the last `quiet_samples` nothing;
+    `lost_squares` is the sum of the squares of how many segments in each, and `most_lost` has the largest of these
+    numbers. `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session still
+    has the one of its handshake.
     """
 
     span_ns: int = 0
@@ -53,6 +54,7 @@ class SenderSum:
     lossy_samples: int = 0
     lost_squares: int = 0
     most_lost: list[int] = field(default_factory=list[int])
+    quiet_samples: int = 0
     holds: SendHolds = field(default_factory=SendHolds)
     carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
@@ -69,6 +71,7 @@ class SenderSum:
         lost = sum(session.retransmits or 0 for session in sessions)
         self.samples += 1
         self.lossy_samples += lost > 0
+        self.quiet_samples = 0 if lost else self.quiet_samples + 1
         self.lost_squares += lost * lost
         self._add_most([lost])
 
@@ -167,6 +170,11 @@ class SenderSum:
         if samples < _OUTLIERS or lost <= 0:
             return None
         return (self.lost_squares - sum(each * each for each in self.most_lost)) / lost - lost / samples
+
+    @property
+    def quiet_share(self) -> float | None:
+        """The share of samples after the last one in which something was sent again; None without samples."""
+        return self.quiet_samples / self.samples if self.samples else None
 
     @property
     def least_window_bytes(self) -> float | None:

@@ -26,6 +26,7 @@ from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 from ..flow_view import FlowView
 from .loss import HIGH_LOSS
+from .two_way import misses_little
 
 _NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
 _OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out
@@ -36,9 +37,7 @@ _PACED_BY_BBR: Final = 2.5
 _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
-# Both ways at once, acknowledgements wait behind the other direction's data. Links of full rate, with queues of
-# 100 ms, carried 0.81 to 0.95 of the expected rate in 12 of 152 runs.
-_ACKS_WAIT: Final = 0.75
+_ACKS_WAIT: Final = 0.75  # of the expected rate: what good links carry where acknowledgements wait behind data
 _KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
 _GROWN: Final = 0.9  # of bandwidth x delay
 _SMALL_QUEUE_US: Final = 1_000
@@ -190,7 +189,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         )
     confidence = _path_confidence(view)
     is_known = confidence >= MIN_CONFIDENCE
-    check = remedies.show_queue(view.sender)
+    remedy = _remedy(view, is_known=is_known)
     yield Finding(
         "path-slow" if is_known else "unexplained",
         share,
@@ -199,10 +198,21 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         if is_known
         else NOT_IDENTIFIED,
         "; ".join([*evidence, *_room(view), _other_direction(view)]),
-        f"{check}; then check port speeds and shapers on the path{_other_control(view)}"
-        if is_known
-        else f"to see whether it is the path, give more sessions and watch its queue: {check}",
+        remedy.text,
+        trial=remedy.trial,
     )
+
+
+def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
+    """Return where to look, and of both directions at once the test of one, in which no acknowledgement waits."""
+    check = remedies.show_queue(view.sender)
+    text = f"to see whether it is the path, give more sessions and watch its queue: {check}"
+    if is_known:
+        text = f"{check}; then check port speeds and shapers on the path{_other_control(view)}"
+    if view.evidence.direction is not Direction.DUPLEX:
+        return remedies.Remedy(text)
+    alone = remedies.test_alone(view.flow)
+    return remedies.Remedy(f"{alone.text}; {text}", alone.trial)
 
 
 def _unseen_sender(view: FlowView, share: float) -> Finding:
@@ -239,7 +249,7 @@ def _path_confidence(view: FlowView) -> float:
     if (view.flow.upper_bit_s or 0) >= _DELIVERS * view.target_bit_s:
         return 0.4
     if view.evidence.direction is Direction.DUPLEX and view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s:
-        return 0.6
+        return 0.4 if view.has_queue and misses_little(view.evidence) else 0.6
     if view.has_queue and view.fills_queue:
         return 0.85
     if view.has_queue or _is_longer_than_path(view):

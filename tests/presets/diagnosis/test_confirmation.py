@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, PerDirection, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
@@ -26,7 +26,7 @@ CPU = CpuSummary(None, None, None, None)
 PLAN = Plan(duration_ns=5 * SECOND_NS)
 LINE = ExpectedRate(100_000_000, "computed", "the wire model")
 WINDOW, RATE = Trial(window_bytes=1 << 19), Trial(rate_bit_s=7_600_000)
-MORE = Trial(sessions=4)
+MORE, ALONE = Trial(sessions=4), Trial(direction=Direction.OUT)
 FASTER_CONTROL, SLOWER_CONTROL = Trial(congestion="bbr"), Trial(congestion="cubic")
 
 
@@ -68,6 +68,9 @@ def judged(sign: Sign, trial: Trial, before: Summary, after: Summary) -> Confirm
         (finding("window-clamped"), [(MORE, "follows")]),
         (finding("window-scaling-off"), [(MORE, "follows")]),
         (finding("path-slow"), [(MORE, "same")]),
+        (finding("path-slow", ALONE), [(ALONE, "alone")]),
+        (finding("acks-queued", ALONE), [(ALONE, "alone")]),
+        (finding("unexplained", ALONE), [(ALONE, "alone")]),
         (finding("receive-window"), []),
         (finding("nic-errors"), []),
         (finding("unexplained"), []),
@@ -160,6 +163,44 @@ def test_two_rates_confirm_a_finding_or_not(
     confirmation = judged(sign, trial, result(rates[0]), result(rates[1]))
     assert confirmation.is_confirmed is is_confirmed
     assert confirmation.text.startswith(f"with {trial}: {text}")
+
+
+@pytest.mark.parametrize(
+    ("mbit_s", "is_confirmed", "text"),
+    [
+        (97, True, "97 Mb/s instead of 60 Mb/s, 97.0 % of expected: confirmed"),
+        (70, False, "70 Mb/s instead of 60 Mb/s, 70.0 % of expected: little of what is missing, so the other"),
+        (59, False, "59 Mb/s instead of 60 Mb/s, 59.0 % of expected: little of what is missing, so the other"),
+        (80, None, "80 Mb/s instead of 60 Mb/s, 80.0 % of expected: the rate varies too much to tell"),
+    ],
+)
+def test_a_direction_alone_is_compared_with_itself(mbit_s: float, is_confirmed: bool | None, text: str) -> None:
+    """The other direction's rate and the sum of both do not matter: that would be more than one carries."""
+    both = replace(PLAN, settings=Settings(direction=Direction.DUPLEX))
+    first = result(60, plan=both, error=20)
+    faster, total = result(95).measured.out, result(155).measured.out
+    first = replace(first, measured=PerDirection(first.measured.out, faster, total), expectation=Expectation())
+    confirmation = judged("alone", ALONE, first, result(mbit_s, plan=both))
+    assert confirmation.is_confirmed is is_confirmed
+    assert confirmation.text.startswith(f"with --direction out: {text}")
+
+
+@pytest.mark.parametrize(
+    ("mbit_s", "is_confirmed", "words"),
+    [
+        (75, True, "75.0 % of expected: confirmed"),
+        (98, False, "alone it carries what was missing, so the path is not"),
+    ],
+)
+def test_a_slow_path_carries_no_more_of_one_direction_alone(mbit_s: float, is_confirmed: bool, words: str) -> None:
+    """Without waiting acknowledgements it carries a little more, and not what the link should."""
+    both = replace(PLAN, settings=Settings(direction=Direction.DUPLEX))
+    second = result(mbit_s, plan=ALONE.apply_to(both))
+    confirmation = judge_experiment(
+        Experiment(finding("path-slow", ALONE), ALONE, "alone"), result(60, plan=both), second, "second"
+    )
+    assert confirmation.is_confirmed is is_confirmed
+    assert words in confirmation.text.replace("\u00a0", " ")
 
 
 def test_rates_that_vary_more_than_they_differ_tell_nothing() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.finding import Finding, findings_json, read_findings
@@ -17,7 +17,9 @@ PLAN = Plan(
 )
 REQUESTS = Plan(workload=Workload.RR, duration_ns=5 * SECOND_NS)
 DATAGRAMS = Plan(Settings(rate_bit_s=10_000_000), Workload.UDP, duration_ns=5 * SECOND_NS)
+BOTH = replace(PLAN, settings=replace(PLAN.settings, direction=Direction.DUPLEX))
 CASES = {
+    "--direction in": (Trial(direction=Direction.IN), BOTH),
     "--sessions 4 --workers 4": (Trial(sessions=4, workers=4), PLAN),
     "--cores 0,2": (Trial(near_cores=(0, 2)), PLAN),
     "--far-cores 1": (Trial(far_cores=(1,)), PLAN),

@@ -25,6 +25,18 @@ def test_the_share_sent_again_is_unknown_where_its_size_is(counters: dict[str, i
     assert sums.retransmitted_share() == share
 
 
+@pytest.mark.parametrize(
+    ("retransmits", "lossy", "quiet"), [([3, 0, 0, 0], 0.25, 0.75), ([0, 2, 0, 1], 0.5, 0.0), ([0, 0], 0.0, 1.0)]
+)
+def test_losses_have_an_end(retransmits: list[int], lossy: float, quiet: float) -> None:
+    """Those of a slow start are followed by samples without any."""
+    sums = SenderSum()
+    for index, count in enumerate(retransmits):
+        part = SessionSample(Direction.OUT, 1, 0, retransmits=count)
+        sums.add(Sample(End.NEAR, index, (index + 1) * SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
+    assert (sums.lossy_share, sums.quiet_share) == (lossy, quiet)
+
+
 def _sender_sum(windows: list[int | None], session: int = 1) -> SenderSum:
     """Return the sum of a session's samples with these windows of the other end."""
     sums = SenderSum()
