@@ -141,9 +141,9 @@ class FlowEvidence:
     became, `least_window_bytes` its smallest size, and `unread` the share of the receiver's buffer with data that
     its program had not read. In the share `lossy` of samples something was sent again, the last of them `quiet` of
     all samples before the end; `loss_dispersion` is the variance of how many segments, as a share of their mean:
-    about 1 by chance. `max_pacing_bit_s` is the limit of a session's pace that a program has set. `joint_spread` is
-    the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each varies for itself, less
-    if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
+    about 1 by chance. `max_pacing_bit_s` is the limit of a session's pace that a program has set. `joint_spread`
+    is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each varies for itself,
+    less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     """
 
     direction: Direction

@@ -121,9 +121,8 @@ class FlowView:
         rtt_us, shortest_us = self.flow.rtt_us, self.flow.min_rtt_us
         if rtt_us is None or shortest_us is None:
             return False
-        packet_us = self.packet_us
-        late_us = 0 if self.has_queue else _LATE_US + _FEW_PACKETS * packet_us
-        return rtt_us - shortest_us <= max(late_us, *(min(us, count * packet_us) for us, count in _BURSTS))
+        late_us = 0 if self.has_queue else _LATE_US + _FEW_PACKETS * self.packet_us
+        return rtt_us - shortest_us <= max(late_us, *(min(us, count * self.packet_us) for us, count in _BURSTS))
 
     @property
     def fills_queue(self) -> bool:

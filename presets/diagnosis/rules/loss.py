@@ -51,7 +51,10 @@ _ONCE: Final = 0.25  # of the samples: losses of a slow start
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _EXPLAINS: Final = 1.5  # a bound further from the measured rate says nothing about it
 _DISPERSED: Final = 2.5  # by chance it was up to 1.4 in 28 runs
-_BURSTS: Final = 5.0  # so much with a short queue as well, that of the line behind a policer
+_IN_BURSTS: Final = 1.7  # times the rate that so much loss by chance leaves, which had up to 1.0 of it
+_MANY_LOST: Final = 60  # packets: a short test with fewer still has what slow start brought it
+_SHORT_QUEUE: Final = 20  # packets
+_SHORT_QUEUE_US: Final = 9_000
 _MIN_BURSTS: Final = 20  # packets: of fewer, some come at once by chance
 _MIN_POLICED: Final = 0.001
 _BY_CHANCE: Final = 3.5  # times that rate: a short test still has what slow start brought it. More is a queue's.
@@ -113,19 +116,27 @@ def _is_policed(view: FlowView) -> bool:
     """Return whether losses keep the rate that they should not, and the path has no queue that does."""
     flow = view.flow
     lost, cwnd, spread = flow.retransmits or 0, flow.cwnd_bytes, flow.rate_spread
-    dispersion = flow.loss_dispersion or 0.0 if lost >= _MIN_BURSTS else 0.0
-    has_room = not view.has_no_room and (dispersion < _BURSTS or view.has_queue or view.fills_queue)
-    if not cwnd or spread is None or has_room or flow.intervals < _MIN_INTERVALS:
+    if not cwnd or spread is None or flow.intervals < _MIN_INTERVALS:
         return False
     # Rate x RTT leaves out what is lost, which is much behind a policer.
     in_flight = max(view.in_flight_bytes or 0.0, flow.unacked_bytes or 0)
     if not flow.is_bbr and in_flight < _FILLED * cwnd:
         return False
-    if dispersion >= _DISPERSED:
+    dispersion = flow.loss_dispersion or 0.0 if lost >= _MIN_BURSTS else 0.0
+    exceeds_bound = view.lossy_bit_s is not None and flow.bit_s >= _IN_BURSTS * view.lossy_bit_s
+    if not view.has_no_room:
+        # The line behind a policer has a short queue of bursts.
+        return dispersion >= _DISPERSED and exceeds_bound and _has_short_queue(view)
+    if dispersion >= _DISPERSED or (exceeds_bound and lost >= _MANY_LOST):
         return True
-    if lost < _MIN_LOST:
-        return False
-    return spread <= _STEADY * sqrt(flow.intervals / lost) or view.shares_limit or flow.is_bbr
+    is_steady = spread <= _STEADY * sqrt(flow.intervals / max(1, lost))
+    return lost >= _MIN_LOST and (is_steady or view.shares_limit or flow.is_bbr)
+
+
+def _has_short_queue(view: FlowView) -> bool:
+    """Return whether the round trip is longer than that of the path, but not by what a full queue makes it."""
+    rise_us = (view.flow.rtt_us or 0) - (view.flow.min_rtt_us or 0)
+    return not view.has_queue and rise_us <= min(_SHORT_QUEUE_US, _SHORT_QUEUE * view.packet_us)
 
 
 def _policer(view: FlowView, share: float, loss_text: str) -> Finding:

@@ -39,6 +39,7 @@ _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight wai
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
 _ACKS_WAIT: Final = 0.75  # of the expected rate: what good links carry where acknowledgements wait behind data
 _KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
+_BY_CHANCE: Final = 1.5  # variance of the segments lost in a sample, as a share of their mean
 _GROWN: Final = 0.9  # of bandwidth x delay
 _SMALL_QUEUE_US: Final = 1_000
 _SMALL_QUEUE: Final = 0.05  # of the shortest round trip
@@ -250,11 +251,20 @@ def _path_confidence(view: FlowView) -> float:
         return 0.4
     if view.evidence.direction is Direction.DUPLEX and view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s:
         return 0.4 if view.has_queue and misses_little(view.evidence) else 0.6
-    if view.has_queue and view.fills_queue:
+    if view.has_queue and not _may_lose_by_chance(view):
         return 0.85
     if view.has_queue or _is_longer_than_path(view):
         return 0.6
     return 0.4 if filled is not None and filled < _IN_QUEUE and not view.flow.is_bbr else 0.5
+
+
+def _may_lose_by_chance(view: FlowView) -> bool:
+    """Return whether losses may keep the rate, beside a queue: it varies, or both ways single packets are lost."""
+    flow = view.flow
+    if view.evidence.direction is Direction.DUPLEX:
+        dispersion = flow.loss_dispersion
+        return dispersion is not None and dispersion <= _BY_CHANCE and (flow.lossy or 0.0) >= _KEEPS_LOSING
+    return flow.rate_spread is not None and not view.fills_queue
 
 
 def _is_longer_than_path(view: FlowView) -> bool:
