@@ -63,7 +63,7 @@ def find_waiting_acknowledgements(view: FlowView) -> Iterator[Finding]:
 
 def misses_little(evidence: Evidence) -> bool:
     """Return whether a run in both directions misses so little that neither the path nor the queues are sure."""
-    return evidence.bit_s >= _SMALL_GAP * (evidence.expected_bit_s or 0.0)
+    return evidence.expected_bit_s is not None and evidence.bit_s >= _SMALL_GAP * evidence.expected_bit_s
 
 
 def _other_flow(view: FlowView) -> FlowEvidence | None:
@@ -74,7 +74,7 @@ def _other_flow(view: FlowView) -> FlowEvidence | None:
 
 
 def waiting_part(view: FlowView) -> float:
-    """Return the part of a direction's gap that its path would carry if no acknowledgement waited; 0 without any."""
+    """Return the part of a direction's gap that its path would carry if no acknowledgement waited."""
     flow, other = view.flow, _other_flow(view)
     if other is None or flow.expected_bit_s is None or flow.is_bbr or not view.has_queue:
         return 0.0
