@@ -142,8 +142,7 @@ def judge_experiment(experiment: Experiment, first: Summary, second: Summary, ru
     if experiment.sign == "no-loss":
         is_confirmed, words = _judge_loss(*losses)
     elif experiment.sign == "alone":
-        is_path = experiment.finding.code == "path-slow"
-        is_confirmed, words = _judge_alone(first, before, second, after, is_path=is_path)
+        is_confirmed, words = _judge_alone(experiment.finding.code, first, before, second, after)
     else:
         is_confirmed, words = _judge_rates(experiment, first, before, second, after)
     expected_bit_s = _expected_bit_s(second)
@@ -195,23 +194,26 @@ def _judge_change(sign: Sign, rise_bit_s: float, gap_bit_s: float, more_sessions
 
 
 def _judge_alone(
-    first: Summary, before: Measurement, second: Summary, after: Measurement, *, is_path: bool
+    code: str, first: Summary, before: Measurement, second: Summary, after: Measurement
 ) -> tuple[bool | None, str]:
-    """Return whether a direction alone carries what it missed beside the other one, and the words for that.
+    """Return whether what a direction carries alone confirms a finding about both, and the words for that.
 
-    That confirms that acknowledgements waited, and refutes a slow path. How much the rate varied beside the other
-    direction does not matter: waiting acknowledgements make it vary.
+    What it missed beside the other direction confirms that acknowledgements waited, and refutes a slow path. How
+    much its rate varied there does not matter: waiting acknowledgements make it vary.
     """
     changed = f"{_rate_text(second, after)} instead of {_rate_text(first, before)}{_share_text(second, after)}"
-    least_bit_s = before.bit_s + (_PATH_CARRIES if is_path else _ALONE) * _gap_bit_s(second, before)
+    part = _PATH_CARRIES if code == "path-slow" else _ALONE
+    least_bit_s = before.bit_s + part * _gap_bit_s(second, before)
     low, high = (after.bit_s, after.bit_s) if after.estimate is None else (after.estimate.low, after.estimate.high)
     if low < least_bit_s <= high:
         return None, f"{changed}: the rate varies too much to tell; test longer"
-    if is_path:
-        refuted = "alone it carries what was missing, so the path is not the limit"
-        return low < least_bit_s, f"{changed}: {'confirmed' if low < least_bit_s else refuted}"
-    refuted = "little of what is missing, so the other direction is not the limit"
-    return low >= least_bit_s, f"{changed}: {'confirmed' if low >= least_bit_s else refuted}"
+    carries = low >= least_bit_s
+    words = "alone it carries what was missing" if carries else "alone it carries little of what was missing"
+    if code == "unexplained":
+        return None, f"{changed}: {words}"
+    is_confirmed = carries is not (code == "path-slow")
+    refuted = f"so {'the path' if code == 'path-slow' else 'the other direction'} is not the limit"
+    return is_confirmed, f"{changed}: {'confirmed' if is_confirmed else f'{words}, {refuted}'}"
 
 
 def _judge_loss(before: float | None, after: float | None) -> tuple[bool | None, str]:

@@ -26,7 +26,7 @@ from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
 from ..flow_view import FlowView
 from .loss import HIGH_LOSS
-from .two_way import misses_little
+from .two_way import misses_little, waiting_part
 
 _NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
 _OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out
@@ -38,6 +38,7 @@ _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
 _ACKS_WAIT: Final = 0.75  # of the expected rate: what good links carry where acknowledgements wait behind data
+_MUCH_WAITS: Final = 0.25  # of a direction's gap
 _KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
 _BY_CHANCE: Final = 1.5  # variance of the segments lost in a sample, as a share of their mean
 _GROWN: Final = 0.9  # of bandwidth x delay
@@ -242,7 +243,7 @@ def _path_confidence(view: FlowView) -> float:
 
     A queue speaks for it. Delivery at the expected rate speaks against it, if only in a quarter of the intervals,
     and so does room in the congestion window without a queue, except BBR's, which keeps none. A small gap of both
-    directions at once says little.
+    directions at once says little, and so does one that acknowledgements explain in part.
     """
     delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
     if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
@@ -251,7 +252,7 @@ def _path_confidence(view: FlowView) -> float:
         return 0.4
     if view.evidence.direction is Direction.DUPLEX and view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s:
         return 0.4 if view.has_queue and misses_little(view.evidence) else 0.6
-    if view.has_queue and not _may_lose_by_chance(view):
+    if view.has_queue and waiting_part(view) < _MUCH_WAITS and not _may_lose_by_chance(view):
         return 0.85
     if view.has_queue or _is_longer_than_path(view):
         return 0.6

@@ -41,9 +41,9 @@ _UNSURE: Final = 0.4
 def find_waiting_acknowledgements(view: FlowView) -> Iterator[Finding]:
     """Yield the finding about a direction whose acknowledgements wait in the queue of the other one's data."""
     flow, other = view.flow, _other_flow(view)
-    if other is None or flow.expected_bit_s is None or flow.is_bbr or not view.has_queue:
+    if other is None:
         return
-    part = _waiting_part(view, other)
+    part = waiting_part(view)
     share = view.budget.take("network", limit=part * view.budget.remaining("network"))
     if share < MIN_SHARE:
         return
@@ -63,7 +63,7 @@ def find_waiting_acknowledgements(view: FlowView) -> Iterator[Finding]:
 
 def misses_little(evidence: Evidence) -> bool:
     """Return whether a run in both directions misses so little that neither the path nor the queues are sure."""
-    return evidence.bit_s >= _SMALL_GAP * (evidence.expected_bit_s or 0.0)
+    return evidence.expected_bit_s is not None and evidence.bit_s >= _SMALL_GAP * evidence.expected_bit_s
 
 
 def _other_flow(view: FlowView) -> FlowEvidence | None:
@@ -73,14 +73,17 @@ def _other_flow(view: FlowView) -> FlowEvidence | None:
     return next((flow for flow in view.evidence.flows if flow is not view.flow), None)
 
 
-def _waiting_part(view: FlowView, other: FlowEvidence) -> float:
-    """Return the part of a direction's gap that its path would have carried."""
-    carried_bit_s = float(view.flow.upper_bit_s or 0)
-    if (view.flow.quiet or 0.0) >= _QUIET:
+def waiting_part(view: FlowView) -> float:
+    """Return the part of a direction's gap that its path would carry if no acknowledgement waited."""
+    flow, other = view.flow, _other_flow(view)
+    if other is None or flow.expected_bit_s is None or flow.is_bbr or not view.has_queue:
+        return 0.0
+    carried_bit_s = float(flow.upper_bit_s or 0)
+    if (flow.quiet or 0.0) >= _QUIET:
         carried_bit_s = max(carried_bit_s, other.bit_s)
     if carried_bit_s >= _REACHED * view.target_bit_s:
         return 1.0
-    return max(0.0, carried_bit_s - view.flow.bit_s) / view.gap_bit_s if view.gap_bit_s > 0 else 0.0
+    return max(0.0, carried_bit_s - flow.bit_s) / view.gap_bit_s if view.gap_bit_s > 0 else 0.0
 
 
 def _confidence(view: FlowView, other: FlowEvidence, part: float) -> float:
