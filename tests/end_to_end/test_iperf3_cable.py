@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.iperf3.observer import Iperf3Options
+from linkgauge.engine.far.iperf3.service import Iperf3Service
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.protocol.iperf3.states import make_cookie
 
@@ -96,8 +97,10 @@ async def test_clients_whose_cable_is_pulled_free_their_slots_within_ten_seconds
         near, far = namespaces.pids
         with inside(far):
             listener = listen(FAR, 0)
-        iperf3 = Iperf3Options(listener)
-        async with Endpoint(listen("127.0.0.1", 0), iperf3=iperf3) as endpoint:
+        async with (
+            Endpoint(listen("127.0.0.1", 0)) as endpoint,
+            Iperf3Service(Iperf3Options(listener), endpoint),
+        ):
             port = listener.getsockname()[1]
             clients = [await go(near, port, step) for step in STEPS]
             assert len(endpoint.get_status().clients) == len(STEPS) - 3

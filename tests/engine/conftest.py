@@ -12,7 +12,9 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.events import Ended, Event, RunEnd, Sampled, Started
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Plan
-from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.near.base_run import Run
+from linkgauge.engine.near.iperf3.run import open_iperf3_run
+from linkgauge.engine.near.run import open_run
 
 DEADLINE_S = 20.0
 # Where nothing depends on the rate: at its full speed, loopback takes two cores for as long as a run lasts.
@@ -91,7 +93,8 @@ def record() -> Callable[..., Any]:
         deadline_s: float = DEADLINE_S,
     ) -> Recorded:
         recorded = Recorded()
-        async with asyncio.timeout(deadline_s), open_run(plan, peer) as run:
+        open_it = open_run if peer.iperf3 is None else open_iperf3_run
+        async with asyncio.timeout(deadline_s), open_it(plan, peer) as run:
             async for event in run:
                 recorded.events.append(event)
                 act(run, event)

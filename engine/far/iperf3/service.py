@@ -10,10 +10,9 @@ import errno
 import logging
 import socket
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
-from typing import Final
+from typing import Final, Self
 
 from ...control.iperf3_channel import Iperf3Channel
 from ...host.description import describe_host
@@ -33,15 +32,14 @@ from ...protocol.iperf3.parameters import TestParameters, decode_parameters
 from ...protocol.iperf3.plans import plan_of
 from ...protocol.iperf3.refusals import ErrorNumber, Iperf3Refusal
 from ...protocol.iperf3.states import COOKIE_BYTES, State
-from ...workloads.mode_trial import ModeChooser
 from ..acceptor import Acceptor
 from ..client_service import choose_mode, current_run, end_entry
-from ..clients.admission import Admission
 from ..clients.admitted_client import AdmittedClient
 from ..clients.turns import Turn
+from ..endpoint import Endpoint
 from ..memory import windows_of
-from ..pending import PendingConnection, PendingConnections
-from ..status import LogEntry, LogSink
+from ..pending import PendingConnection
+from ..status import LogEntry
 from .client_test import ClientTest
 from .datagram_hellos import DatagramHellos
 from .observer import Iperf3Options
@@ -54,34 +52,26 @@ _log = logging.getLogger(__name__)
 
 
 class Iperf3Service:
-    """Serves iperf3 clients on a port of their own, from `open` to `close`; an endpoint owns it."""
+    """Serves iperf3 clients on a port of their own while its `async with` block lasts, within that of an endpoint.
 
-    def __init__(
-        self,
-        options: Iperf3Options,
-        admission: Admission,
-        pending: PendingConnections,
-        log: LogSink,
-        track: Callable[[asyncio.Task[None]], None],
-        mode_chooser: ModeChooser | None = None,
-    ) -> None:
-        """Make a service that does not accept yet.
+    They are clients of the endpoint as all others are: its limits, its turns, its log and its end apply to them.
+    """
 
-        Args:
-            options: The listening socket, and what clients have to prove.
-            admission: The endpoint's clients and limits, which count those of iperf3.
-            pending: The endpoint's connections that have not identified themselves.
-            log: Receives the entries of the event log.
-            track: Takes each task that serves a connection.
-            mode_chooser: Chooses how this host sends where a test names no mode; None copies.
-        """
+    def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
+        """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
         self._options = options
-        self._admission = admission
-        self._pending = pending
-        self._log = log
-        self._mode_chooser = mode_chooser
-        self._acceptor = Acceptor(options.listener, admission, pending, log, self._serve, _refuse_connection, track)
-        self._hellos = DatagramHellos(log)
+        self._admission, self._pending, self._log = endpoint.admission, endpoint.pending, endpoint.log
+        self._mode_chooser = endpoint.mode_chooser
+        self._acceptor = Acceptor(
+            options.listener,
+            endpoint.admission,
+            endpoint.pending,
+            endpoint.log,
+            self._serve,
+            _refuse_connection,
+            endpoint.track,
+        )
+        self._hellos = DatagramHellos(endpoint.log)
         self._serials = count(1)
         self._cookies: dict[bytes, ClientTest | None] = {}  # None until the parameters are accepted
 
@@ -96,13 +86,14 @@ class Iperf3Service:
         """The current tests."""
         return [test for test in self._cookies.values() if test is not None]
 
-    def open(self) -> None:
+    async def __aenter__(self) -> Self:
         """Start accepting."""
         self._hellos.open(self._options.listener)
         self._acceptor.open()
         _log.debug("iperf3 clients are served on %s port %d", *self.address)
+        return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stop accepting, and have every test end."""
         await self._acceptor.close()
         await self._hellos.close()

@@ -15,6 +15,7 @@ from typing import Final
 
 from .... import __version__
 from ...control.handshake import HandshakeResult
+from ...host.cpu import check_cores
 from ...metering.drain import MAX_DRAIN_S
 from ...model.capabilities import Feature, find_unsupported, why_unavailable
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
@@ -43,8 +44,9 @@ from ...protocol.iperf3.parameters import (
 from ...protocol.iperf3.plans import omit_seconds, parameters_of
 from ...protocol.iperf3.results import EndResults
 from ...protocol.iperf3.states import list_streams
-from ..base_run import ExpectationFinder, Run, conduct
-from ..binding import check_binding
+from ...workers.fork_client import ForkServerLease
+from ..base_run import ExpectationFinder, Run, conduct, no_expectation
+from ..binding import check_binding, check_options
 from ..session_set import Iperf3Sessions
 from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
@@ -62,7 +64,11 @@ _MOST_WARMUP: Final = 0.9  # of the duration, as a plan has it
 
 @asynccontextmanager
 async def open_iperf3_run(
-    plan: Plan, peer: Peer, expectation_for: ExpectationFinder, mode: Mode | None
+    plan: Plan,
+    peer: Peer,
+    *,
+    expectation_for: ExpectationFinder = no_expectation,
+    mode: Mode | None = None,
 ) -> AsyncGenerator["Iperf3Run"]:
     """Start a run against an iperf3 server and yield it; on leaving the block, stop it and wait for its end.
 
@@ -77,11 +83,13 @@ async def open_iperf3_run(
         PeerError: the server cannot be used, or declines the test.
         WorkerError: a worker process does not start.
     """
+    check_cores(plan.near_cores, "cores")
+    check_options(plan.socket)
     problem = find_unsupported(plan, peer)
     if problem is not None:
         raise problem
     whole_plan = with_whole_blocks(with_whole_warmup(plan))
-    async with connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends):
+    async with ForkServerLease(), connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends):
         whole_plan = with_datagram_size(whole_plan, client)
         run = Iperf3Run(whole_plan, peer, client, ends, expectation_for, mode)
         if plan.warmup_auto or (plan.warmup_ns is not None and plan.warmup_ns != whole_plan.warmup_ns):

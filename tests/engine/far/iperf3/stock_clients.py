@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.iperf3.observer import Iperf3Options
+from linkgauge.engine.far.iperf3.service import Iperf3Service
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.model.limits import Limits
@@ -31,14 +32,13 @@ class Scene:
     """An endpoint with a port for iperf3, and the entries of its log."""
 
     endpoint: Endpoint
+    service: Iperf3Service
     entries: list[LogEntry] = field(default_factory=list[LogEntry])
 
     @property
     def port(self) -> int:
         """The port for iperf3."""
-        address = self.endpoint.iperf3_address
-        assert address is not None
-        return address[1]
+        return self.service.address[1]
 
     def texts(self, event: str) -> list[str]:
         """Return the texts of the entries of an event."""
@@ -67,9 +67,13 @@ async def serve(
         entries.append(entry)
 
     iperf3 = Iperf3Options(listen(host, 0), **options)
-    async with Endpoint(listen("127.0.0.1", 0), log, limits=limits, iperf3=iperf3) as endpoint:
-        yield Scene(endpoint, entries)
-        await Scene(endpoint).has_no_clients()
+    async with (
+        Endpoint(listen("127.0.0.1", 0), log, limits=limits) as endpoint,
+        Iperf3Service(iperf3, endpoint) as service,
+    ):
+        scene = Scene(endpoint, service, entries)
+        yield scene
+        await scene.has_no_clients()
 
 
 @dataclass

@@ -11,6 +11,7 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.iperf3 import client_test
 from linkgauge.engine.far.iperf3.observer import Iperf3Options
+from linkgauge.engine.far.iperf3.service import Iperf3Service
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.model.limits import Limits
@@ -191,7 +192,7 @@ async def test_clients_are_told_when_the_endpoint_ends() -> None:
     """In the words that their version has for it; the log has the reason."""
     entries: list[str] = []
     iperf3 = Iperf3Options(listen("127.0.0.1", 0))
-    async with Endpoint(listen("127.0.0.1", 0), entries.append, iperf3=iperf3) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), entries.append) as endpoint, Iperf3Service(iperf3, endpoint):
         port = iperf3.listener.getsockname()[1]
         processes = [await start_client(port, "-t", "30", "-b", "10M", *form) for form in ((), ("-R",))]
         async with asyncio.timeout(DEADLINE_S):

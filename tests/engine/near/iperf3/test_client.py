@@ -14,7 +14,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.near.iperf3 import client as client_module
 from linkgauge.engine.near.iperf3 import run as run_module
-from linkgauge.engine.near.run import open_run
+from linkgauge.engine.near.iperf3.run import open_iperf3_run
 
 from ...conftest import DEADLINE_S, RATE_BIT_S
 
@@ -108,7 +108,11 @@ def plan_of(**more: Any) -> Plan:
 
 async def run_against(script: list[Step], **more: Any) -> list[Event]:
     """Return the events of a run against a script."""
-    async with asyncio.timeout(DEADLINE_S), serving(script) as (_, peer), open_run(plan_of(**more), peer) as run:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        serving(script) as (_, peer),
+        open_iperf3_run(plan_of(**more), peer) as run,
+    ):
         return [event async for event in run]
 
 
@@ -205,7 +209,7 @@ async def test_a_connection_that_a_server_breaks_off_between_two_tests_is_tried_
     script: list[Step] = [*ENDED, RESULTS, 14]
     async with asyncio.timeout(DEADLINE_S), serving(script) as (server, peer):
         server.broken_connections = 2
-        async with open_run(plan_of(), peer) as run:
+        async with open_iperf3_run(plan_of(), peer) as run:
             events = [event async for event in run]
     assert [event for event in events if isinstance(event, Totals)]
 
@@ -213,7 +217,11 @@ async def test_a_connection_that_a_server_breaks_off_between_two_tests_is_tried_
 async def test_a_complete_conversation_has_totals_and_sends_the_parameters_of_the_plan() -> None:
     """An old server's results have no time: then it is this end's."""
     script: list[Step] = [*ENDED, RESULTS, 14]
-    async with asyncio.timeout(DEADLINE_S), serving(script) as (server, peer), open_run(plan_of(), peer) as run:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        serving(script) as (server, peer),
+        open_iperf3_run(plan_of(), peer) as run,
+    ):
         events = [event async for event in run]
     (totals,) = [event for event in events if isinstance(event, Totals)]
     assert totals.sessions[0].bytes == 10**6

@@ -11,9 +11,10 @@ from linkgauge.engine.model.events import Event, Opened, Reason, Sampled, Sessio
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.near.connect import query_ends
 from linkgauge.engine.near.iperf3 import run as iperf3_run
-from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.near.iperf3.run import open_iperf3_run
 
 from ...conftest import DEADLINE_S, RATE_BIT_S
 from ...iperf3_peer import free_port, needs_iperf3, stock_server, stock_server_process
@@ -188,9 +189,9 @@ async def test_a_server_that_stands_still_is_lost_and_the_run_says_what_is_missi
 async def test_a_busy_server_is_named_busy_with_what_to_do() -> None:
     """The second test of a stock server is refused, and the first one goes on."""
     long = plan_of(duration_ns=60 * SECOND_NS, warmup_ns=0)
-    async with asyncio.timeout(DEADLINE_S), stock_server() as port, open_run(long, peer_at(port)) as run:
+    async with asyncio.timeout(DEADLINE_S), stock_server() as port, open_iperf3_run(long, peer_at(port)) as run:
         with pytest.raises(PeerRefused, match=r"busy.*linkgauge endpoint --iperf3"):
-            async with open_run(plan_of(), peer_at(port)):
+            async with open_iperf3_run(plan_of(), peer_at(port)):
                 pass
         run.stop()
         events = [event async for event in run]
@@ -201,7 +202,7 @@ async def test_nothing_that_listens_is_named_with_the_program_to_start() -> None
     """It is not linkgauge that has to be started there."""
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(PeerUnreachable, match=r"start `iperf3 -s` there"):
-            async with open_run(plan_of(), peer_at(free_port(HOSTS[4]))):
+            async with open_iperf3_run(plan_of(), peer_at(free_port(HOSTS[4]))):
                 pass
 
 
@@ -249,7 +250,7 @@ async def test_options_of_sockets_reach_both_ends(record: Recorder) -> None:
 async def test_a_plan_that_iperf3_cannot_carry_out_opens_nothing() -> None:
     """The error names the field, and the port is never connected to."""
     with pytest.raises(PlanError, match="workload"):
-        async with open_run(Plan(workload=Workload.RR), peer_at(9)):
+        async with open_iperf3_run(Plan(workload=Workload.RR), peer_at(9)):
             pass
 
 
