@@ -7,6 +7,7 @@ import os
 from typing import Final
 
 from ..control.connection import ControlConnection
+from ..iperf3.protocol.states import list_streams
 from ..model.errors import PeerUnreachable, explain_os_error
 from ..model.events import EndText
 from ..model.plan import (
@@ -19,7 +20,6 @@ from ..model.plan import (
 )
 from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
-from ..protocol.iperf3.states import list_streams
 from ..protocol.messages import Change
 from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool

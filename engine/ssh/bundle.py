@@ -16,7 +16,6 @@ _PACKAGES: Final = (
     *(
         "model",
         "protocol",
-        "protocol/iperf3",
         "host",
         "host/queues",
         "control",

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
-from linkgauge.engine.far.iperf3.observer import Iperf3Options
-from linkgauge.engine.far.iperf3.service import Iperf3Service
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.protocol.iperf3.states import make_cookie
+from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.service import Iperf3Service
+from linkgauge.engine.iperf3.protocol.states import make_cookie
 
-from ..engine.far.iperf3.stock_clients import DEADLINE_S, RawClient
-from ..engine.far.iperf3.test_client_test import STEPS, Step
+from ..engine.iperf3.far.stock_clients import DEADLINE_S, RawClient
+from ..engine.iperf3.far.test_client_test import STEPS, Step
 from .namespaces import Namespaces, run_within
 
 NEAR, FAR = "192.0.2.1", "192.0.2.2"

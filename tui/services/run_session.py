@@ -168,7 +168,7 @@ def _open_run(
     plan: Plan, far_end: FarEnd, expectation_for: ExpectationFinder, mode: Mode | None
 ) -> AbstractAsyncContextManager[Run]:
     if isinstance(far_end, Peer) and far_end.iperf3 is not None:
-        from ...engine.near.iperf3.run import open_iperf3_run  # here: few runs need it
+        from ...engine.iperf3.near.run import open_iperf3_run  # here: few runs need it
 
         return open_iperf3_run(plan, far_end, expectation_for=expectation_for, mode=mode)
     return open_run(plan, far_end, expectation_for=expectation_for, mode=mode)

@@ -9,10 +9,10 @@ from typing import Any
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.listener import listen, reachable_hosts
 from ....engine.far.status import LogEntry, LogSink
+from ....engine.iperf3.protocol.auth import UserList
 from ....engine.model.errors import LinkgaugeError, UsageError
 from ....engine.model.peer import IPERF3_PORT, is_loopback_address
 from ....engine.model.shell_commands import shell_command
-from ....engine.protocol.iperf3.auth import UserList
 from ...services.credentials import read_iperf3_users
 
 
@@ -108,8 +108,8 @@ def serve_iperf3(
     if setup is None:
         return nullcontext()
     # Endpoints without iperf3 start without it. The first client would wait for these modules otherwise.
-    from ....engine.far.iperf3.observer import Iperf3Options
-    from ....engine.far.iperf3.service import Iperf3Service
+    from ....engine.iperf3.far.observer import Iperf3Options
+    from ....engine.iperf3.far.service import Iperf3Service
     from ...services.iperf3_output import Iperf3Output
 
     options = Iperf3Options(setup.listener, setup.users, Iperf3Output, gives_json=gives_json)
