@@ -47,7 +47,7 @@ from .clients.admission import ConnectBackLimit
 from .clients.turns import OtherTestsReader, Turn
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .memory import SessionWindows, windows_of
-from .path_responder import PathResponder
+from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
 from .status import RunStatus
 

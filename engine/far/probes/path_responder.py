@@ -10,17 +10,17 @@ import socket
 import time
 from typing import Final
 
-from ..model.limits import TokenBucket
-from ..protocol.path_probe import (
+from ...model.limits import TokenBucket
+from ...protocol.path_probe import (
     MAX_UDP_BYTES,
     PATH_HEADER_BYTES,
     PathDatagram,
     PathKind,
     decode_path_datagram,
 )
-from ..workloads.datagram_handshake import accept_datagrams, answer_control_datagram
-from ..workloads.session_handshake import SessionSpec
-from ..workloads.udp.df_socket import DfSocket
+from ...workloads.datagram_handshake import accept_datagrams, answer_control_datagram
+from ...workloads.session_handshake import SessionSpec
+from ...workloads.udp.df_socket import DfSocket
 
 _ANSWERS_S: Final = 200
 _MAX_ANSWERS: Final = 4_000  # a search takes fewer than a hundred
