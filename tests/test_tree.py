@@ -31,6 +31,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
+    "engine/far/base_run": "a base class: tests/engine/far/test_run.py and tests/engine/iperf3/far/test_client_test.py",
     "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/iperf3/near/test_run.py",
     "engine/results/responsiveness/interval_figures": "columns and lines of an interval: tests/engine/results/test_csv_export.py and test_json_stream.py",
     "engine/results/responsiveness/intervals": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
@@ -111,6 +112,7 @@ SAME_ROLE = {
     *(
         "app",
         "auth",
+        "base_run",
         "ceiling",
         "comparison",
         "datagram_handshake",

@@ -5,15 +5,14 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ...far.base_run import BaseFarRun
 from ...far.clients.turns import Turn
-from ...far.datagram_limits import DatagramLimits, DatagramTraffic
-from ...far.status import RunStatus
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
@@ -38,9 +37,7 @@ from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_o
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
-_WATCH_S: Final = 0.5
 _LOSS_GRACE_S: Final = 1.0  # from the loss of a stream to the end: the client may be about to say why
-_OVERTIME_NS: Final = 30 * SECOND_NS
 _SILENCE_NS: Final = 120 * SECOND_NS  # without payload, as a stock server waits
 _QUIET_S: Final = 1.0  # without progress, while the last bytes are on their way
 _QUIET_DATAGRAMS_S: Final = 0.3
@@ -53,11 +50,10 @@ _CLIENT_STOPPED: Final = "the client stopped the test"
 _log = logging.getLogger(__name__)
 
 
-class ClientTest:
-    """A test between its parameters and its end. Inside `async with test.pool` await `execute`.
+class ClientTest(BaseFarRun):
+    """A test between its parameters and its end. Meanwhile `attach_stream` takes the sockets of its streams."""
 
-    Meanwhile `attach_stream` takes the connected sockets of its streams, and `end` ends it.
-    """
+    LOOK_S = 0.5
 
     def __init__(
         self,
@@ -66,6 +62,7 @@ class ClientTest:
         limits: Limits,
         observer: RunObserver | None,
         turn: Turn,
+        opening: "Callable[[ClientTest], AbstractAsyncContextManager[None]]",
         *,
         gives_json: bool = False,
     ) -> None:
@@ -77,23 +74,17 @@ class ClientTest:
             limits: The endpoint's limits.
             observer: Makes the output of the server; None where the client asks for none.
             turn: Its turn, which it gives back at its end.
+            opening: Is held while its streams are opened.
             gives_json: Whether the output of the server is JSON.
         """
         plan, parameters = request.plan, request.parameters
-        self.rate_bit_s = 0
-        self._channel, self._request, self._limits = channel, request, limits
+        super().__init__(plan, limits, turn)
+        self._channel, self._request, self._opening = channel, request, opening
         self._observer, self._gives_json = observer, gives_json
-        self._turn = turn
-        self._datagram_limits = DatagramLimits(limits, plan.workload)
-        own_plan = replace(
-            plan,
-            settings=self._datagram_limits.cap(plan.settings),
-            bytes_limit=parameters.sent_bytes,
-            workers=choose_workers(parameters),
-        )
+        own_plan = replace(plan, bytes_limit=parameters.sent_bytes, workers=choose_workers(parameters))
         self.pool = WorkerPool(
             End.FAR,
-            own_plan,
+            self._limited(own_plan),
             self._handle_worker_event,
             self._handle_worker_loss,
             limits.workers,
@@ -105,7 +96,6 @@ class ClientTest:
         self._streams = list_streams(parameters.direction, parameters.parallel)
         self._counts = TestCounts(self.pool.counters, self._streams, is_udp=parameters.is_udp)
         loop = asyncio.get_running_loop()
-        self._ending: asyncio.Future[RunEnd] = loop.create_future()
         self._refusal: Iperf3Refusal | None = None
         self._takes_streams = False
         self._arrived: list[tuple[int, socket.socket]] = []
@@ -113,11 +103,10 @@ class ClientTest:
         self._progress_s = loop.time()  # of the streams that come
         self._opened: list[SocketInfo] = []
         self._all_opened: asyncio.Future[None] = loop.create_future()
-        self._started_ns: int | None = None
+        self._moved_ns = time.monotonic_ns()  # when payload moved last
+        self._carried = 0
         self._lost_at_s: float | None = None
-        self._is_over = False
         self._observation: Observation | None = None
-        self._background: list[asyncio.Task[None]] = []
 
     @property
     def client(self) -> str:
@@ -125,47 +114,9 @@ class ClientTest:
         return self._request.client
 
     @property
-    def is_udp(self) -> bool:
-        """Whether its streams are of UDP."""
-        return self._request.parameters.is_udp
-
-    @property
-    def has_started(self) -> bool:
-        """Whether payload has begun to flow."""
-        return self._started_ns is not None
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it is over, and only gives back what it has."""
-        return self._ending.done()
-
-    @property
     def takes_streams(self) -> bool:
         """Whether a stream of its client is awaited."""
         return self._takes_streams
-
-    @property
-    def elapsed_ns(self) -> int:
-        """Time since the start; 0 before it."""
-        return 0 if self._started_ns is None else time.monotonic_ns() - self._started_ns
-
-    def get_status(self) -> RunStatus:
-        """Return the progress of the test. Call it only inside the block of its pool."""
-        plan, flow_bytes = self._request.plan, self.pool.counters.flow_bytes
-        return RunStatus(
-            plan.workload,
-            plan.settings,
-            plan.duration_ns,
-            self.elapsed_ns,
-            flow_bytes(Direction.OUT),
-            flow_bytes(Direction.IN),
-        )
-
-    def end(self, reason: Reason, detail: str) -> None:
-        """End the test. Only the first call has an effect."""
-        if not self._ending.done():
-            _log.debug("iperf3 test ends: %s: %s", reason, detail)
-            self._ending.set_result(RunEnd(reason, detail))
 
     def refuse(self, refusal: Iperf3Refusal, reason: Reason = Reason.FAILED) -> None:
         """End the test by a number of iperf3."""
@@ -184,7 +135,7 @@ class ClientTest:
         self._arrived.append((serial, socket.socket(fileno=sock.detach())))
         self._progress_s = asyncio.get_running_loop().time()
         self._takes_streams = len(self._arrived) + self._attached < len(self._streams)
-        if self.is_udp or not self._takes_streams:
+        if self.has_datagrams or not self._takes_streams:
             arrived, self._arrived = sorted(self._arrived, key=lambda arrival: arrival[0]), []
             first, self._attached = self._attached, self._attached + len(arrived)
             streams = [stream for _, stream in arrived]
@@ -202,31 +153,23 @@ class ClientTest:
         spec = SessionSpec(direction, session, 0, window_bytes, self._request.cookie.hex())
         await self.pool.send_command(AdoptSession(spec), stream.detach())
 
-    async def execute(self, turn: contextlib.AbstractAsyncContextManager[None]) -> RunEnd:
-        """Serve the client until the test ends, and close its connection. `turn` is held to open streams."""
-        tasks = [asyncio.create_task(self._converse(turn)), asyncio.create_task(self._watch())]
+    async def execute(self) -> RunEnd:
+        """Serve the client until the test ends, and close its connection."""
         try:
-            done, _ = await asyncio.wait({self._ending, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            end = await self._ending
+            end = await self._serve(self._converse())
         finally:
             self._takes_streams = False
-            for task in [*tasks, *self._background]:
-                task.cancel()
-            await asyncio.gather(*tasks, *self._background, return_exceptions=True)
             for _, sock in self._arrived:
                 sock.close()
             self._arrived.clear()
-        self.rate_bit_s = 0
-        self._turn.end()
+        self._give_back()
         await self._take_leave(end)
         return end
 
     def release(self) -> None:
         """Drop what leads back here."""
+        super().release()
         self._observation = None
-        self._background.clear()
 
     async def _take_leave(self, end: RunEnd) -> None:
         """Say the last word that this end of the test has for its client, and close the connection."""
@@ -241,11 +184,11 @@ class ClientTest:
                     await channel.send_state(State.SERVER_TERMINATE)
             await channel.aclose()
 
-    async def _converse(self, turn: contextlib.AbstractAsyncContextManager[None]) -> None:
+    async def _converse(self) -> None:
         """Go through the states of the test, and end it."""
         try:
             async with self._awaiting_state() as state:
-                async with turn:
+                async with self._opening(self):
                     await self._open_streams(state)
                 await self._channel.send_state(State.TEST_START)
                 self._start()
@@ -312,18 +255,17 @@ class ClientTest:
 
     def _start(self) -> None:
         """Let payload flow: the clocks of both ends start now."""
-        now_ns = self._started_ns = time.monotonic_ns()
-        self._counts.begin(now_ns)
-        self.pool.start_payload()
+        self._counts.begin(time.monotonic_ns())
+        self._begin()
         omit_s = self._request.parameters.omit_s
         if omit_s:
-            self._background.append(asyncio.create_task(self._end_omitted_part(omit_s)))
+            self._run_task(self._end_omitted_part(omit_s))
         if self._observer is not None:
             utc = datetime.now(UTC).isoformat(timespec="milliseconds")
-            others = self._turn.read_others()
+            others = self.turn.read_others()
             self._observation = Observation(self._observer, self._request, self.pool.counters, others)
             self._observation.begin(utc, self._channel.local_address, self._opened)
-            self._background.append(asyncio.create_task(self._observation.sample()))
+            self._run_task(self._observation.sample())
 
     async def _end_omitted_part(self, omit_s: int) -> None:
         await asyncio.sleep(omit_s)
@@ -372,7 +314,7 @@ class ClientTest:
         sent = sum(result.bytes for result in theirs.streams if result.id in out_ids)
         loop = asyncio.get_running_loop()
         began_s = moved_s = loop.time()
-        quiet_s = _QUIET_DATAGRAMS_S if self.is_udp else _QUIET_S
+        quiet_s = _QUIET_DATAGRAMS_S if self.has_datagrams else _QUIET_S
         carried = self._counts.measured_bytes(Direction.OUT)
         moved_ns = 0
         while carried < sent:
@@ -387,49 +329,29 @@ class ClientTest:
 
     def _make_output(self, observation: Observation, theirs: EndResults) -> str | dict[str, Any]:
         """Return the output of the server, with what both ends have counted."""
-        totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.is_udp)
+        totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.has_datagrams)
         return observation.make_output(totals, is_json=self._gives_json)
 
-    async def _watch(self) -> None:
-        """End the test when it exceeds a limit, is overdue, carries nothing, or has lost a stream."""
-        traffic = DatagramTraffic(self._limits, time.monotonic_ns()) if self.is_udp else None
-        progress = _Progress(time.monotonic_ns())
-        while True:
-            await asyncio.sleep(_WATCH_S)
-            now_ns, total_bytes = time.monotonic_ns(), self.pool.counters.total_bytes()
-            self.rate_bit_s = progress.take(now_ns, total_bytes)
-            if self._started_ns is None or self._is_over:
-                continue
-            try:
-                if traffic is not None:
-                    traffic.check_counters(now_ns, self.pool.counters)
-                self._check_duration()
-            except LimitReached as error:
-                self._stop_for_limit(error)
-            if progress.still_ns(now_ns) > _UNCOUNTED_NS:
-                self._send_uncounted(now_ns)
-            if progress.still_ns(now_ns) > _SILENCE_NS:
-                self.refuse(refuse_by_number(ErrorNumber.NO_DATA), Reason.PEER_LOST)
-            lost_at_s = self._lost_at_s
-            if lost_at_s is not None and asyncio.get_running_loop().time() - lost_at_s > _LOSS_GRACE_S:
-                self.refuse(Iperf3Refusal(ErrorNumber.STREAM_READ, "a stream was closed"), Reason.SESSION_LOST)
-
-    def _check_duration(self) -> None:
-        """Raise LimitReached for a test that lasts too long; end one that its client should have ended."""
-        longest_s, limit = self._datagram_limits.longest_s
-        if self.elapsed_ns > longest_s * SECOND_NS:
-            raise LimitReached("the test has reached the longest duration", limit, longest_s)
-        duration_ns = self._request.plan.duration_ns
-        if duration_ns is not None and self.elapsed_ns > duration_ns + _OVERTIME_NS:
-            self._expire(EndText.STOP_OVERDUE.value, Reason.FAILED)
+    def _look(self, now_ns: int, total_bytes: int) -> None:
+        """End the test when it carries nothing, or has lost a stream."""
+        if total_bytes != self._carried or not self.has_started:
+            self._moved_ns, self._carried = now_ns, total_bytes
+        still_ns = now_ns - self._moved_ns
+        if still_ns > _UNCOUNTED_NS:
+            self._send_uncounted(now_ns)
+        if still_ns > _SILENCE_NS:
+            self.refuse(refuse_by_number(ErrorNumber.NO_DATA), Reason.PEER_LOST)
+        lost_at_s = self._lost_at_s
+        if lost_at_s is not None and asyncio.get_running_loop().time() - lost_at_s > _LOSS_GRACE_S:
+            self.refuse(Iperf3Refusal(ErrorNumber.STREAM_READ, "a stream was closed"), Reason.SESSION_LOST)
 
     def _stop_for_limit(self, error: LimitReached) -> None:
         if error.limit in {"duration_s", "udp_duration_s"}:
-            self._expire(str(error), Reason.PEER_STOPPED)
+            self._stop_overdue(str(error), Reason.PEER_STOPPED)
         else:
             self.refuse(Iperf3Refusal(ErrorNumber.TOTAL_RATE, str(error)), Reason.PEER_STOPPED)
 
-    def _expire(self, text: str, reason: Reason) -> None:
+    def _stop_overdue(self, text: str, reason: Reason = Reason.FAILED) -> None:
         """End a test that lasts too long, in words that its client's version knows."""
         if version_of(self._request.parameters) >= KNOWS_TIME_EXPIRED:
             self.refuse(Iperf3Refusal(ErrorNumber.TIME_EXPIRED, text), reason)
@@ -447,26 +369,3 @@ class ClientTest:
         elif not self._is_over and self._lost_at_s is None:
             _log.debug("iperf3 stream %s %s is lost: %s", event.direction, event.session, event.why)
             self._lost_at_s = asyncio.get_running_loop().time()
-
-    def _handle_worker_loss(self, reason: str) -> None:
-        self.end(Reason.WORKER_LOST, EndText.FAR_WORKER_LOST.format(reason=reason))
-
-
-class _Progress:
-    """Measures the rate of all payload, and for how long none has moved."""
-
-    def __init__(self, now_ns: int) -> None:
-        self._then_ns = self._moved_ns = now_ns
-        self._bytes = 0
-
-    def take(self, now_ns: int, total_bytes: int) -> int:
-        """Take in the bytes at a moment; return the rate since the last one, in bits a second."""
-        moved, span_ns = total_bytes - self._bytes, max(1, now_ns - self._then_ns)
-        if moved:
-            self._moved_ns = now_ns
-        self._then_ns, self._bytes = now_ns, total_bytes
-        return round(moved * 8 * SECOND_NS / span_ns)
-
-    def still_ns(self, now_ns: int) -> int:
-        """Return the time since payload moved."""
-        return now_ns - self._moved_ns

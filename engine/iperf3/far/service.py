@@ -15,7 +15,7 @@ from itertools import count
 from typing import Final, Self
 
 from ...far.acceptor import Acceptor
-from ...far.client_service import choose_mode, current_run, end_entry
+from ...far.client_service import carry_out, choose_mode
 from ...far.clients.admitted_client import AdmittedClient
 from ...far.clients.turns import Turn
 from ...far.endpoint import Endpoint
@@ -136,7 +136,7 @@ class Iperf3Service:
     async def _attach_stream(self, sock: socket.socket, cookie: bytes, client: str, serial: int) -> None:
         """Pass a connection with a known cookie to its test, or raise RemoteProtocolError."""
         test = self._cookies[cookie]
-        if test is None or test.is_udp or not test.takes_streams:
+        if test is None or test.has_datagrams or not test.takes_streams:
             raise RemoteProtocolError("a second connection with the cookie of a test that awaits none")
         if test.client != client:
             raise RemoteProtocolError("a stream of another address than its test's")
@@ -253,44 +253,30 @@ class Iperf3Service:
         self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient, turn: Turn
     ) -> None:
         """Carry out a test, with the entries of its beginning and end in the log."""
-        plan, limits, parameters = request.plan, self._admission.limits, request.parameters
-        observer = self._options.make_observer() if parameters.asks_output else None
+        options, parameters = self._options, request.parameters
         test = ClientTest(
             channel,
             request,
-            limits,
-            observer,
+            self._admission.limits,
+            options.make_observer() if parameters.asks_output else None,
             turn,
-            gives_json=self._options.gives_json,
+            self._open_streams,
+            gives_json=options.gives_json,
         )
         try:
             async with test.pool:
                 self._cookies[request.cookie] = test
-                began = LogEntry(
-                    "run_began",
-                    f"started: {plan.workload} of iperf3",
-                    client=admitted.address,
-                    software=admitted.software,
-                    title=parameters.title,
-                )
-                opening = self._hellos.take_turn(admitted.address, test)
-                with current_run(admitted, test, turn):
-                    self._log(began)
-                    end = await test.execute(opening if test.is_udp else contextlib.nullcontext())
-                self._log(
-                    end_entry(
-                        end,
-                        test.get_status(),
-                        test.pool.counters.total_bytes(),
-                        admitted.address,
-                        software=admitted.software,
-                        title=parameters.title,
-                    )
-                )
+                what = f"{request.plan.workload} of iperf3"
+                names = {"software": admitted.software, "title": parameters.title}
+                await carry_out(test, admitted, self._log, what, **names)
         finally:
             self._cookies[request.cookie] = None
             self._hellos.forget(test)
             test.release()
+
+    def _open_streams(self, test: ClientTest) -> contextlib.AbstractAsyncContextManager[None]:
+        """Return the turn that a test needs to open its streams: only one of UDP at each address."""
+        return self._hellos.take_turn(test.client, test) if test.has_datagrams else contextlib.nullcontext()
 
     def _log_declined(self, error: RequestDeclined, client: str) -> None:
         limit = getattr(error, "limit", None)
