@@ -31,15 +31,12 @@ _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)), as for linkgauge's own contr
 
 
 class Iperf3Channel:
-    """A control connection after its cookie. `initial_bytes` were read from the socket after the cookie.
+    """A control connection after its cookie, over a connected socket that does not block."""
 
-    The socket is connected and does not block.
-    """
-
-    def __init__(self, sock: socket.socket, initial_bytes: bytes = b"") -> None:
+    def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._loop = asyncio.get_running_loop()
-        self._buffer = bytearray(initial_bytes)
+        self._buffer = bytearray()
         self._sending = asyncio.Lock()
         self._is_closed = False
         self.peer_address: tuple[str | int, ...] = _address_of(sock.getpeername)

@@ -6,30 +6,16 @@ after the other, and a hello is that of the test whose turn it is.
 
 import asyncio
 import contextlib
-import socket
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Protocol
 
 from ...far.datagram_sockets import DatagramService, SocketAddress
 from ...far.listener import format_host
 from ...far.status import LogSink
 from ..protocol.datagrams import HELLO, reply_to
-
-
-class DatagramTest(Protocol):
-    """The part of a test that takes its streams' sockets."""
-
-    @property
-    def takes_streams(self) -> bool:
-        """Whether a stream of its client is awaited."""
-        ...
-
-    async def attach_stream(self, sock: socket.socket, serial: int) -> None:
-        """Take over the connected socket of a stream; raise LinkgaugeError where none is awaited."""
-        ...
+from .client_test import ClientTest
 
 
 class _Turn:
@@ -38,7 +24,7 @@ class _Turn:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.users = 0
-        self.test: DatagramTest | None = None
+        self.test: ClientTest | None = None
 
 
 class DatagramHellos(DatagramService):
@@ -47,11 +33,11 @@ class DatagramHellos(DatagramService):
     def __init__(self, log: LogSink) -> None:
         super().__init__(log, len(HELLO) + 1, "tests of UDP")
         self._turns: dict[str, _Turn] = {}
-        self._sources: dict[SocketAddress, DatagramTest] = {}
-        self._serials = Counter[DatagramTest]()
+        self._sources: dict[SocketAddress, ClientTest] = {}
+        self._serials = Counter[ClientTest]()
 
     @asynccontextmanager
-    async def take_turn(self, client: str, test: DatagramTest) -> AsyncGenerator[None]:
+    async def take_turn(self, client: str, test: ClientTest) -> AsyncGenerator[None]:
         """Wait until no other test of a client opens streams; hellos of its address are this test's meanwhile."""
         turn = self._turns.setdefault(client, _Turn())
         turn.users += 1
@@ -67,7 +53,7 @@ class DatagramHellos(DatagramService):
             if not turn.users:
                 del self._turns[client]
 
-    def forget(self, test: DatagramTest) -> None:
+    def forget(self, test: ClientTest) -> None:
         """Forget the sources of a test that has ended: another one may have them next."""
         self._sources = {source: owner for source, owner in self._sources.items() if owner is not test}
         self._serials.pop(test, None)

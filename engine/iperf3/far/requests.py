@@ -12,7 +12,6 @@ from ...model.plan import Mode, Plan
 from ...workloads.sockets import set_congestion
 from ..protocol.parameters import TestParameters
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal
-from ..protocol.states import State
 
 _VERSION: Final = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 HAS_THREADS: Final = (3, 16)
@@ -81,11 +80,6 @@ def number_of(error: RequestDeclined, parameters: TestParameters) -> ErrorNumber
     if number is ErrorNumber.MAX_DURATION and version_of(parameters) < _KNOWS_MAX_DURATION:
         return ErrorNumber.DURATION
     return number
-
-
-def encode_busy() -> bytes:
-    """Return what tells a client of any version that there is no room for it now."""
-    return State.ACCESS_DENIED.wire_byte
 
 
 def check_window(parameters: TestParameters) -> None:

@@ -258,7 +258,7 @@ class Iperf3Service:
             channel,
             request,
             self._admission.limits,
-            options.make_observer() if parameters.asks_output else None,
+            options.make_observer() if parameters.asks_output and options.make_observer else None,
             turn,
             self._open_streams,
             gives_json=options.gives_json,

@@ -93,14 +93,6 @@ class TestCounts:
             if stream[1] is direction
         )
 
-    def final_bytes(self, direction: Direction) -> int:
-        """Return the measured bytes of a direction."""
-        return sum(
-            counts.bytes - self._omitted[stream].bytes
-            for stream, counts in self._final.items()
-            if stream[1] is direction
-        )
-
     def results(self, congestion: str | None) -> EndResults:
         """Return what this end reports to its client."""
         percent = _CPU_PERCENT * max(0, self._ended_cpu_ns - self._began_cpu_ns) / self.span_ns

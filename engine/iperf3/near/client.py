@@ -45,7 +45,7 @@ _BUSY: Final = "is busy: iperf3 serves one test at a time; try again, or run `li
 _CHECK_LOGIN: Final = (
     "check user, password, public key, and that both clocks agree within 10 s; before 3.17 it needs --iperf3-pkcs1"
 )
-_REMEDIES: Final = {
+_REMEDIES: Final[dict[int, str]] = {
     ErrorNumber.AUTHORIZATION: _CHECK_LOGIN,
     ErrorNumber.WINDOW_GRANTED: "give a smaller --window, or raise net.core.rmem_max and wmem_max there",
     ErrorNumber.CONGESTION: "give another --congestion",
@@ -214,7 +214,7 @@ def _explain_words(number: int | None, system_errno: int | None) -> str:
     text = explain_number(number)
     if system_errno:
         text += f" ({explain_os_error(OSError(system_errno, ''))})"
-    remedy = next((remedy for known, remedy in _REMEDIES.items() if known == number), None)
+    remedy = None if number is None else _REMEDIES.get(number)
     return text if remedy is None else f"{text}; {remedy}"
 
 

@@ -47,8 +47,6 @@ def omit_seconds(plan: Plan) -> int:
 def parameters_of(
     plan: Plan,
     *,
-    default_datagram_bytes: int = DEFAULT_DATAGRAM_BYTES,
-    asks_output: bool = False,
     auth_token: str | None = None,
     client_version: str | None = None,
 ) -> TestParameters:
@@ -56,8 +54,6 @@ def parameters_of(
 
     Args:
         plan: The plan of a stream or of UDP.
-        default_datagram_bytes: The payload of a datagram, where the plan names none.
-        asks_output: Whether the server sends what it prints.
         auth_token: The user name and password, encrypted for the server.
         client_version: The version of this program.
     """
@@ -75,7 +71,7 @@ def parameters_of(
         bytes_limit=plan.bytes_limit or 0,
         parallel=settings.sessions,
         block_bytes=(
-            settings.datagram_bytes or default_datagram_bytes if is_udp else min(plan.block_bytes, MAX_BLOCK_BYTES)
+            settings.datagram_bytes or DEFAULT_DATAGRAM_BYTES if is_udp else min(plan.block_bytes, MAX_BLOCK_BYTES)
         ),
         is_reverse=settings.direction is Direction.IN,
         is_bidirectional=settings.direction is Direction.DUPLEX,
@@ -85,7 +81,6 @@ def parameters_of(
         window_bytes=settings.window_bytes,
         tos=(socket.dscp or 0) << 2,
         congestion=socket.congestion,
-        asks_output=asks_output,
         has_64bit_counters=is_udp,
         is_zerocopy=plan.mode is Mode.SENDFILE,
         skips_copy=plan.mode is Mode.DISCARD,
