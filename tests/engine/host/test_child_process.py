@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host import tethered_child
-from linkgauge.engine.host.tethered_child import TetheredChild
+from linkgauge.engine.host import child_process
+from linkgauge.engine.host.child_process import TetheredChild
 from linkgauge.engine.model.errors import WorkerError
 
 from ...mesh.host_processes import descendants, is_alive, until
@@ -39,7 +39,7 @@ async def test_a_child_gets_its_first_line_and_further_ones_and_ends_with_its_in
 
 async def test_a_child_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """It had its time."""
-    monkeypatch.setattr(tethered_child, "_END_DEADLINE_S", 0.1)
+    monkeypatch.setattr(child_process, "_END_DEADLINE_S", 0.1)
     child = await TetheredChild.start("deaf_child", [], "")
     assert await child.read_line(10.0) == "ready\n"
     assert await child.end() == -signal.SIGKILL
