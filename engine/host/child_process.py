@@ -1,12 +1,15 @@
-"""A module of ours as a child process that ends with its standard input, and so with this process.
+"""Child processes: how each of them ends, and a module of ours as one that ends with its standard input.
 
-The pipe is the tether: nobody else has its writing end, so that the child reads its end as soon as this process is
-gone, however that happened. Secrets go through it as well: no command line, environment or file has them.
+So such a child ends with this process as well. The pipe is the tether: nobody else has its writing end, and the
+child reads its end as soon as this process is gone, however that happened. Secrets go through it, too: no command
+line, environment or file has them.
 """
 
 import asyncio
 import contextlib
+import logging
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -16,8 +19,28 @@ from ..model.errors import WorkerError, explain_os_error
 from .event_loop import await_shielded
 
 _END_DEADLINE_S: Final = 5.0
+_KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
 _PIPE_BYTES: Final = 65_536  # capacity of a pipe
+
+
+_log = logging.getLogger(__name__)
+
+EndSteps = Sequence[tuple[signal.Signals | None, float]]
+"""Signals, each with the seconds of waiting after it. None sends nothing: the process knows that it has to end."""
+
+
+async def end_process(process: asyncio.subprocess.Process, steps: EndSteps) -> int | None:
+    """End a process less and less politely; return its status, None if it outlives every step."""
+    for number, wait_s in steps:
+        if process.returncode is None:
+            with contextlib.suppress(TimeoutError, ProcessLookupError):
+                if number is not None:
+                    _log.debug("process %d is sent %s", process.pid, number.name)
+                    process.send_signal(number)
+                async with asyncio.timeout(wait_s):
+                    await process.wait()
+    return process.returncode
 
 
 class TetheredChild:
@@ -112,14 +135,12 @@ class TetheredChild:
         return await ending
 
     async def _reap(self) -> int:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_END_DEADLINE_S):
                 await self._discard_output()
                 return await self._process.wait()
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            return await self._process.wait()
+        await end_process(self._process, [(signal.SIGKILL, _KILL_DEADLINE_S)])
+        return await self._process.wait()
 
     async def _discard_output(self) -> None:
         """Read what nobody wants any more: a process that cannot write would not end."""
