@@ -10,9 +10,7 @@ from ...model.events import SessionTotal, Totals
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.socket_info import TCP_COUNTER_NAMES
 from ..protocol.results import EndResults, StreamResult
-
-Stream = tuple[int, Direction, int]
-"""A stream's id, its direction and its session."""
+from ..protocol.states import Stream
 
 _RETRANSMITS: Final = TCP_COUNTER_NAMES.index("retransmits")
 _CPU_PERCENT: Final = 100

@@ -36,8 +36,11 @@ from ...model.plan import (
 from ...model.samples import Sample
 from ...near.base_run import ExpectationFinder, Run, conduct, no_expectation
 from ...near.binding import check_binding, check_options
-from ...near.session_set import Iperf3Sessions
+from ...near.session_set import SessionSet
 from ...workers.fork_client import ForkServerLease
+from ...workers.ipc import OpenSession
+from ...workers.pool import WorkerPool
+from ...workloads.session_handshake import ConnectTarget, SessionSpec
 from ..protocol.auth import make_token
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
@@ -158,6 +161,38 @@ def _make_token(peer: Peer) -> str | None:
     return make_token(
         settings.user, login.password, login.public_key, datetime.now(UTC).timestamp(), is_pkcs1=login.is_pkcs1
     )
+
+
+class Iperf3Sessions(SessionSet):
+    """Opens the sessions of a test with an iperf3 server one after the other.
+
+    The server tells streams apart by the order in which it accepts them: those that it receives come first.
+    """
+
+    def __init__(self, pool: WorkerPool, settings: Settings, first_port: int | None) -> None:
+        super().__init__()
+        self._pool = pool
+        self._settings = settings
+        self._first_port = first_port
+
+    async def open_all(self, cookie: bytes, address: tuple[str | int, ...]) -> None:
+        """Open all sessions; raise PeerUnreachable if one cannot be opened.
+
+        `cookie` names the test, `address` is that of the server.
+        """
+        settings = self._settings
+        streams = list_streams(settings.direction, settings.sessions)
+        for offset, (_, direction, session) in enumerate(streams):
+            key = direction, session
+            self._generations[key], self._waiting = 0, {key}
+            opened = self._all_open = asyncio.get_running_loop().create_future()
+            spec = SessionSpec(*key, 0, settings.window_bytes, cookie.hex())
+            port = None if self._first_port is None else self._first_port + offset
+            await self._pool.send_command(OpenSession(spec, ConnectTarget.from_address("", address, port)))
+            try:
+                await opened
+            finally:
+                self._all_open = None
 
 
 class Iperf3Run(Run):

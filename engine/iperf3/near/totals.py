@@ -11,9 +11,7 @@ from ...model.events import SessionTotal, Totals, WarningText
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.samples import Sample, SessionSample
 from ..protocol.results import EndResults, StreamResult
-
-Stream = tuple[int, Direction, int]
-"""A stream's id, its single direction and its session (`list_streams`)."""
+from ..protocol.states import Stream
 
 _Key = tuple[Direction, int]
 _CLOCKS_NS: Final = SECOND_NS

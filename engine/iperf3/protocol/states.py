@@ -10,6 +10,9 @@ from typing import Final
 from ...model.errors import RemoteProtocolError
 from ...model.plan import Direction
 
+Stream = tuple[int, Direction, int]
+"""A stream's id, its single direction and its session."""
+
 COOKIE_BYTES: Final = 37
 _COOKIE_ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_VALUES: Final = 256
@@ -56,7 +59,7 @@ def stream_ids(count: int) -> list[int]:
     return [1, *range(3, count + 2)][:count]
 
 
-def list_streams(direction: Direction, parallel: int) -> list[tuple[int, Direction, int]]:
-    """Return (stream id, single direction, session) of each stream of a test, in the order of creation."""
+def list_streams(direction: Direction, parallel: int) -> list[Stream]:
+    """Return the streams of a test, in the order of creation."""
     sessions = [(flow, session) for flow in direction.flows for session in range(1, parallel + 1)]
     return [(number, *stream) for number, stream in zip(stream_ids(len(sessions)), sessions, strict=True)]
