@@ -6,10 +6,10 @@ from typing import Final
 
 from ...metering.shared_counters import SharedCounters
 from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES
-from ...model.events import SessionTotal, Totals
+from ...model.events import Totals
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.socket_info import TCP_COUNTER_NAMES
-from ..protocol.results import EndResults, StreamResult
+from ..protocol.results import EndResults, StreamResult, total_of
 from ..protocol.states import Stream
 
 _RETRANSMITS: Final = TCP_COUNTER_NAMES.index("retransmits")
@@ -128,26 +128,10 @@ class TestCounts:
 def totals_of_client(theirs: EndResults, streams: Sequence[Stream], span_ns: int, *, is_udp: bool) -> Totals:
     """Return the results of a client as the totals of the near end; `span_ns` where it names no time."""
     by_id = {result.id: result for result in theirs.streams}
-    sessions: list[SessionTotal] = []
-    for number, direction, session in streams:
-        result = by_id.get(number)
-        if result is None:
-            continue
-        receives = direction is Direction.IN
-        packets = max(0, result.packets - (result.omitted_packets or 0)) if is_udp else None
-        lost = max(0, result.errors - (result.omitted_errors or 0)) if is_udp and receives else None
-        sessions.append(
-            SessionTotal(
-                direction,
-                session,
-                result.bytes,
-                round(result.span_s * SECOND_NS) if result.span_s else span_ns,
-                retransmits=None if receives or is_udp else result.retransmits,
-                sent=None if receives else packets,
-                received=max(0, packets - (lost or 0)) if receives and packets is not None else None,
-                lost=lost,
-                jitter_ns=round(result.jitter_s * SECOND_NS) if is_udp and receives else None,
-            )
-        )
+    sessions = tuple(
+        total_of(by_id[number], flow, session, span_ns, receives=flow is Direction.IN, is_udp=is_udp)
+        for number, flow, session in streams
+        if number in by_id
+    )
     whole_ns = max((total.span_ns for total in sessions), default=span_ns)
-    return Totals(End.NEAR, whole_ns, tuple(sessions), round(theirs.cpu_total_percent / _CPU_PERCENT * whole_ns))
+    return Totals(End.NEAR, whole_ns, sessions, round(theirs.cpu_total_percent / _CPU_PERCENT * whole_ns))

@@ -4,13 +4,13 @@ Pure. What this end's samples have of the warm-up is the part that iperf3 calls 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...model.events import SessionTotal, Totals, WarningText
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.samples import Sample, SessionSample
-from ..protocol.results import EndResults, StreamResult
+from ..protocol.results import EndResults, StreamResult, total_of
 from ..protocol.states import Stream
 
 _Key = tuple[Direction, int]
@@ -163,45 +163,26 @@ def build_totals(
 
 def _receiver_total(result: StreamResult, session: int, near: NearCounts, *, is_datagram: bool) -> SessionTotal:
     """Return the total of a session that the server received."""
-    span_ns = _span_ns(result, near)
+    flow = Direction.OUT
+    total = total_of(result, flow, session, max(1, near.span_ns), receives=True, is_udp=is_datagram)
     if not is_datagram:
-        return SessionTotal(Direction.OUT, session, result.bytes, span_ns)
-    # Up to version 3.13 the parts of the warm-up are unknown: both counts then include them.
-    highest = max(0, result.packets - (result.omitted_packets or 0))
-    lost = max(0, result.errors - (result.omitted_errors or 0))
+        return total
     # Datagrams that were lost behind the last one received are in no count of the receiver.
-    tail = max(0, near.sent_numbers(Direction.OUT, session) - result.packets)
-    return SessionTotal(
-        Direction.OUT,
-        session,
-        result.bytes,
-        min(
-            span_ns, near.span_ns or span_ns
-        ),  # the server also counts the time in which this end waited for the last ones
-        received=max(0, highest - lost),
-        lost=lost + tail,
-        jitter_ns=round(result.jitter_s * SECOND_NS),
-    )
+    tail = max(0, near.sent_numbers(flow, session) - result.packets)
+    # The server also counts the time in which this end waited for the last ones.
+    span_ns = min(total.span_ns, near.span_ns or total.span_ns)
+    return replace(total, span_ns=span_ns, lost=(total.lost or 0) + tail)
 
 
 def _sender_total(
     result: StreamResult, session: int, near: NearCounts, *, is_datagram: bool, counts_retransmits: bool
 ) -> SessionTotal:
     """Return the total of a session that the server sent."""
-    return SessionTotal(
-        Direction.IN,
-        session,
-        result.bytes,
-        _span_ns(result, near),
-        retransmits=result.retransmits if counts_retransmits and not is_datagram else None,
-        sent=max(0, result.packets - (result.omitted_packets or 0)) if is_datagram else None,
-        lost=max(0, result.packets - near.received_numbers(Direction.IN, session)) if is_datagram else None,
-    )
-
-
-def _span_ns(result: StreamResult, near: NearCounts) -> int:
-    """Return the time that the server measured; this end's own where it names none, as up to version 3.1."""
-    return round(result.span_s * SECOND_NS) if result.span_s else max(1, near.span_ns)
+    flow = Direction.IN
+    total = total_of(result, flow, session, max(1, near.span_ns), receives=False, is_udp=is_datagram)
+    if is_datagram:
+        return replace(total, lost=max(0, result.packets - near.received_numbers(flow, session)))
+    return total if counts_retransmits else replace(total, retransmits=None)
 
 
 def find_discrepancies(totals: Totals, near: NearCounts) -> list[str]:

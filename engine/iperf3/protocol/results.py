@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from ...model.errors import RemoteProtocolError, make_printable
-from ...model.plan import MAX_SESSIONS
+from ...model.events import SessionTotal
+from ...model.plan import MAX_SESSIONS, SECOND_NS, Direction
 from .json_bodies import as_object, read_number, read_text, read_whole
 
 _MAX_STREAMS: Final = 2 * MAX_SESSIONS
@@ -55,6 +56,41 @@ class EndResults:
     has_retransmits: int = -1
     congestion: str | None = None
     server_output: str | dict[str, Any] | None = None
+
+
+def total_of(
+    result: StreamResult, direction: Direction, session: int, span_ns: int, *, receives: bool, is_udp: bool
+) -> SessionTotal:
+    """Return what an end counted of a session, as a total.
+
+    Up to version 3.13 the parts of the warm-up are unknown: both counts of datagrams then include them.
+
+    Args:
+        result: The count.
+        direction: The single direction of the session.
+        session: The session.
+        span_ns: The time where the end names none, as up to version 3.1.
+        receives: Whether that end receives the session.
+        is_udp: Whether it is of UDP.
+    """
+    if result.span_s:
+        span_ns = round(result.span_s * SECOND_NS)
+    if not is_udp:
+        retransmits = None if receives else result.retransmits
+        return SessionTotal(direction, session, result.bytes, span_ns, retransmits=retransmits)
+    packets = max(0, result.packets - (result.omitted_packets or 0))
+    if not receives:
+        return SessionTotal(direction, session, result.bytes, span_ns, sent=packets)
+    lost = max(0, result.errors - (result.omitted_errors or 0))
+    return SessionTotal(
+        direction,
+        session,
+        result.bytes,
+        span_ns,
+        received=max(0, packets - lost),
+        lost=lost,
+        jitter_ns=round(result.jitter_s * SECOND_NS),
+    )
 
 
 def encode_results(results: EndResults) -> dict[str, Any]:
