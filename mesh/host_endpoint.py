@@ -16,9 +16,9 @@ import sys
 from typing import Any, Final, cast
 
 from ..engine.far.endpoint import serve_endpoint
+from ..engine.host.child_process import TetheredChild, open_standard_input
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
-from ..engine.host.tethered_child import TetheredChild, open_standard_input
 from ..engine.model.errors import EndpointError, LinkgaugeError, make_printable
 from ..engine.model.peer import SharedKey
 

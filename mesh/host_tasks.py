@@ -18,8 +18,8 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from .. import __version__
+from ..engine.host.child_process import TetheredChild
 from ..engine.host.nic import read_connection_nic
-from ..engine.host.tethered_child import TetheredChild
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
 from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan

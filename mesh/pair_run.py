@@ -20,9 +20,9 @@ import sys
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..engine.host.child_process import open_standard_input
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
-from ..engine.host.tethered_child import open_standard_input
 from ..engine.model.errors import (
     LinkgaugeError,
     PeerError,

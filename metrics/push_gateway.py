@@ -1,6 +1,8 @@
 """Metrics sent to a Pushgateway: one PUT for each push, which replaces what this group had there before.
 
 The gateway's address is given by a person; its answer is not trusted: it has a deadline and a bound on its size.
+prometheus_client's own push has neither: with a timeout of 2 s, a gateway that sends a byte twice a second held it
+for as long as was waited (20 s), and its thread cannot be ended.
 """
 
 import asyncio

@@ -13,13 +13,12 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
-    "engine/lab/base_keeper": "a base class: tests/engine/lab/test_keeper.py, tests/mesh/lab/test_mesh_keeper.py",
     "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_pending.py and clients/test_admission.py",
-    "engine/far/iperf3/observer": "a service's part: tests/engine/far/iperf3/test_service.py",
-    "engine/far/iperf3/stream_counts": "a service's part: tests/engine/far/iperf3/test_service.py",
+    "engine/iperf3/far/observer": "a service's part: tests/engine/iperf3/far/test_service.py",
+    "engine/iperf3/far/stream_counts": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "tui/cli/endpoint/archive_main": "the endpoint in one file: tests/packaging/test_endpoint_archive.py",
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
@@ -32,7 +31,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/interfaces": "protocols without code",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
-    "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/near/iperf3/test_run.py",
+    "engine/far/base_run": "a base class: tests/engine/far/test_run.py and tests/engine/iperf3/far/test_client_test.py",
+    "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/iperf3/near/test_run.py",
     "engine/results/responsiveness/interval_figures": "columns and lines of an interval: tests/engine/results/test_csv_export.py and test_json_stream.py",
     "engine/results/responsiveness/intervals": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
     "engine/results/responsiveness/loads": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
@@ -112,6 +112,7 @@ SAME_ROLE = {
     *(
         "app",
         "auth",
+        "base_run",
         "ceiling",
         "comparison",
         "datagram_handshake",

@@ -2,6 +2,5 @@
 
 Imports engine/host, engine/protocol and engine/model. Public names: `connection` (ControlConnection), `handshake`
 (the first bytes and the introductions), `tls` (Certificate), `keepalive` (Liveness, DeadPeerDetector),
-`multiplexer` (Mux: several connections over one pair of streams), `iperf3_channel` (Iperf3Channel: a conversation
-with iperf3).
+`multiplexer` (Mux: several connections over one pair of streams).
 """

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import errno
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -31,13 +31,14 @@ from ..model.peer import SharedKey
 from ..model.plan import SECOND_NS, Mode, Plan
 from ..protocol.messages import Open, Ping, Ready, Refuse
 from ..workloads.mode_trial import ModeChooser
+from .base_run import BaseFarRun
 from .clients.admission import Admission
-from .clients.admitted_client import AdmittedClient, CurrentRun
+from .clients.admitted_client import AdmittedClient
 from .clients.turns import Turn
 from .listener import format_host
 from .memory import windows_of
 from .run import FarRun, RunRegistry
-from .status import LogEntry, LogSink, LogValue, RunStatus
+from .status import LogEntry, LogSink, LogValue
 
 _CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of its run
 
@@ -130,9 +131,31 @@ class _ClientService:
         self._check_plan(plan)
         admission.reserve(client, plan, windows_of(plan.widest_settings))
         mode = await choose_mode(plan, self.mode_chooser, is_idle=not admission.has_runs)
-        end = await _serve_run(control, plan, mode, ends, admission, self.registry, self.log, client, turn)
+        end = await self._serve_run(plan, mode, ends, client, turn)
         if end.reason is not Reason.PEER_LOST:
             await _await_close(control)
+
+    async def _serve_run(
+        self, plan: Plan, mode: Mode | None, ends: HandshakeResult, client: AdmittedClient, turn: Turn
+    ) -> RunEnd:
+        control, registry, run = self.control, self.registry, None
+        try:
+            reserve = partial(self.admission.reserve, client, plan)
+            run = FarRun(control, plan, mode, ends, self.admission.limits, reserve, turn)
+            async with run.pool:
+                registry[run.run_tag] = run
+                control.send(Ready(run.nonce.hex()))
+                return await carry_out(run, client, self.log, str(plan.workload))
+        except (LinkgaugeError, OSError) as error:
+            reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            if isinstance(error, OSError) and error.errno == errno.EMFILE:
+                reason += "; raise the limit of open files there (ulimit -n)"
+            control.try_send(Refuse(f"the test could not be prepared: {reason}"))
+            raise LinkgaugeError(reason) from error
+        finally:
+            if run is not None:
+                registry.pop(run.run_tag, None)
+                run.release()
 
     def _check_plan(self, plan: Plan) -> None:
         """Raise RequestDeclined for a plan that the client may not have, now.
@@ -210,68 +233,36 @@ async def choose_mode(plan: Plan, chooser: ModeChooser | None, *, is_idle: bool)
     return await chooser.choose(is_idle=is_idle)
 
 
-async def _serve_run(
-    control: ControlConnection,
-    plan: Plan,
-    mode: Mode | None,
-    ends: HandshakeResult,
-    admission: Admission,
-    registry: RunRegistry,
-    log: LogSink,
-    client: AdmittedClient,
-    turn: Turn,
+async def carry_out(
+    run: BaseFarRun, client: AdmittedClient, log: LogSink, what: str, **further: LogValue
 ) -> RunEnd:
-    run: FarRun | None = None
-    address = client.address or None
-    try:
-        reserve = partial(admission.reserve, client, plan)
-        run = FarRun(control, plan, mode, ends, admission.limits, reserve, turn)
-        async with run.pool:
-            registry[run.run_tag] = run
-            with current_run(client, run, turn):
-                control.send(Ready(run.nonce.hex()))
-                log(LogEntry("run_began", f"started: {plan.workload}", client=address))
-                end = await run.execute()
-            log(end_entry(end, run.get_status(), run.pool.counters.total_bytes(), address))
-    except (LinkgaugeError, OSError) as error:
-        reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
-        if isinstance(error, OSError) and error.errno == errno.EMFILE:
-            reason += "; raise the limit of open files there (ulimit -n)"
-        control.try_send(Refuse(f"the test could not be prepared: {reason}"))
-        raise LinkgaugeError(reason) from error
-    else:
-        return end
-    finally:
-        if run is not None:
-            registry.pop(run.run_tag, None)
-            run.release()
+    """Carry out a client's run, with the entries of its beginning and end in the log; return its end.
 
-
-@contextlib.contextmanager
-def current_run(client: AdmittedClient, run: CurrentRun, turn: Turn) -> Generator[None]:
-    """Let a run be its client's while the block lasts, which must be within that of its pool.
-
-    Its bytes are those of an ended run from there on, and nobody reads its counters any more.
+    It is the client's meanwhile. Its bytes are those of an ended run from there on, and nobody reads its counters.
+    Call it within the block of the run's pool.
     """
+    address = client.address or None
     client.run = run
     try:
-        yield
+        log(LogEntry("run_began", f"started: {what}", client=address, **further))
+        end = await run.execute()
     finally:
-        turn.end()
+        run.turn.end()
         client.run = None
+    log(_end_entry(end, run, address, **further))
+    return end
 
 
-def end_entry(
-    end: RunEnd, status: RunStatus, total_bytes: int, address: str | None, **further: LogValue
-) -> LogEntry:
+def _end_entry(end: RunEnd, run: BaseFarRun, address: str | None, **further: LogValue) -> LogEntry:
     """Return the log entry of a run's end: its text is the reason, its fields have the figures."""
+    status = run.get_status()
     text = {Reason.COMPLETED: "finished", Reason.STOPPED: "stopped"}.get(end.reason, f"INTERRUPTED: {end.detail}")
     return LogEntry(
         "run_ended",
         text,
         client=address,
         reason=end.reason,
-        bytes=total_bytes,
+        bytes=run.pool.counters.total_bytes(),
         received_bytes=status.received_bytes,
         sent_bytes=status.sent_bytes,
         milliseconds=status.elapsed_ns // 1_000_000,

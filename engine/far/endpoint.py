@@ -6,7 +6,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from ..control.connection import ControlConnection
 from ..control.handshake import read_connection_header, refuse
@@ -27,17 +27,13 @@ from ..workloads.mode_trial import ModeChooser
 from .acceptor import Acceptor
 from .client_service import serve_client
 from .clients.admission import Admission
+from .clients.admitted_client import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
 from .pending import PendingConnection, PendingConnections
-from .run import FarRun, RunRegistry
+from .run import RunRegistry
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
-
-if TYPE_CHECKING:
-    from .iperf3.client_test import ClientTest
-    from .iperf3.observer import Iperf3Options
-    from .iperf3.service import Iperf3Service
 
 _GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
@@ -60,7 +56,6 @@ class Endpoint:
         certificate: Certificate | None = None,
         accepts_control: bool = True,
         mode_chooser: ModeChooser | None = None,
-        iperf3: "Iperf3Options | None" = None,
         is_exclusive: bool = False,
     ) -> None:
         """Make an endpoint that does not accept yet.
@@ -73,32 +68,25 @@ class Endpoint:
             certificate: the certificate for TLS; None serves without TLS.
             accepts_control: False accepts only data connections; control then comes by `serve_connection`.
             mode_chooser: chooses how this host sends where a plan names no mode; None copies.
-            iperf3: serves clients of iperf3 as well, on a port of their own; None does not.
-            is_exclusive: carries out one test at a time, those of iperf3 clients included.
+            is_exclusive: carries out one test at a time, those of an `Iperf3Service` included.
         """
         self.admission = Admission(limits, is_exclusive=is_exclusive)
-        self._mode_chooser = mode_chooser
+        self.mode_chooser = mode_chooser
         self.key = key
         self._listener = listener
         self.certificate = certificate
         self._event_log = EventLog(log)
-        self._log = self._event_log.add
+        self.log = self._event_log.add
         self._accepts_control = accepts_control
         self._registry: RunRegistry = {}
-        self._datagrams = DatagramListener(self._registry, self.admission, self._log)
+        self._datagrams = DatagramListener(self._registry, self.admission, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pending = PendingConnections()
+        self.pending = PendingConnections()
         self._acceptor = Acceptor(
-            listener, self.admission, self._pending, self._log, self._serve, _refuse, self._track
+            listener, self.admission, self.pending, self.log, self._serve, _refuse, self.track
         )
-        self._iperf3 = None if iperf3 is None else self._make_iperf3_service(iperf3, mode_chooser)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
-
-    def _make_iperf3_service(self, options: "Iperf3Options", mode_chooser: ModeChooser | None) -> "Iperf3Service":
-        from .iperf3.service import Iperf3Service  # other endpoints start without it
-
-        return Iperf3Service(options, self.admission, self._pending, self._log, self._track, mode_chooser)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -107,21 +95,13 @@ class Endpoint:
         return host, port
 
     @property
-    def iperf3_address(self) -> tuple[str, int] | None:
-        """The address and port for clients of iperf3; None where they are not served."""
-        return None if self._iperf3 is None else self._iperf3.address
-
-    @property
-    def _current_runs(self) -> "list[FarRun | ClientTest]":
-        tests = [] if self._iperf3 is None else self._iperf3.tests
-        return [*self._registry.values(), *tests]
+    def _current_runs(self) -> list[CurrentRun]:
+        return [client.run for client in self.admission.admitted_clients if client.run is not None]
 
     async def __aenter__(self) -> Self:
         """Start accepting."""
         self._datagrams.open(self._listener)
         self._acceptor.open()
-        if self._iperf3 is not None:
-            self._iperf3.open()
         self._fork_server = ForkServerLease()  # now, so that the first client does not wait for it
         _log.debug("endpoint listens on %s port %d", *self.address)
         return self
@@ -131,10 +111,8 @@ class Endpoint:
         _log.debug("endpoint shuts down: %d runs, %d connections", len(self._current_runs), len(self._tasks))
         await self._acceptor.close()
         await self._datagrams.close()
-        if self._iperf3 is not None:
-            await self._iperf3.close()
         self.admission.close(EndText.FAR_SHUTDOWN.value)
-        for run in self._registry.values():
+        for run in self._current_runs:
             run.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_SHUTDOWN_DEADLINE_S)
@@ -149,16 +127,16 @@ class Endpoint:
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""
         serving = serve_client(
-            control, self._registry, self._log, admission=self.admission, mode_chooser=self._mode_chooser
+            control, self._registry, self.log, admission=self.admission, mode_chooser=self.mode_chooser
         )
-        self._track(asyncio.create_task(serving))
+        self.track(asyncio.create_task(serving))
 
     def get_status(self) -> EndpointStatus:
         """Return the endpoint's clients, their runs, its limits and its totals at this moment."""
         return EndpointStatus(
             time.monotonic_ns(),
             tuple(client.get_status() for client in self.admission.admitted_clients),
-            len(self._pending),
+            len(self.pending),
             self.admission.limits,
             self.admission.is_closed,
             self._event_log.counts.read(),
@@ -184,7 +162,8 @@ class Endpoint:
                 async with asyncio.timeout(deadline_s):
                     await self._no_runs.wait()
 
-    def _track(self, task: asyncio.Task[None]) -> None:
+    def track(self, task: asyncio.Task[None]) -> None:
+        """Have the end of the endpoint wait for a task that serves a connection."""
         self._tasks.add(task)
         task.add_done_callback(self._forget)
 
@@ -206,7 +185,7 @@ class Endpoint:
             reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
             if timed_out:
                 reason = f"nothing received for {deadline_s} s (limit handshake_s)"
-            self._log(LogEntry("dropped", f"rejected: {reason}", client=client))
+            self.log(LogEntry("dropped", f"rejected: {reason}", client=client))
             return
         except asyncio.CancelledError:
             sock.close()
@@ -215,10 +194,10 @@ class Endpoint:
             return
 
         def on_admitted() -> None:
-            self._pending.discard(connection)
+            self.pending.discard(connection)
 
         await serve_client(
-            control, self._registry, self._log, lambda: self.key, self.admission, on_admitted, self._mode_chooser
+            control, self._registry, self.log, lambda: self.key, self.admission, on_admitted, self.mode_chooser
         )
 
     async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
@@ -231,7 +210,7 @@ class Endpoint:
                 return await self._open_control(connection, b"", certificate)
             opening, hello = await read_connection_header(sock)
         if hello is not None:
-            self._pending.discard(connection)
+            self.pending.discard(connection)
             await self._attach_data(sock, hello)
             return None
         if not self._accepts_control:

@@ -15,9 +15,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from ..host.child_process import TetheredChild, open_standard_input
 from ..host.debug_log import configure_debug_log
 from ..host.event_loop import run
-from ..host.tethered_child import TetheredChild, open_standard_input
 from ..model.errors import WorkerError
 from ..model.limits import Limits
 from ..model.peer import Access, Peer, SharedKey

@@ -23,7 +23,7 @@ from ..model.errors import (
 )
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
-from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
+from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, End, Mode, Plan, sender_of
 from ..model.samples import Sample, SessionSample
 from ..model.socket_info import BUFFER_COUNTER_NAMES
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
@@ -43,16 +43,14 @@ from ..protocol.preamble import DataHello
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
+from .base_run import BaseFarRun
 from .clients.admission import ConnectBackLimit
 from .clients.turns import OtherTestsReader, Turn
-from .datagram_limits import DatagramLimits, DatagramTraffic
 from .memory import SessionWindows, windows_of
-from .path_responder import PathResponder
+from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
-from .status import RunStatus
 
 PREPARATION_DEADLINE_S: Final = 30.0
-_OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it
 _MAX_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
 # Reports take their part of a link that this end fills. At 1 Mb/s, ten a second of 32 sessions took 2 % of it, and
 # the measured rate depended on the interval. Beyond this share of the payload they come once a second.
@@ -65,12 +63,13 @@ _log = logging.getLogger(__name__)
 RunRegistry = dict[bytes, "FarRun"]
 
 
-class FarRun:
-    """One run, as the far end carries it out.
+class FarRun(BaseFarRun):
+    """A run of a near end that is a linkgauge.
 
-    Inside `async with run.pool`, send Ready with `nonce` and await `execute`. Meanwhile `attach_connection` takes
-    the run's data connections.
+    Send Ready with `nonce` before `execute`. Meanwhile `attach_connection` takes the run's data connections.
     """
+
+    LOOK_S = PING_INTERVAL_S
 
     def __init__(
         self,
@@ -93,80 +92,50 @@ class FarRun:
             reserve: reserves what further sessions and windows need; raises LimitReached where that is too much.
             turn: the run's turn, which it gives back at its end.
         """
-        self.rate_bit_s = 0  # over the last ping interval
-        self._limits, self._reserve = limits, reserve
+        super().__init__(plan, limits, turn)
+        self._reserve = reserve
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
         self._tickets = TicketCheck(control.derive_run_secret(self.nonce))
         self._connect_back = ConnectBackLimit(limits, plan.workload)
-        self._datagram_limits = DatagramLimits(limits, plan.workload)
         self._control = control
-        self._plan = plan
-        self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
-        own_plan = replace(plan, settings=self._datagram_limits.cap(plan.settings))
         self.pool = WorkerPool(
-            End.FAR, own_plan, self._handle_worker_event, self._handle_worker_loss, limits.workers, mode
+            End.FAR,
+            self._limited(plan),
+            self._handle_worker_event,
+            self._handle_worker_loss,
+            limits.workers,
+            mode,
         )
         nic = ends.far.nic
         self._near = ends.near
-        self._turn = turn
         self._others: OtherTestsReader | None = None
         self._sampler = Sampler(End.FAR, plan, self.pool.counters, None if nic is None else nic.name)
-        self._sampling: asyncio.Task[None] | None = None
+        self._liveness = Liveness(time.monotonic_ns())
+        self._pings = 0
         self._generation = 0
         self._settled_ns = plan.effective_warmup_ns
-        self._settings = plan.settings
         self._path_responder: PathResponder | None = None
         self._probes = ProbeResponders(plan, limits, self._tickets)
-
-    def get_status(self) -> RunStatus:
-        """Return the progress of the run. Call it only inside the block of its pool."""
-        carried = {End.NEAR: 0, End.FAR: 0}
-        for flow in Direction.DUPLEX.flows:
-            carried[sender_of(flow, self._plan.workload)] += self.pool.counters.flow_bytes(flow)
-        elapsed_ns = 0 if self._sampling is None else self._sampler.elapsed_ns
-        plan = self._plan
-        return RunStatus(
-            plan.workload, self._settings, plan.duration_ns, elapsed_ns, carried[End.NEAR], carried[End.FAR]
-        )
 
     @property
     def run_tag(self) -> bytes:
         """The tag by which data connections name the run."""
         return self._tickets.secret.run_tag
 
-    @property
-    def has_datagrams(self) -> bool:
-        """Whether its sessions have UDP sockets."""
-        return self._plan.workload.is_datagram
-
     def takes_datagrams_of(self, session: int) -> bool:
         """Return whether a session, or a probe of that number, has a UDP socket."""
         return self._probes.has_datagrams if session in FURTHER_PROBE_SESSIONS else self.has_datagrams
 
-    @property
-    def has_started(self) -> bool:
-        """Whether the near end has started the payload."""
-        return self._sampling is not None
-
     async def execute(self) -> RunEnd:
         """Serve the near end until the run ends; then send the last sample and Finish, and nothing more."""
-        tasks = [
-            asyncio.create_task(self._listen()),
-            asyncio.create_task(self._watch()),
-        ]
-        try:
-            end = await self._ending
-        finally:
-            for task in [*tasks, *([] if self._sampling is None else [self._sampling])]:
-                task.cancel()
-        if self._sampling is not None:
+        end = await self._serve(self._listen())
+        if self.has_started:
             last = self._sampler.take_sample()
             if last is not None:
                 self._report(last)
-            if self._plan.workload.is_datagram and end.reason in _ENDS_IN_ORDER:
+            if self.has_datagrams and end.reason in _ENDS_IN_ORDER:
                 await self._drain()
-        self.rate_bit_s = 0  # before the near end learns of the end and asks for its next run
-        self._turn.end()
+        self._give_back()
         self._control.try_send(Finish(end))
         return end
 
@@ -179,18 +148,12 @@ class FarRun:
             self._report(sample)
 
     def release(self) -> None:
-        """Drop the sampling, whose frames lead back here. Otherwise the control connection waits for a search."""
-        self._sampling = None
+        """Drop what leads back here, and close what the run has open."""
+        super().release()
         self._sampler.close()
         self._probes.close()
         if self._path_responder is not None:
             self._path_responder.close()
-
-    def end(self, reason: Reason, detail: str) -> None:
-        """End the run. Only the first call has an effect."""
-        if not self._ending.done():
-            _log.debug("run ends: %s: %s", reason, detail)
-            self._ending.set_result(RunEnd(reason, detail))
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
         """Pass an accepted data connection, or the UDP socket of a session, to the worker of its session.
@@ -246,7 +209,7 @@ class FarRun:
     async def _listen(self) -> None:
         try:
             async with asyncio.timeout(PREPARATION_DEADLINE_S):
-                while self._sampling is None:
+                while not self.has_started:
                     self._handle(await self._control.receive())
             while True:
                 self._handle(await self._control.receive())
@@ -261,10 +224,10 @@ class FarRun:
         if isinstance(message, Start):
             _log.debug("run starts")
             self._sampler.start()
-            self._others = self._turn.read_others() if self._near.reads_others else None
-            self.pool.start_payload()
+            self._others = self.turn.read_others() if self._near.reads_others else None
+            self._begin()
             self._control.send(Begun())
-            self._sampling = asyncio.create_task(self._sampler.run(self._report, None, self._is_report_due))
+            self._run_task(self._sampler.run(self._report, None, self._is_report_due))
         elif isinstance(message, Change):
             self._change_settings(message)
         elif isinstance(message, Stop):
@@ -281,7 +244,7 @@ class FarRun:
         self._reserve(windows_of(change.settings))
         _log.debug("settings change to %s", change.settings)
         self._generation, self._settings = change.generation, change.settings
-        if self._sampling is not None:
+        if self.has_started:
             self._settled_ns = self._sampler.elapsed_ns + self._plan.effective_warmup_ns
         self.pool.change_settings(replace(change, settings=self._datagram_limits.cap(change.settings)))
 
@@ -316,37 +279,13 @@ class FarRun:
         unsent_bytes = None if self._plan.responsiveness is None else session.unsent_bytes
         return replace(session, **{**dict.fromkeys(BUFFER_COUNTER_NAMES), "unsent_bytes": unsent_bytes})
 
-    def _check_traffic(self, traffic: DatagramTraffic) -> None:
-        """End the run where more datagrams arrive than the limits allow."""
-        try:
-            traffic.check_counters(time.monotonic_ns(), self.pool.counters)
-        except LimitReached as error:
-            self.end(Reason.PEER_STOPPED, str(error))
-
-    async def _watch(self) -> None:
-        """Ping the near end; end the run when it has vanished, is overdue to stop, or exceeds a limit."""
-        liveness = Liveness(time.monotonic_ns())
-        traffic = DatagramTraffic(self._limits, time.monotonic_ns()) if self.has_datagrams else None
-        serial = total_bytes = 0
-        while True:
-            await asyncio.sleep(PING_INTERVAL_S)
-            serial += 1
-            self._control.try_send(Ping(serial))
-            before, total_bytes = total_bytes, self.pool.counters.total_bytes()
-            self.rate_bit_s = round((total_bytes - before) * 8 / PING_INTERVAL_S)
-            silent_ns = liveness.check_timeout(time.monotonic_ns(), self._control.last_received_ns, total_bytes)
-            if silent_ns is not None:
-                self.end(Reason.PEER_LOST, EndText.NEAR_SILENT.format(seconds=silent_ns / SECOND_NS))
-            duration_ns = self._plan.duration_ns
-            started = self._sampling is not None
-            if started and duration_ns is not None and self._sampler.elapsed_ns > duration_ns + _OVERTIME_NS:
-                self.end(Reason.FAILED, EndText.STOP_OVERDUE.value)
-            if traffic is not None:
-                self._check_traffic(traffic)
-            longest_s, limit = self._datagram_limits.longest_s
-            if started and self._sampler.elapsed_ns > longest_s * SECOND_NS:
-                error = LimitReached("the test has reached the longest duration", limit, longest_s)
-                self.end(Reason.PEER_STOPPED, str(error))
+    def _look(self, now_ns: int, total_bytes: int) -> None:
+        """Ping the near end; end the run when it has vanished."""
+        self._pings += 1
+        self._control.try_send(Ping(self._pings))
+        silent_ns = self._liveness.check_timeout(now_ns, self._control.last_received_ns, total_bytes)
+        if silent_ns is not None:
+            self.end(Reason.PEER_LOST, EndText.NEAR_SILENT.format(seconds=silent_ns / SECOND_NS))
 
     def _handle_worker_event(self, event: SessionEvent) -> None:
         session = event.info.session if isinstance(event, ConnectionOpened) else event.session
@@ -356,6 +295,3 @@ class FarRun:
             self._control.try_send(SessionOpened(event.info))
         else:
             self._control.try_send(SessionClosed(event.direction, session, event.generation, event.why))
-
-    def _handle_worker_loss(self, reason: str) -> None:
-        self.end(Reason.WORKER_LOST, EndText.FAR_WORKER_LOST.format(reason=reason))

@@ -3,6 +3,9 @@
 A paused pager, a stopped terminal or a journal that hangs blocks write(2) for as long as it likes. The thread alone
 waits there; a process ends although it does. Results wait for their reader. Lines of a log are dropped and counted
 while too many wait.
+
+With logging's QueueListener a process whose standard error is a full pipe had not ended after 20 s, and with this
+after 1 s: at the end of Python, logging waits for the lock of the handler that is stuck.
 """
 
 import contextlib

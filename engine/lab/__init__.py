@@ -7,7 +7,7 @@ Public: `builder` (open_lab, Lab, find_orphans, terminate_orphans), `link_spec` 
 process carries frames for links that the kernel's queues cannot emulate.
 
 Several hosts: `mesh_spec` (MeshLabSpec) and their `switches`; mesh/lab builds them. Both kinds of lab share
-`keeper_process` and `base_keeper`.
+`keeper_process` and the BaseKeeper of `keeper`.
 
 A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.
 """

@@ -2,9 +2,7 @@
 
 import contextlib
 import logging
-import os
 import signal
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +13,10 @@ from ..host.process_identity import is_process_alive
 from ..model.peer import Peer
 from .keeper_process import LAB_OWNER_VARIABLE, KeptLab, start_keeper
 from .link_spec import FAR_ADDRESS, LabLink
+from .namespaces import end_processes
 
 _KEEPER: Final = f"{__package__}.keeper"
 _BUILD_DEADLINE_S: Final = 30.0
-_GRACE_S: Final = 3.0
-_POLL_S: Final = 0.05
 _log = logging.getLogger(__name__)
 
 
@@ -49,14 +46,7 @@ def open_lab(link: LabLink) -> Generator[Lab]:
 def terminate_orphans() -> list[int]:
     """End every process of a lab whose owner has ended; return their process ids."""
     orphans = find_orphans()
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + _GRACE_S
-        pids = [pid for pid in orphans if _owner(pid)]
-        for pid in pids:
-            with contextlib.suppress(OSError):  # it has ended
-                os.kill(pid, number)
-        while any(_owner(pid) for pid in pids) and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+    end_processes(lambda: [pid for pid in orphans if _owner(pid)], signal.SIGTERM)
     return orphans
 
 

@@ -13,7 +13,8 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
@@ -24,6 +25,8 @@ from ..model.errors import LabUnavailable, explain_os_error
 _CLONE_NEWUSER: Final = 0x10000000  # linux/sched.h
 _CLONE_NEWNET: Final = 0x40000000
 _CURRENT: Final = "/proc/self/ns/net"
+_GRACE_S: Final = 3.0
+_POLL_S: Final = 0.05
 _REMEDY: Final = (
     "run it as root, or allow namespaces to users: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
     "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces above 0; "
@@ -124,6 +127,24 @@ def find_processes(inodes: set[int]) -> list[int]:
                 if (folder / "ns/net").stat().st_ino in inodes:
                     processes.append(int(folder.name))
     return processes
+
+
+def end_processes(
+    find: Callable[[], Collection[int]], gently: signal.Signals, spared: Collection[int] = ()
+) -> None:
+    """End the processes that `find` returns, first with a signal and then with SIGKILL.
+
+    Those that are `spared` do not get the first one: they have been told to end in another way.
+    """
+    for number in (gently, signal.SIGKILL):
+        deadline = time.monotonic() + _GRACE_S
+        signalled: set[int] = set(spared) if number is gently else set()
+        while (processes := set(find())) and time.monotonic() < deadline:
+            for pid in processes - signalled:
+                signalled.add(pid)
+                with contextlib.suppress(OSError):  # it has ended
+                    os.kill(pid, number)
+            time.sleep(_POLL_S)
 
 
 def enter_near_namespace(keeper: int) -> None:

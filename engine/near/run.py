@@ -26,7 +26,6 @@ from ..model.errors import (
     RemoteProtocolError,
 )
 from ..model.events import EndText, Reason, RunEnd, WarningText
-from ..model.peer import Peer
 from ..model.plan import Direction, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
@@ -64,8 +63,8 @@ async def open_run(
     *,
     expectation_for: ExpectationFinder = no_expectation,
     mode: Mode | None = None,
-) -> AsyncGenerator["Run"]:
-    """Start a run and yield it; on leaving the block, stop it and wait for its end.
+) -> AsyncGenerator["EndpointRun"]:
+    """Start a run against a linkgauge endpoint and yield it; on leaving the block, stop it and wait for its end.
 
     Args:
         plan: the run to carry out.
@@ -80,12 +79,6 @@ async def open_run(
     """
     check_cores(plan.near_cores, "cores")
     check_options(plan.socket)
-    if isinstance(peer, Peer) and peer.iperf3 is not None:
-        from .iperf3.run import open_iperf3_run  # here: few runs need it
-
-        async with ForkServerLease(), open_iperf3_run(plan, peer, expectation_for, mode) as iperf3_run:
-            yield iperf3_run
-        return
     # The lease comes first: the fork server imports its modules while the far end answers.
     async with ForkServerLease(), connect(peer, plan.socket) as (control, ends):
         if ends.is_data_tunneled:

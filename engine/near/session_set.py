@@ -19,7 +19,6 @@ from ..model.plan import (
 )
 from ..model.socket_info import SocketInfo
 from ..protocol.auth import RunSecret
-from ..protocol.iperf3.states import list_streams
 from ..protocol.messages import Change
 from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool
@@ -164,38 +163,6 @@ class NearSessions(SessionSet):
             *([_PROBE] if self._has_probe else []),
             *((flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows),
         ]
-
-
-class Iperf3Sessions(SessionSet):
-    """Opens the sessions of a test with an iperf3 server one after the other.
-
-    The server tells streams apart by the order in which it accepts them: those that it receives come first.
-    """
-
-    def __init__(self, pool: WorkerPool, settings: Settings, first_port: int | None) -> None:
-        super().__init__()
-        self._pool = pool
-        self._settings = settings
-        self._first_port = first_port
-
-    async def open_all(self, cookie: bytes, address: tuple[str | int, ...]) -> None:
-        """Open all sessions; raise PeerUnreachable if one cannot be opened.
-
-        `cookie` names the test, `address` is that of the server.
-        """
-        settings = self._settings
-        streams = list_streams(settings.direction, settings.sessions)
-        for offset, (_, direction, session) in enumerate(streams):
-            key = direction, session
-            self._generations[key], self._waiting = 0, {key}
-            opened = self._all_open = asyncio.get_running_loop().create_future()
-            spec = SessionSpec(*key, 0, settings.window_bytes, cookie.hex())
-            port = None if self._first_port is None else self._first_port + offset
-            await self._pool.send_command(OpenSession(spec, ConnectTarget.from_address("", address, port)))
-            try:
-                await opened
-            finally:
-                self._all_open = None
 
 
 class SessionFailure:

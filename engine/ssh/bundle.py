@@ -13,23 +13,20 @@ MIN_PYTHON: Final = (3, 11)
 _ROOT: Final = Path(__file__).parents[2]
 # The packages of the engine that a far end needs. Results, lab and the near end stay here.
 _PACKAGES: Final = (
-    *(
-        "model",
-        "protocol",
-        "protocol/iperf3",
-        "host",
-        "host/queues",
-        "control",
-        "metering",
-        "workloads",
-        "workloads/udp",
-        "workloads/probes",
-        "workers",
-        "far",
-        "far/clients",
-        "far/probes",
-        "ssh",
-    ),
+    "model",
+    "protocol",
+    "host",
+    "host/queues",
+    "control",
+    "metering",
+    "workloads",
+    "workloads/udp",
+    "workloads/probes",
+    "workers",
+    "far",
+    "far/clients",
+    "far/probes",
+    "ssh",
 )
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import signal
 import socket
 import sys
 import time
@@ -20,6 +21,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
+from ..host.child_process import end_process
 from ..host.end_signals import keep_ignored
 from ..host.event_loop import await_shielded
 from ..model.errors import DecodeError, PeerError, PeerUnreachable, explain_os_error
@@ -291,23 +293,11 @@ class _Login:
         if self._stream is not None:
             self._stream.close()
         if self._process is not None:
-            await self._end_process(self._process, is_there=is_there)
+            # Its streams have ended; where no far end is there it may wait for ever.
+            kills = ((signal.SIGTERM, _KILL_DEADLINE_S), (signal.SIGKILL, _KILL_DEADLINE_S))
+            await end_process(self._process, ((None, _END_DEADLINE_S if is_there else 0), *kills))
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.wait([self._listening])
         if self._errors is not None:
             self._errors.close()
-
-    @staticmethod
-    async def _end_process(process: asyncio.subprocess.Process, *, is_there: bool) -> None:
-        """Wait for an ssh whose streams have ended; where no far end is there it may wait for ever."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_DEADLINE_S if is_there else 0):
-                await process.wait()
-                return
-        for act in (process.terminate, process.kill):
-            with contextlib.suppress(ProcessLookupError, TimeoutError):
-                act()
-                async with asyncio.timeout(_KILL_DEADLINE_S):
-                    await process.wait()
-                    return

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from ..host.child_process import end_process
 from ..host.event_loop import await_shielded
 from ..host.files import InheritedBundle
 from ..model.errors import WorkerError, explain_os_error
@@ -130,16 +132,10 @@ class _ServerProcess:
         """End the server and its workers."""
         self._closing = True
         self._close_socket()
-        if not self._is_settled.is_set():
-            self._kill_server()  # it is still importing
-        if not (await asyncio.wait([self._task], timeout=_END_DEADLINE_S))[0]:
-            self._kill_server()
-        await self._task
-
-    def _kill_server(self) -> None:
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            wait_s = _END_DEADLINE_S if self._is_settled.is_set() else 0  # else it is still importing
+            await end_process(self._process, ((None, wait_s), (signal.SIGKILL, _END_DEADLINE_S)))
+        await self._task
 
     async def _run(self) -> None:
         """Start the server and wait for its end."""
@@ -159,7 +155,7 @@ class _ServerProcess:
             if writing_fd >= 0:
                 os.close(writing_fd)
         if self._closing:
-            self._kill_server()
+            await end_process(self._process, [(signal.SIGKILL, _END_DEADLINE_S)])
         else:
             asyncio.get_running_loop().add_reader(self._sock, self._read)
         status = await self._process.wait()

@@ -22,8 +22,8 @@ from typing import Any
 import pyte
 import pytest
 import trustme
+from linkgauge.engine.iperf3.protocol.auth import hash_password
 from linkgauge.engine.model.errors import LabUnavailable
-from linkgauge.engine.protocol.iperf3.auth import hash_password
 
 from ..end_to_end.conftest import CommandLine, Sshd, linkgauge, sshd  # noqa: F401 (fixtures)
 from ..engine.rsa_keys import private_pem, server_key

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Final
 
-from linkgauge.engine.protocol.iperf3.states import COOKIE_BYTES, State
+from linkgauge.engine.iperf3.protocol.states import COOKIE_BYTES, State
 
 DEADLINE_S: Final = 20.0
 _READ_BYTES: Final = 65_536

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.iperf3.near.run import open_iperf3_run
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Started
 from linkgauge.engine.model.peer import Iperf3Settings, Peer
@@ -104,7 +105,8 @@ async def _measure(case: dict[str, Any], expectation: Expectation) -> dict[str, 
     try:
         async with asyncio.timeout(_DEADLINE_S):
             peer = Peer(case["host"], case["port"], iperf3=iperf3)
-            async with open_run(_plan(case), peer, expectation_for=partial(_always, expectation)) as measuring:
+            open_it = open_run if iperf3 is None else open_iperf3_run
+            async with open_it(_plan(case), peer, expectation_for=partial(_always, expectation)) as measuring:
                 async for event in measuring:
                     meter.feed(event)
                     if isinstance(event, Started) and case["kind"]:

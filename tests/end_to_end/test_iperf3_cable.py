@@ -10,12 +10,13 @@ from contextlib import contextmanager
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
-from linkgauge.engine.far.iperf3.observer import Iperf3Options
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.protocol.iperf3.states import make_cookie
+from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.service import Iperf3Service
+from linkgauge.engine.iperf3.protocol.states import make_cookie
 
-from ..engine.far.iperf3.stock_clients import DEADLINE_S, RawClient
-from ..engine.far.iperf3.test_client_test import STEPS, Step
+from ..engine.iperf3.far.stock_clients import DEADLINE_S, RawClient
+from ..engine.iperf3.far.test_client_test import STEPS, Step
 from .namespaces import Namespaces, run_within
 
 NEAR, FAR = "192.0.2.1", "192.0.2.2"
@@ -96,8 +97,10 @@ async def test_clients_whose_cable_is_pulled_free_their_slots_within_ten_seconds
         near, far = namespaces.pids
         with inside(far):
             listener = listen(FAR, 0)
-        iperf3 = Iperf3Options(listener)
-        async with Endpoint(listen("127.0.0.1", 0), iperf3=iperf3) as endpoint:
+        async with (
+            Endpoint(listen("127.0.0.1", 0)) as endpoint,
+            Iperf3Service(Iperf3Options(listener), endpoint),
+        ):
             port = listener.getsockname()[1]
             clients = [await go(near, port, step) for step in STEPS]
             assert len(endpoint.get_status().clients) == len(STEPS) - 3

@@ -3,16 +3,20 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.iperf3.near.run import open_iperf3_run
 from linkgauge.engine.model.events import Ended, Event, RunEnd, Sampled, Started
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Plan
-from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.near.base_run import Run
+from linkgauge.engine.near.connect import FarEnd
+from linkgauge.engine.near.run import open_run
 
 DEADLINE_S = 20.0
 # Where nothing depends on the rate: at its full speed, loopback takes two cores for as long as a run lasts.
@@ -86,12 +90,17 @@ def record() -> Callable[..., Any]:
 
     async def record(
         plan: Plan,
-        peer: Peer,
+        peer: FarEnd,
         act: Callable[[Run, Event], None] = lambda _run, _event: None,
         deadline_s: float = DEADLINE_S,
     ) -> Recorded:
         recorded = Recorded()
-        async with asyncio.timeout(deadline_s), open_run(plan, peer) as run:
+        opening: AbstractAsyncContextManager[Run] = (
+            open_iperf3_run(plan, peer)
+            if isinstance(peer, Peer) and peer.iperf3 is not None
+            else open_run(plan, peer)
+        )
+        async with asyncio.timeout(deadline_s), opening as run:
             async for event in run:
                 recorded.events.append(event)
                 act(run, event)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.host.tethered_child import TetheredChild
+from linkgauge.engine.host.child_process import TetheredChild
 from linkgauge.engine.model.events import Ended, Event, Reason, Sampled, Started
 from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings

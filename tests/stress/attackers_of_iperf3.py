@@ -18,10 +18,10 @@ from attack_target import (
     repeat,
     source,
 )
-from linkgauge.engine.protocol.iperf3.datagrams import HELLO, OLD_HELLO
-from linkgauge.engine.protocol.iperf3.json_bodies import MAX_PARAMETERS_BYTES, encode_body
-from linkgauge.engine.protocol.iperf3.parameters import TestParameters, encode_parameters
-from linkgauge.engine.protocol.iperf3.states import COOKIE_BYTES, State, make_cookie
+from linkgauge.engine.iperf3.protocol.datagrams import HELLO, OLD_HELLO
+from linkgauge.engine.iperf3.protocol.json_bodies import MAX_PARAMETERS_BYTES, encode_body
+from linkgauge.engine.iperf3.protocol.parameters import TestParameters, encode_parameters
+from linkgauge.engine.iperf3.protocol.states import COOKIE_BYTES, State, make_cookie
 
 _READ_S = 5.0
 

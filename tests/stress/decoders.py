@@ -25,8 +25,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from linkgauge.engine.control.iperf3_channel import Iperf3Channel
 from linkgauge.engine.control.multiplexer import Mux
+from linkgauge.engine.iperf3.channel import Iperf3Channel
+from linkgauge.engine.iperf3.protocol.auth import UserList, hash_password, make_token, parse_users
+from linkgauge.engine.iperf3.protocol.json_bodies import MAX_PARAMETERS_BYTES, decode_body, encode_body
+from linkgauge.engine.iperf3.protocol.parameters import TestParameters, decode_parameters, encode_parameters
+from linkgauge.engine.iperf3.protocol.plans import plan_of
+from linkgauge.engine.iperf3.protocol.refusals import explain_number
+from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult, decode_results, encode_results
+from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import NO_ACCESS, Peer
@@ -41,13 +48,6 @@ from linkgauge.engine.protocol.datagram_handshake import (
 )
 from linkgauge.engine.protocol.datagrams import DatagramKeys, Feedback
 from linkgauge.engine.protocol.framing import FrameReader, add_length_prefix, compress, decompress
-from linkgauge.engine.protocol.iperf3.auth import UserList, hash_password, make_token, parse_users
-from linkgauge.engine.protocol.iperf3.json_bodies import MAX_PARAMETERS_BYTES, decode_body, encode_body
-from linkgauge.engine.protocol.iperf3.parameters import TestParameters, decode_parameters, encode_parameters
-from linkgauge.engine.protocol.iperf3.plans import plan_of
-from linkgauge.engine.protocol.iperf3.refusals import explain_number
-from linkgauge.engine.protocol.iperf3.results import EndResults, StreamResult, decode_results, encode_results
-from linkgauge.engine.protocol.iperf3.states import State
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind, decode_path_datagram
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,

@@ -16,8 +16,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from linkgauge.engine.iperf3.protocol.auth import hash_password
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
-from linkgauge.engine.protocol.iperf3.auth import hash_password
 
 _DEADLINE_S = 60.0
 LIMITS = (

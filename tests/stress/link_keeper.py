@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from linkgauge.engine.lab.base_keeper import keep
 from linkgauge.engine.lab.devices import (
     FAR_DEVICE,
     NEAR_DEVICE,
@@ -25,7 +24,7 @@ from linkgauge.engine.lab.devices import (
     qdisc_arguments,
     run_tool,
 )
-from linkgauge.engine.lab.keeper import LabKeeper
+from linkgauge.engine.lab.keeper import LabKeeper, keep
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS
 from linkgauge.engine.lab.namespaces import NetworkNamespace
 from linkgauge.engine.model.serialization import encode

@@ -7,7 +7,7 @@ person has seen. A failure to write never ends a run; it becomes a notice.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
+from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
-from ...engine.near.run import Run, no_expectation, open_run
+from ...engine.near.run import open_run
 from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
@@ -104,7 +105,7 @@ async def open_run_session(
         mode = await _choose_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
         find_expected = no_expectation if preset is None else partial(_find_expected, plan, preset, options)
-        run = await stack.enter_async_context(open_run(plan, far_end, expectation_for=find_expected, mode=mode))
+        run = await stack.enter_async_context(_open_run(plan, far_end, find_expected, mode))
         session = RunSession(
             run,
             preset,
@@ -161,6 +162,16 @@ def _ceiling_lookup(mode: Mode, ceiling: Ceiling | None) -> CeilingLookup:
         return None if rate is None or settings.direction is Direction.DUPLEX else rate.bit_s
 
     return bit_s
+
+
+def _open_run(
+    plan: Plan, far_end: FarEnd, expectation_for: ExpectationFinder, mode: Mode | None
+) -> AbstractAsyncContextManager[Run]:
+    if isinstance(far_end, Peer) and far_end.iperf3 is not None:
+        from ...engine.iperf3.near.run import open_iperf3_run  # here: few runs need it
+
+        return open_iperf3_run(plan, far_end, expectation_for=expectation_for, mode=mode)
+    return open_run(plan, far_end, expectation_for=expectation_for, mode=mode)
 
 
 class RunSession:

@@ -2,7 +2,9 @@
 
 from typing import Protocol
 
+from ...model.events import Reason
 from ...model.peer import client_network
+from ...workers.pool import WorkerPool
 from ..memory import SessionWindows
 from ..status import ClientStatus, RunStatus
 
@@ -11,6 +13,16 @@ class CurrentRun(Protocol):
     """A run of a client, as its endpoint sees it."""
 
     rate_bit_s: int
+    pool: WorkerPool
+
+    @property
+    def has_started(self) -> bool:
+        """Whether payload has begun to flow."""
+        ...
+
+    def end(self, reason: Reason, detail: str) -> None:
+        """End the run. Only the first call has an effect."""
+        ...
 
     def get_status(self) -> RunStatus:
         """Return the progress of the run."""

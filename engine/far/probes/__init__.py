@@ -1,4 +1,5 @@
-"""The far end's part of the further probes of a responsiveness test. None counts as payload or as a session.
+"""The far end's answers to probes, which count neither as payload nor as sessions.
 
-probe_responders answers handshakes and opens the echo of datagrams (echo_responder), for one run.
+probe_responders answers handshakes and opens the echo of datagrams (echo_responder), for one responsiveness test;
+path_responder answers on the path whose MTU or round trips are measured.
 """

@@ -11,8 +11,8 @@ import sys
 from array import array
 from typing import Final
 
+from ...iperf3.protocol.datagrams import header_of
 from ...model.plan import SECOND_NS
-from ...protocol.iperf3.datagrams import header_of
 
 _WORD_BYTES: Final = 4
 _WORD_MASK: Final = 0xFFFF_FFFF

@@ -3,9 +3,9 @@
 import socket
 from typing import Final
 
+from ...iperf3.protocol.datagrams import header_of
 from ...model.plan import SECOND_NS
 from ...protocol.datagrams import MAX_NUMBER
-from ...protocol.iperf3.datagrams import header_of
 from ..session import SessionContext, WorkerResources
 from ..udp.receiver import DatagramReceiver
 

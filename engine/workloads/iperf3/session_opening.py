@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Final
 
 from ...host.event_loop import wait_until_readable
+from ...iperf3.protocol.datagrams import HELLO, is_reply
 from ...model.plan import DEFAULT_SETTINGS, Mode, Settings, SocketOptions
-from ...protocol.iperf3.datagrams import HELLO, is_reply
 from .. import sockets
 from ..session_handshake import ConnectTarget, SessionConfig, SessionSpec, connect_to_target
 from ..udp import socket_options

@@ -20,6 +20,7 @@ from ...state.endpoint import EndpointInfo, EndpointLog
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
+from .iperf3_service import serve_iperf3
 from .lan_announcement import announced_on_lan
 
 
@@ -132,9 +133,9 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
             limits=setup.limits,
             certificate=setup.certificate,
             mode_chooser=ModeChooser(cache_dir()),
-            iperf3=setup.iperf3 and setup.iperf3.options(gives_json=False),
             is_exclusive=config.is_exclusive,
         ) as endpoint,
+        serve_iperf3(setup.iperf3, endpoint, gives_json=False),
         publication.open(endpoint),
     ):
         shutdown = _Shutdown(endpoint, log.add)

@@ -57,7 +57,7 @@ from ..output import (
 )
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
-from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
+from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
 from .lan_announcement import announced_on_lan, check_announcement
 
 
@@ -320,9 +320,9 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
             limits=setup.limits,
             certificate=setup.certificate,
             mode_chooser=ModeChooser(cache_dir()),
-            iperf3=setup.iperf3 and setup.iperf3.options(gives_json=config.as_json),
             is_exclusive=config.is_exclusive,
         ) as endpoint,
+        serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
         publication.open(endpoint),
     ):
 

@@ -1,17 +1,18 @@
 """The part of an endpoint that serves clients of iperf3: its configuration, its setup, and what it prints."""
 
 import socket
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ....engine.far.iperf3.observer import Iperf3Options
+from ....engine.far.endpoint import Endpoint
 from ....engine.far.listener import listen, reachable_hosts
 from ....engine.far.status import LogEntry, LogSink
+from ....engine.iperf3.protocol.auth import UserList
 from ....engine.model.errors import LinkgaugeError, UsageError
 from ....engine.model.peer import IPERF3_PORT, is_loopback_address
 from ....engine.model.shell_commands import shell_command
-from ....engine.protocol.iperf3.auth import UserList
 from ...services.credentials import read_iperf3_users
 
 
@@ -72,13 +73,6 @@ class Iperf3Setup:
         """Return the address for programs."""
         return {"port": self.port, "asks_for_user": self.users is not None}
 
-    def options(self, *, gives_json: bool) -> Iperf3Options:
-        """Return the options of the endpoint; `gives_json` chooses JSON for `--get-server-output`."""
-        # Now: the first client would wait for its modules otherwise.
-        from ...services.iperf3_output import Iperf3Output
-
-        return Iperf3Options(self.listener, self.users, Iperf3Output, gives_json=gives_json)
-
 
 def prepare_iperf3(config: Iperf3Config, bind: str | None, *, is_open: bool) -> Iperf3Setup:
     """Read the users, and listen.
@@ -102,6 +96,24 @@ def prepare_iperf3(config: Iperf3Config, bind: str | None, *, is_open: bool) -> 
             "--bind 127.0.0.1 for this host alone"
         )
     return setup
+
+
+def serve_iperf3(
+    setup: Iperf3Setup | None, endpoint: Endpoint, *, gives_json: bool
+) -> AbstractAsyncContextManager[object]:
+    """Serve clients of iperf3 while the block lasts, unless `setup` is None.
+
+    `gives_json` chooses JSON for `--get-server-output`.
+    """
+    if setup is None:
+        return nullcontext()
+    # Endpoints without iperf3 start without it. The first client would wait for these modules otherwise.
+    from ....engine.iperf3.far.observer import Iperf3Options
+    from ....engine.iperf3.far.service import Iperf3Service
+    from ...services.iperf3_output import Iperf3Output
+
+    options = Iperf3Options(setup.listener, setup.users, Iperf3Output, gives_json=gives_json)
+    return Iperf3Service(options, endpoint)
 
 
 def reload_users(config: Iperf3Config, users: UserList | None, log: LogSink) -> None:

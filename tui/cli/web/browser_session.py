@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from ....engine.host.child_process import end_process
 from ....engine.model.errors import make_printable
 from .browser_page import BROWSER_DRIVER, DRIVER_VARIABLE
 
@@ -28,6 +29,7 @@ _FIRST_LINE: Final = b"__GANGLION__\n"
 _MAX_LINES_BEFORE: Final = 10
 _HEARTBEAT_S: Final = 15.0
 # A run that is stopped has 10 s to end in order, see terminal_app.
+# As a terminal that goes away ends an app, then less and less politely.
 _END_STEPS: Final = ((signal.SIGHUP, 15.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0))
 _log = logging.getLogger(__name__)
 
@@ -74,7 +76,7 @@ class BrowserSession:
             reader = tasks.pop(1)  # it goes on: an app that draws while it ends must not wait for a reader
             for task in tasks:
                 task.cancel()
-            await _end(process)
+            await end_process(process, _END_STEPS)
             await asyncio.wait([*tasks, reader, errors])
             self._note_end(process, [*tasks, reader, errors])
             await self.socket.close(code=WSCloseCode.OK)
@@ -204,19 +206,6 @@ async def _find_first_line(output: asyncio.StreamReader) -> bool:
         if not line:
             return False
     return False
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End an app as a terminal that goes away does, then less and less politely."""
-    for number, wait_s in _END_STEPS:
-        if process.returncode is not None:
-            return
-        try:
-            process.send_signal(number)
-            async with asyncio.timeout(wait_s):
-                await process.wait()
-        except (TimeoutError, ProcessLookupError):
-            _log.debug("an app outlived %s", number.name)
 
 
 def _packet(kind: bytes, payload: bytes) -> bytes:

@@ -275,7 +275,7 @@ async def test_connections_that_say_nothing_make_room_for_newer_ones(endpoint: E
             sock.setblocking(False)
             with suppress(ConnectionResetError):
                 assert await soon(loop.sock_recv(sock, 1)) == b""
-        assert len(endpoint._pending) <= 16
+        assert len(endpoint.pending) <= 16
     finally:
         for sock in silent:
             sock.close()

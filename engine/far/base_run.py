@@ -1,0 +1,168 @@
+"""What every run at an endpoint has, whoever its near end is: workers, a watch over its limits, an end, a turn."""
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine
+from dataclasses import replace
+from typing import Any, Final
+
+from ..metering.shared_counters import SharedCounters
+from ..model.errors import LimitReached
+from ..model.events import EndText, Reason, RunEnd
+from ..model.limits import Limits
+from ..model.plan import SECOND_NS, Direction, End, Plan, sender_of
+from ..workers.ipc import SessionEvent
+from ..workers.pool import WorkerPool
+from .clients.turns import Turn
+from .datagram_limits import DatagramLimits, DatagramTraffic
+from .status import RunStatus
+
+_OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it
+_log = logging.getLogger(__name__)
+
+
+class BaseFarRun(ABC):
+    """One run, as the far end carries it out. Await `execute` inside `async with run.pool`; then call `release`."""
+
+    pool: WorkerPool
+    LOOK_S: float
+    """The pause between two looks of the watch."""
+
+    def __init__(self, plan: Plan, limits: Limits, turn: Turn) -> None:
+        """Make a run that has no workers yet.
+
+        Args:
+            plan: the plan, which the limits allow.
+            limits: the endpoint's limits.
+            turn: the run's turn, which it gives back at its end.
+        """
+        self.rate_bit_s = 0  # between the last two looks
+        self._plan, self._settings, self._limits, self.turn = plan, plan.settings, limits, turn
+        self._datagram_limits = DatagramLimits(limits, plan.workload)
+        self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
+        self._started_ns: int | None = None
+        self._is_over = False  # the payload has ended in order, and no limit applies to what follows
+        self._background: list[asyncio.Task[None]] = []  # what ends with the run
+
+    @property
+    def has_datagrams(self) -> bool:
+        """Whether its sessions have UDP sockets."""
+        return self._plan.workload.is_datagram
+
+    @property
+    def has_started(self) -> bool:
+        """Whether payload has begun to flow."""
+        return self._started_ns is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is over, and only gives back what it has."""
+        return self._ending.done()
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Time since the start; 0 before it."""
+        return 0 if self._started_ns is None else time.monotonic_ns() - self._started_ns
+
+    def get_status(self) -> RunStatus:
+        """Return the progress of the run. Call it only inside the block of its pool."""
+        plan, carried = self._plan, {End.NEAR: 0, End.FAR: 0}
+        for flow in Direction.DUPLEX.flows:
+            carried[sender_of(flow, plan.workload)] += self.pool.counters.flow_bytes(flow)
+        return RunStatus(
+            plan.workload, self._settings, plan.duration_ns, self.elapsed_ns, carried[End.NEAR], carried[End.FAR]
+        )
+
+    def end(self, reason: Reason, detail: str) -> None:
+        """End the run. Only the first call has an effect."""
+        if not self._ending.done():
+            _log.debug("run ends: %s: %s", reason, detail)
+            self._ending.set_result(RunEnd(reason, detail))
+
+    @abstractmethod
+    async def execute(self) -> RunEnd:
+        """Serve the near end until the run ends, and tell it the end."""
+
+    async def _serve(self, conversation: Coroutine[Any, Any, None]) -> RunEnd:
+        """Return the end of the run: a conversation with the near end, the watch or anybody else ends it."""
+        tasks = [asyncio.create_task(work) for work in (conversation, self._watch())]
+        try:
+            done, _ = await asyncio.wait({self._ending, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            return await self._ending
+        finally:
+            tasks += self._background
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _give_back(self) -> None:
+        """Give the turn back, before the near end learns of the end and asks for its next run."""
+        self.rate_bit_s = 0
+        self.turn.end()
+
+    def release(self) -> None:
+        """Drop the tasks, whose frames lead back here. Otherwise the control connection waits for a search."""
+        self._background.clear()
+
+    @abstractmethod
+    def _handle_worker_event(self, event: SessionEvent) -> None:
+        """Act on what a worker says of a session."""
+
+    @abstractmethod
+    def _look(self, now_ns: int, total_bytes: int) -> None:
+        """Watch the near end, once in each `LOOK_S`; `total_bytes` are those of all payload so far."""
+
+    def _limited(self, plan: Plan) -> Plan:
+        """Return the plan of this end's workers: they stay below the limits of datagrams."""
+        return replace(plan, settings=self._datagram_limits.cap(plan.settings))
+
+    def _begin(self) -> None:
+        """Let payload flow: the clock of this end starts now."""
+        self._started_ns = time.monotonic_ns()
+        self.pool.start_payload()
+
+    def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work in a task that ends with the run at the latest."""
+        self._background.append(asyncio.create_task(work))
+
+    async def _watch(self) -> None:
+        """End the run when it exceeds a limit, or its near end has vanished or does not end it."""
+        then_ns, total_bytes = time.monotonic_ns(), 0
+        traffic = DatagramTraffic(self._limits, then_ns) if self.has_datagrams else None
+        while True:
+            await asyncio.sleep(self.LOOK_S)
+            now_ns, counters = time.monotonic_ns(), self.pool.counters
+            span_ns, before, total_bytes = max(1, now_ns - then_ns), total_bytes, counters.total_bytes()
+            self.rate_bit_s = round((total_bytes - before) * 8 * SECOND_NS / span_ns)
+            then_ns = now_ns
+            if self._is_over:
+                continue
+            try:
+                self._check_limits(now_ns, traffic, counters)
+            except LimitReached as error:
+                self._stop_for_limit(error)
+            self._look(now_ns, total_bytes)
+
+    def _check_limits(self, now_ns: int, traffic: DatagramTraffic | None, counters: SharedCounters) -> None:
+        """Raise LimitReached where more arrives, or for longer, than the limits allow."""
+        if traffic is not None:
+            traffic.check_counters(now_ns, counters)
+        longest_s, limit = self._datagram_limits.longest_s
+        if self.elapsed_ns > longest_s * SECOND_NS:
+            raise LimitReached("the test has reached the longest duration", limit, longest_s)
+        duration_ns = self._plan.duration_ns
+        if duration_ns is not None and self.elapsed_ns > duration_ns + _OVERTIME_NS:
+            self._stop_overdue(EndText.STOP_OVERDUE.value)
+
+    def _stop_for_limit(self, error: LimitReached) -> None:
+        self.end(Reason.PEER_STOPPED, str(error))
+
+    def _stop_overdue(self, text: str) -> None:
+        self.end(Reason.FAILED, text)
+
+    def _handle_worker_loss(self, reason: str) -> None:
+        self.end(Reason.WORKER_LOST, EndText.FAR_WORKER_LOST.format(reason=reason))

@@ -1,5 +1,0 @@
-"""The far end of iperf3's own clients: an endpoint serves them on a port of theirs, any number at once.
-
-Imports what engine/far imports, and engine/far itself but for `endpoint`. Public names: `service` (Iperf3Service),
-`observer` (Iperf3Options, RunObserver). Within: `client_test`, `datagram_hellos`, `stream_counts`, `requests`.
-"""

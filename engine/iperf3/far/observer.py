@@ -1,0 +1,148 @@
+"""The options of an endpoint that serves iperf3, and the observer of a test: what feeds it, what it writes."""
+
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ...far.clients.turns import OtherTestsReader
+from ...metering.sampler import Sampler
+from ...metering.shared_counters import SharedCounters
+from ...model.events import (
+    Ended,
+    Event,
+    Expectation,
+    Opened,
+    Reason,
+    RunEnd,
+    Sampled,
+    Started,
+    Totals,
+    Warned,
+)
+from ...model.host_info import HostInfo
+from ...model.peer import IPERF3_SCHEME, unmap_ip_address
+from ...model.plan import MAX_BYTES_LIMIT, Direction, End, Plan
+from ...model.samples import Sample
+from ...model.socket_info import SocketInfo
+from ...protocol.other_tests_watch import OtherTestsWatch
+from ..protocol.auth import UserList
+from .requests import TestRequest
+
+
+class RunObserver(Protocol):
+    """Takes the events of a test, the client being its near end, and then says what they show."""
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+        ...
+
+    def text(self) -> str:
+        """Return the output of the server as lines of text; call it once, after the last event."""
+        ...
+
+    def document(self) -> dict[str, Any]:
+        """Return the output of the server as JSON; call it once, after the last event."""
+        ...
+
+
+class Observation:
+    """Feeds an observer the events of one test: call `begin` when payload flows, `sample`, then `make_output`."""
+
+    def __init__(
+        self, observer: RunObserver, request: TestRequest, counters: SharedCounters, others: OtherTestsReader
+    ) -> None:
+        self._observer = observer
+        self._request = request
+        self._others, self._watch = others, OtherTestsWatch()
+        nic = None if request.far.nic is None else request.far.nic.name
+        self._sampler = Sampler(End.FAR, _limited_plan(request), counters, nic)
+
+    def begin(self, started_utc: str, local_address: tuple[str | int, ...], opened: Iterable[SocketInfo]) -> None:
+        """Start the clock of the samples, and feed what is known before the first.
+
+        Args:
+            started_utc: The time of the start, ISO 8601.
+            local_address: This end of the control connection; () where it is reset already.
+            opened: What the kernel granted each stream.
+        """
+        self._sampler.start()
+        self._observer.feed(self._make_started(started_utc, local_address))
+        for info in opened:
+            self._observer.feed(Opened(info))
+        for caution in self._request.cautions:
+            self._observer.feed(Warned(caution))
+
+    async def sample(self) -> None:
+        """Feed a sample each interval, until it is cancelled."""
+        await self._sampler.run(self._take_sample, None)
+
+    def make_output(self, totals: Totals, *, is_json: bool) -> str | dict[str, Any]:
+        """Feed the last events, and return the output of the server; call it once.
+
+        Args:
+            totals: The results of the client.
+            is_json: Whether the output is JSON.
+        """
+        sample = self._sampler.take_sample()
+        if sample is not None:
+            self._take_sample(sample)
+        self._warn(self._watch.take_rest())
+        self._observer.feed(totals)
+        self._observer.feed(Ended(RunEnd(Reason.COMPLETED, "")))
+        return self._observer.document() if is_json else self._observer.text()
+
+    def _make_started(self, started_utc: str, local_address: tuple[str | int, ...]) -> Started:
+        request = self._request
+        version = request.parameters.client_version
+        near = HostInfo(
+            hostname=request.client,
+            system="unknown",
+            cores=0,
+            software=f"iperf3 {version}" if version else "iperf3",
+            event_loop="unknown",
+        )
+        local = local_address or ("unknown", 0)
+        host = unmap_ip_address(str(local[0]))
+        peer = f"{IPERF3_SCHEME}{f'[{host}]' if ':' in host else host}:{local[1]}"
+        ip_version = 6 if ":" in request.client else 4
+        return Started(started_utc, peer, near, request.far, request.plan, Expectation(), None, ip_version)
+
+    def _take_sample(self, sample: Sample) -> None:
+        """Pass a sample on, and in the place of the client's own the bytes that it has acknowledged."""
+        plan = self._request.plan
+        sample = replace(sample, others=self._others.take())
+        is_warmup = sample.elapsed_ns <= plan.effective_warmup_ns
+        self._observer.feed(Sampled(sample, plan.settings, is_warmup))
+        sent = tuple(session for session in sample.sessions if session.direction is Direction.IN)
+        if sent:
+            near = Sample(End.NEAR, sample.index, sample.elapsed_ns, sample.interval_ns, sent, is_from_sender=True)
+            self._observer.feed(Sampled(near, plan.settings, is_warmup))
+        self._warn(self._watch.take(sample))
+
+    def _warn(self, text: str | None) -> None:
+        if text is not None:
+            self._observer.feed(Warned(text))
+
+
+def _limited_plan(request: TestRequest) -> Plan:
+    """Return the plan of a test with the bytes that its client wants: the last sample of one may be short."""
+    parameters = request.parameters
+    limit = parameters.bytes_limit or parameters.block_limit * parameters.block_bytes
+    if not limit or parameters.is_udp:
+        return request.plan
+    return replace(request.plan, bytes_limit=min(limit, MAX_BYTES_LIMIT))
+
+
+@dataclass(frozen=True, slots=True)
+class Iperf3Options:
+    """The service of iperf3 clients: a listening socket of its own, and what it asks of them.
+
+    With `users` a client proves its user name and password. `make_observer` is called for each test whose client
+    asks for the output of the server, which is JSON with `gives_json`; without it there is none.
+    """
+
+    listener: socket.socket
+    users: UserList | None = None
+    make_observer: Callable[[], RunObserver] | None = None
+    gives_json: bool = False

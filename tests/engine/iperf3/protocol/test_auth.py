@@ -1,0 +1,311 @@
+"""Users of iperf3: tokens of this program and of stock ones, and what is no token of a user."""
+
+import base64
+import contextlib
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.iperf3.protocol.auth import (
+    CHECKS_PER_SECOND,
+    MAX_SKEW_S,
+    UserList,
+    hash_password,
+    make_token,
+    parse_users,
+)
+from linkgauge.engine.iperf3.protocol.json_bodies import decode_body, encode_body
+from linkgauge.engine.iperf3.protocol.parameters import TestParameters, decode_parameters, encode_parameters
+from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, Iperf3Refusal
+from linkgauge.engine.iperf3.protocol.states import COOKIE_BYTES, State, make_cookie
+from linkgauge.engine.model.errors import InvalidKeyError
+
+from ...rsa_keys import private_pem, public_pem, server_key
+
+PATIENCE_S = 10.0
+NOW_S = 1_700_000_000.0
+PASSWORD = "p4ss,word"  # noqa: S105
+USERS = {"mario": hash_password("mario", PASSWORD), "zoë": hash_password("zoë", "x")}
+
+
+def token_of(user: str = "mario", password: str = PASSWORD, made_s: float = NOW_S, **options: bool) -> str:
+    """Return a token, by default a good one."""
+    return make_token(user, password, public_pem(), made_s, **options)
+
+
+def make_list(*, accepts_pkcs1: bool = False) -> UserList:
+    """Return the list of the two users."""
+    return UserList(USERS, private_pem(server_key()), accepts_pkcs1=accepts_pkcs1)
+
+
+def encrypt(plaintext: bytes) -> str:
+    """Return any text as a token."""
+    oaep = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)  # noqa: S303
+    return base64.b64encode(server_key().public_key().encrypt(plaintext, oaep)).decode()
+
+
+def test_a_hash_is_that_of_a_stock_users_file() -> None:
+    """The example of iperf3's manual page."""
+    expected = "bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b"
+    assert hash_password("mario", "rossi") == expected
+    assert parse_users(f"# users\n\nmario,{expected.upper()}\r\n") == {"mario": expected}
+
+
+@pytest.mark.parametrize("user", [("mario", PASSWORD), ("zoë", "x")])
+def test_a_token_is_accepted_once(user: tuple[str, str]) -> None:
+    """A second time it is somebody else's copy; a new one of the same second is not."""
+    users = make_list()
+    token = token_of(*user)
+    assert users.check(token, NOW_S + 1, 0) == user[0]
+    for later_s in (1, MAX_SKEW_S):
+        with pytest.raises(Iperf3Refusal, match="used before"):
+            users.check(token, NOW_S + later_s, 10**9)
+    assert users.check(token_of(*user), NOW_S + 1, 2 * 10**9) == user[0]
+
+
+def test_a_token_is_valid_for_ten_seconds_of_either_clock() -> None:
+    """One of the future is accepted once as well, however long it stays valid."""
+    users = make_list()
+    for made_s in (NOW_S - MAX_SKEW_S - 1, NOW_S + MAX_SKEW_S + 1):
+        with pytest.raises(Iperf3Refusal, match="clocks"):
+            users.check(token_of(made_s=made_s), NOW_S, 0)
+    token = token_of(made_s=NOW_S + MAX_SKEW_S)
+    assert users.check(token, NOW_S, 0) == "mario"
+    with pytest.raises(Iperf3Refusal, match="used before"):
+        users.check(token, NOW_S + 2 * MAX_SKEW_S, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: None, "no user name"),
+        (lambda: "", "cannot be decrypted"),
+        (lambda: "no base64!", "cannot be decrypted"),
+        (lambda: "é", "cannot be decrypted"),
+        (lambda: base64.b64encode(bytes(256)).decode(), "cannot be decrypted"),
+        (lambda: base64.b64encode(b"\xff" * 256).decode(), "cannot be decrypted"),
+        (lambda: base64.b64encode(bytes(4_000)).decode(), "cannot be decrypted"),
+        (lambda: encrypt(b""), "cannot be decrypted"),
+        (lambda: encrypt(b"user: mario\npwd:  \nts:   1700000000"), "cannot be decrypted"),
+        (lambda: encrypt(b"user: a b\npwd:  c\nts:   99999999999999999999"), "cannot be decrypted"),
+        (lambda: encrypt(b"user: \x1b[2J\npwd:  c\nts:   1700000000"), "unknown user or wrong password: \ufffd"),
+        (lambda: token_of("mario", "wrong"), "unknown user or wrong password: mario"),
+        (lambda: token_of("luigi"), "unknown user or wrong password: luigi"),
+    ],
+)
+@pytest.mark.parametrize("accepts_pkcs1", [False, True])
+def test_what_is_no_token_of_a_user_is_refused_by_one_number(
+    make: Callable[[], str | None], reason: str, accepts_pkcs1: bool
+) -> None:
+    """A client learns nothing more; the log has the reason, without control characters."""
+    with pytest.raises(Iperf3Refusal, match=reason) as caught:
+        make_list(accepts_pkcs1=accepts_pkcs1).check(make(), NOW_S, 0)
+    assert caught.value.number is ErrorNumber.AUTHORIZATION
+    assert str(caught.value).isprintable()
+
+
+def test_the_old_padding_is_refused_unless_it_is_asked_for() -> None:
+    """Clients before 3.17 have no other."""
+    token = token_of(is_pkcs1=True)
+    with pytest.raises(Iperf3Refusal, match="decrypted"):
+        make_list().check(token, NOW_S, 0)
+    assert make_list(accepts_pkcs1=True).check(token, NOW_S, 0) == "mario"
+    new = token_of()
+    assert make_list(accepts_pkcs1=True).check(new, NOW_S, 0) == "mario"
+
+
+def test_a_flood_of_tokens_is_not_decrypted() -> None:
+    """A decryption takes a millisecond and more of the process that serves everybody."""
+    users, token = make_list(), token_of("luigi")
+    reasons = []
+    for _ in range(3 * CHECKS_PER_SECOND):
+        with pytest.raises(Iperf3Refusal) as caught:
+            users.check(token, NOW_S, 0)
+        reasons.append(str(caught.value))
+    assert reasons.count("too many logins in a second") == CHECKS_PER_SECOND
+    assert users.check(token_of(), NOW_S, 10**9) == "mario"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "there is no user"),
+        ("# nobody\n", "there is no user"),
+        ("mario", "line 1"),
+        ("mario,abc", "line 1"),
+        (f"# x\nmario,{'0' * 64}\nmario,{'1' * 64}", "line 3: mario has a line already"),
+        (f"ma rio,{'0' * 64}", "line 1"),
+        (f",{'0' * 64}", "line 1"),
+        (f"mario,{'0' * 64},x", "line 1"),
+        ("\x1b[2J", "line 1"),
+    ],
+)
+def test_a_users_file_with_a_wrong_line_is_refused(text: str, problem: str) -> None:
+    """A line that is passed over would lock its user out, or let another one in."""
+    with pytest.raises(InvalidKeyError, match=problem) as caught:
+        parse_users(text)
+    assert str(caught.value).isprintable()
+
+
+@given(st.text() | st.text(alphabet="ab,01\n# "))
+def test_any_users_file_is_read_or_refused(text: str) -> None:
+    """Nothing but an error of ours."""
+    with contextlib.suppress(InvalidKeyError):
+        assert parse_users(text)
+
+
+@pytest.mark.parametrize(
+    ("pem", "problem"),
+    [
+        (lambda: b"", "no private key"),
+        (lambda: b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no private key"),
+        (public_pem, "no private key"),
+        (lambda: private_pem(server_key(), b"secret"), "passphrase"),
+        (lambda: private_pem(ec.generate_private_key(ec.SECP256R1())), "RSA key only"),
+        (lambda: private_pem(rsa.generate_private_key(65_537, 1_024)), "1024 bits"),  # noqa: S505
+    ],
+)
+def test_a_private_key_that_cannot_be_used_is_an_error_with_the_remedy(
+    pem: Callable[[], bytes], problem: str
+) -> None:
+    """It is found at the start, not at the first client."""
+    with pytest.raises(InvalidKeyError, match=problem):
+        UserList(USERS, pem())
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "problem"),
+    [("a b", "c", "user name"), ("a", "", "password"), ("a" * 120, "PASS" * 30, "too short")],
+)
+def test_a_token_that_cannot_be_made_is_an_error(user: str, password: str, problem: str) -> None:
+    """It does not have the password."""
+    with pytest.raises(InvalidKeyError, match=problem) as caught:
+        token_of(user, password)
+    assert "PASS" not in str(caught.value)
+
+
+def test_another_file_in_the_place_of_the_public_key_is_an_error() -> None:
+    """The private one, for example."""
+    for pem in (b"", private_pem(server_key())):
+        with pytest.raises(InvalidKeyError, match="public RSA key"):
+            make_token("a", "b", pem, NOW_S)
+
+
+def test_a_list_that_takes_over_another_has_its_users_and_accepts_no_token_twice() -> None:
+    """A reload makes no copy of a token good."""
+    users, token = make_list(), token_of()
+    users.check(token, NOW_S, 0)
+    users.take_over(UserList({"luigi": hash_password("luigi", "x")}, private_pem(server_key())))
+    assert users.check(token_of("luigi", "x"), NOW_S, 0) == "luigi"
+    with pytest.raises(Iperf3Refusal, match="unknown user"):
+        users.check(token_of(), NOW_S, 0)
+    users.take_over(make_list())
+    with pytest.raises(Iperf3Refusal, match="used before"):
+        users.check(token, NOW_S, 0)
+
+
+def test_a_list_does_not_print_its_hashes() -> None:
+    """A debug log may have it."""
+    assert repr(make_list()) == "UserList(2 users)"
+
+
+def test_without_the_package_the_error_says_what_to_install() -> None:
+    """Everything else of iperf3 works without it."""
+    script = (
+        "import sys; sys.modules['cryptography'] = None\n"
+        "from linkgauge.engine.model.errors import UsageError\n"
+        "from linkgauge.engine.iperf3.protocol.auth import make_token\n"
+        "try: make_token('a', 'b', b'', 0)\n"
+        "except UsageError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert "[iperf3]" in done.stdout
+
+
+def _programs() -> list[str]:
+    """Return the iperf3 programs of this host that know users."""
+    found = [program for program in (shutil.which("iperf3"), os.environ.get("IPERF3")) if program]
+    return [
+        each for each in dict.fromkeys(found) if b"authentication" in subprocess.check_output([each, "--version"])
+    ]
+
+
+@pytest.fixture(params=_programs() or [None])
+def program(request: pytest.FixtureRequest) -> str:
+    """Give an iperf3 that is installed."""
+    if request.param is None:
+        pytest.skip("no iperf3 that knows users is installed")
+    return request.param
+
+
+def _read(sock: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count and (chunk := sock.recv(count - len(data))):
+        data += chunk
+    return data
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
+def test_a_stock_client_logs_in_with_its_password(program: str, tmp_path: Path, password: str) -> None:
+    """Its token is one of a user, whatever its padding."""
+    (tmp_path / "public.pem").write_bytes(public_pem())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(PATIENCE_S)
+        words = [program, "-c", "127.0.0.1", "-p", str(listener.getsockname()[1]), "--username", "mario"]
+        words += ["--rsa-public-key-path", str(tmp_path / "public.pem")]
+        with subprocess.Popen(
+            words,
+            env={**os.environ, "IPERF3_PASSWORD": password},
+            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        ) as client:
+            sock, _address = listener.accept()
+            with sock:
+                sock.settimeout(PATIENCE_S)
+                _read(sock, COOKIE_BYTES)
+                sock.sendall(State.PARAM_EXCHANGE.wire_byte)
+                (length,) = struct.unpack(">I", _read(sock, 4))
+                parameters = decode_parameters(decode_body(_read(sock, length)))
+            client.wait(PATIENCE_S)
+    users = make_list(accepts_pkcs1=True)
+    if password == PASSWORD:
+        assert users.check(parameters.auth_token, time.time(), 0) == "mario"
+        return
+    with pytest.raises(Iperf3Refusal, match="wrong password"):
+        users.check(parameters.auth_token, time.time(), 0)
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
+def test_a_stock_server_accepts_a_token_of_this_program(program: str, tmp_path: Path, password: str) -> None:
+    """It goes on to the creation of streams, or refuses the login."""
+    version = subprocess.check_output([program, "--version"], text=True).split()[1]
+    is_old = tuple(int(part) for part in version.rstrip("+").split(".")[:2]) < (3, 17)
+    (tmp_path / "private.pem").write_bytes(private_pem(server_key()))
+    (tmp_path / "users.csv").write_text("".join(f"{name},{digest}\n" for name, digest in USERS.items()))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    words = [program, "-s", "-1", "-p", str(port), "--forceflush", "--rsa-private-key-path"]
+    words += [str(tmp_path / "private.pem"), "--authorized-users-path", str(tmp_path / "users.csv")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        while b"listening" not in server.stdout.readline():
+            pass
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock:
+            sock.sendall(make_cookie())
+            assert _read(sock, 1) == State.PARAM_EXCHANGE.wire_byte
+            token = token_of("mario", password, time.time(), is_pkcs1=is_old)
+            sock.sendall(encode_body(encode_parameters(TestParameters(auth_token=token))))
+            answer = _read(sock, 1)
+        server.kill()
+    assert (answer == State.CREATE_STREAMS.wire_byte) is (password == PASSWORD)
