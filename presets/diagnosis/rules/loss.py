@@ -10,17 +10,15 @@ and never named before it. They come while the queue is full: the round trip is 
 start that ends in the queue loses much within one round trip, and nothing afterwards.
 
 Other losses come while the round trip is that of the path. If there are many, or if they lower TCP's own bound
-under the expected rate, they limit the flow. The bound is that of Mathis, Semke, Mahdavi and Ott, 1997: MSS / RTT x
-sqrt(3/2 / loss) for each session. BBR does not slow down for them.
+under the expected rate, they limit the flow (FlowView.lossy_bit_s). BBR does not slow down for them.
 
 A policer drops what exceeds its rate and keeps no queue: packets are lost, and yet the rate is constant and the
 round trip that of the path. Loss by chance leaves the round trip as it is as well, but not the rate, since TCP
 halves its window at each loss, whenever that is: with n lost packets in an interval, the rates of intervals spread
 by 0.21 / sqrt(n) or more, in 21 runs without a queue over links of 0.4 to 4 % loss and up to 40 ms. Behind a token
 bucket it was 0.07 to 0.17 in 15 of 23 runs; a bucket of a few packets looks like chance. A large bucket lets TCP
-grow until much of a window is lost at once, again and again. The number of segments that are sent again in a sample
-then varies 2.6 to 20 times as much as its mean; by chance it varies 0.3 to 1.4 times. Behind a policer sessions
-share its rate, so that together they vary less than each by itself.
+grow until much of a window is lost at once: TCP halves its window once for all of it, and is faster than its bound.
+Behind a policer sessions share its rate, so that together they vary less than each by itself.
 
 BBR keeps its rate in spite of loss. If it loses packets below the expected rate and keeps no queue, something on
 the path drops what is too much.
@@ -33,6 +31,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import Final
 
+from ....engine.model.plan import Direction
 from ...number_text import format_percent, format_quantity, format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, EndEvidence, nic_name
@@ -51,13 +50,16 @@ _ONCE: Final = 0.25  # of the samples: losses of a slow start
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _EXPLAINS: Final = 1.5  # a bound further from the measured rate says nothing about it
 _DISPERSED: Final = 2.5  # by chance it was up to 1.4 in 28 runs
-_IN_BURSTS: Final = 1.7  # times the rate that so much loss by chance leaves, which had up to 1.0 of it
-_MANY_LOST: Final = 60  # packets: a short test with fewer still has what slow start brought it
+# Times the rate that so much loss by chance leaves, and more if few were lost: of 130 runs with loss by chance none
+# had more than 1.1 + 4 / sqrt(lost).
+_OVER_BOUND: Final = 1.3
+_OF_FEW_LOST: Final = 4.0
+_LATE_US: Final = 1_000
 _SHORT_QUEUE: Final = 20  # packets
 _SHORT_QUEUE_US: Final = 9_000
 _MIN_BURSTS: Final = 20  # packets: of fewer, some come at once by chance
 _MIN_POLICED: Final = 0.001
-_BY_CHANCE: Final = 3.5  # times that rate: a short test still has what slow start brought it. More is a queue's.
+_BY_CHANCE: Final = 3.0  # times that rate: a short test still has what slow start brought it. More is a queue's.
 
 
 def find_loss_limits(view: FlowView) -> Iterator[Finding]:
@@ -122,15 +124,23 @@ def _is_policed(view: FlowView) -> bool:
     in_flight = max(view.in_flight_bytes or 0.0, flow.unacked_bytes or 0)
     if not flow.is_bbr and in_flight < _FILLED * cwnd:
         return False
-    dispersion = flow.loss_dispersion or 0.0 if lost >= _MIN_BURSTS else 0.0
-    exceeds_bound = view.lossy_bit_s is not None and flow.bit_s >= _IN_BURSTS * view.lossy_bit_s
     if not view.has_no_room:
         # The line behind a policer has a short queue of bursts.
-        return dispersion >= _DISPERSED and exceeds_bound and _has_short_queue(view)
-    if dispersion >= _DISPERSED or (exceeds_bound and lost >= _MANY_LOST):
-        return True
+        dispersion = flow.loss_dispersion or 0.0
+        return dispersion >= _DISPERSED and _exceeds_bound(view, lost) and _has_short_queue(view)
     is_steady = spread <= _STEADY * sqrt(flow.intervals / max(1, lost))
-    return lost >= _MIN_LOST and (is_steady or view.shares_limit or flow.is_bbr)
+    return _exceeds_bound(view, lost) or (lost >= _MIN_LOST and (is_steady or view.shares_limit or flow.is_bbr))
+
+
+def _exceeds_bound(view: FlowView, lost: int) -> bool:
+    """Return whether the rate is more than so much loss by chance leaves: much was lost at once.
+
+    Both ways at once, a slow start may last until it is measured.
+    """
+    bound = view.lossy_bit_s
+    if bound is None or lost < _MIN_BURSTS or view.evidence.direction is Direction.DUPLEX:
+        return False
+    return view.flow.bit_s >= (_OVER_BOUND + _OF_FEW_LOST / sqrt(lost)) * bound
 
 
 def _has_short_queue(view: FlowView) -> bool:
@@ -140,18 +150,24 @@ def _has_short_queue(view: FlowView) -> bool:
 
 
 def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
-    flow, evidence = view.flow, view.evidence
-    spread = format_percent(flow.rate_spread or 0.0)
+    flow, evidence, bound = view.flow, view.evidence, view.lossy_bit_s
+    rtt_us, shortest_us = flow.rtt_us or 0, flow.min_rtt_us or 0
     slower = remedies.lower_rate(flow.bit_s)
+    spread = format_percent(flow.rate_spread or 0.0)
+    sign = f"the rate {evidence.tense('stays', 'stayed')} the same within {spread}"
+    if bound is not None and _exceeds_bound(view, flow.retransmits or 0):
+        sign = (
+            f"so much loss by chance {evidence.tense('leaves', 'would have left')} TCP about {format_rate(bound)}"
+        )
+    queue = "no queue" if rtt_us - shortest_us < max(_LATE_US, shortest_us // 20) else "at most a short queue"
     return Finding(
         "policer",
         share,
         0.8,
         f"A policer on the path {evidence.tense('drops', 'dropped')} what {evidence.tense('exceeds', 'exceeded')} "
         f"about {format_rate(flow.bit_s)}.",
-        f"{loss_text}; the rate {evidence.tense('stays', 'stayed')} the same within {spread}, and no queue "
-        f"{evidence.tense('builds', 'built up')}: round trip {format_time(flow.rtt_us or 0)}, "
-        f"at best {format_time(flow.min_rtt_us or 0)}",
+        f"{loss_text}; {sign}, and {queue} {evidence.tense('builds', 'built up')}: "
+        f"round trip {format_time(rtt_us)}, at best {format_time(shortest_us)}",
         remedies.shape_below(view.sender, flow, slower),
         trial=slower,
     )

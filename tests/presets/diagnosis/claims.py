@@ -67,6 +67,12 @@ def _queue_us(flow: FlowEvidence) -> int:
     return 0 if flow.rtt_us is None or flow.min_rtt_us is None else flow.rtt_us - flow.min_rtt_us
 
 
+def _by_mathis(evidence: Evidence, flow: FlowEvidence) -> float:
+    """Return what so much loss by chance leaves at most: MSS / RTT x sqrt(3/2 / loss) for each session."""
+    loss, rtt_us = flow.retransmitted or 1.0, flow.rtt_us or 1
+    return (flow.mss_bytes or 0) * 8e6 / rtt_us * (1.5 / loss) ** 0.5 * evidence.sessions
+
+
 def _is_no_core_full(evidence: Evidence, end: End | None) -> bool:
     ends = (evidence.near, evidence.far) if end is None else (evidence.of_end(end),)
     return all(core.busy < 0.9 for each in ends for core in each.cores)
@@ -81,9 +87,12 @@ CLAIMS: Final[dict[str, Callable[[Evidence], bool]]] = {
     "sender-starved": _any(lambda _, flow: flow.busy is not None and flow.busy < 1),
     "loss": _any(lambda _, flow: (flow.retransmitted or 0) >= 0.0003),
     "policer": _any(
-        lambda _, flow: (
+        lambda all_, flow: (
             (flow.retransmitted or 0) >= 0.0003
-            and (flow.rate_spread or 0) * ((flow.retransmits or 0) / flow.intervals) ** 0.5 <= 0.17
+            and (
+                (flow.rate_spread or 0) * ((flow.retransmits or 0) / flow.intervals) ** 0.5 <= 0.17
+                or flow.bit_s >= _by_mathis(all_, flow)
+            )
         )
     ),
     "window-below-bdp": lambda evidence: evidence.window_bytes is not None,
