@@ -1,14 +1,13 @@
 """Sums and medians of the counters in samples, of which each may be unknown, and the loads of cores."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from itertools import accumulate
 from math import ceil, floor
 from typing import Final
 
 from ..model.latency_histogram import merge_counts
-from ..model.samples import CoreTimes, HostDrops, NicCounts
+from ..model.samples import CoreTimes
 
 _EXACT_BITS: Final = 12
 
@@ -63,58 +62,6 @@ class Histogram:
 def add_known(total: int | None, value: int | None) -> int | None:
     """Return the sum of the known values; None if both are unknown."""
     return total if value is None else (total or 0) + value
-
-
-def sum_known(values: Iterable[int | None]) -> int | None:
-    """Return the sum of the known values; None if all are unknown."""
-    total: int | None = None
-    for value in values:
-        total = add_known(total, value)
-    return total
-
-
-def add_cores(totals: list[CoreTimes], cores: Iterable[CoreTimes]) -> None:
-    """Add each core's times to its total; a core can be switched on during a run."""
-    for number, core in enumerate(cores):
-        if number < len(totals):
-            totals[number] = _add_core_times(totals[number], core)
-        else:
-            totals.append(core)
-
-
-def _add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
-    return CoreTimes(
-        first.user_ns + second.user_ns,
-        first.system_ns + second.system_ns,
-        first.softirq_ns + second.softirq_ns,
-        first.steal_ns + second.steal_ns,
-        first.idle_ns + second.idle_ns,
-    )
-
-
-def add_nic_counts(total: NicCounts | None, counts: NicCounts | None) -> NicCounts | None:
-    """Return the sums of an interface's counters; None if both are unknown."""
-    if total is None or counts is None:
-        return total or counts
-    return NicCounts(
-        total.received_bytes + counts.received_bytes,
-        total.sent_bytes + counts.sent_bytes,
-        total.errors + counts.errors,
-        total.dropped + counts.dropped,
-        total.collisions + counts.collisions,
-    )
-
-
-def add_host_drops(total: HostDrops | None, drops: HostDrops | None) -> HostDrops | None:
-    """Return the sums of a host's drops; None if both are unknown."""
-    if total is None or drops is None:
-        return total or drops
-    return HostDrops(
-        **{
-            field.name: add_known(getattr(total, field.name), getattr(drops, field.name))
-            for field in fields(HostDrops)
-        }
-    )
 
 
 def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:

@@ -202,7 +202,7 @@ class Meter:
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
             unknown_ns=self._unknown_ns,
-            others=sum_end(self.periods, End.FAR).others.summary,
+            others=sum_end(self.periods, End.FAR).others_summary,
             elapsed_ns=max(self._reached_ns.values()) or None,
         )
 

@@ -10,7 +10,7 @@ from typing import Final
 from ..model.events import Expectation, ExpectedRate, Opened, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
-from ..model.samples import ProbeSample, Sample
+from ..model.samples import ProbeSample, Sample, combine
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from .confidence import RateSeries
@@ -165,10 +165,7 @@ def sum_senders(periods: Sequence[PeriodSum]) -> SenderSum:
 
 def sum_end(periods: Sequence[PeriodSum], end: End) -> EndSum:
     """Return the CPU times and interface counters of one end over all periods."""
-    whole = EndSum()
-    for period in periods:
-        whole.extend(period.sums.ends[end])
-    return whole
+    return combine([EndSum(), *(period.sums.ends[end] for period in periods)])
 
 
 class OpenSockets:

@@ -151,7 +151,7 @@ class EvidenceCollector:
             unseen_end=started.unseen_end,
             test=plan.responsiveness,
             responsiveness=self.meter.responsiveness,
-            others=sums.ends[End.FAR].others.summary,
+            others=sums.ends[End.FAR].others_summary,
         )
 
     def _flow(
@@ -264,7 +264,7 @@ def _end_evidence(started: Started, sums: SampleSum, end: End) -> EndEvidence:
         end=end,
         hostname=host.hostname,
         system=host.system,
-        cores=tuple(_core_load(core) for core in usage.cores),
+        cores=tuple(_core_load(core) for core in usage.cores or ()),
         busiest_worker=usage.worker_share,
         process=usage.process_share,
         waiting=usage.wait_share,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from ...model.events import Totals
 from ...model.plan import Direction, End, sender_of
-from ...model.samples import Sample
+from ...model.samples import Sample, combine
 from ...model.workload import Workload
 from ..confidence import RateSeries
 from ..udp.datagram_sums import DatagramSum
@@ -68,7 +68,7 @@ class SampleSum:
                 datagrams.add(sample, flow)
         if sample.is_drain:
             return
-        self.ends[sample.end].add(sample)
+        self.ends[sample.end] = combine((self.ends[sample.end], EndSum.of(sample)))
         for flow in flows:
             if sender_of(flow, self.workload) is sample.end:
                 self.sent[flow].add(sample, flow)
@@ -79,7 +79,7 @@ class SampleSum:
         """Take the figures of an end without samples: the results of what it received, and what it sent."""
         if totals.span_ns <= 0:
             return
-        self.ends[totals.end].set_totals(totals.cpu_ns, totals.span_ns)
+        self.ends[totals.end] = self.ends[totals.end].with_totals(totals.cpu_ns, totals.span_ns)
         for flow in flows:
             sessions = [session for session in totals.sessions if session.direction is flow]
             if not sessions:

@@ -9,8 +9,8 @@ from typing import Final
 from ...model.events import SessionTotal
 from ...model.latency_histogram import merge_counts
 from ...model.plan import Direction
-from ...model.samples import Sample, SessionSample
-from ..counter_sums import Histogram, sum_known
+from ...model.samples import Sample, SessionSample, sum_known
+from ..counter_sums import Histogram
 from .send_holds import SendHolds
 
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session

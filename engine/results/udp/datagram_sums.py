@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, SEARCH_DONE
+from ...model.datagram_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.events import SessionTotal
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, sender_of
-from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
+from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample, combine_known, sum_known
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
+from ..counter_sums import Histogram, add_known
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
@@ -36,7 +36,6 @@ _read_summed: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_
 _read_peaks: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_PEAKS)
 _read_settings: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_SETTINGS)
 _read_times: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_TIMES)
-_read_all: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*DATAGRAM_COUNTER_NAMES)
 
 
 def missing_datagrams(counts: DatagramSample) -> int | None:
@@ -81,7 +80,7 @@ class _FlowSum:
             )
 
     def add_drops(self, end: End, drops: HostDrops | None) -> None:
-        whole = add_host_drops(self.drops.get(end), drops)
+        whole = combine_known((self.drops.get(end), drops))
         if whole is not None:
             self.drops[end] = whole
 
@@ -377,20 +376,6 @@ class DatagramSum:
 def _sender(flow: Direction) -> End:
     """Return the end that sends a single direction of datagrams."""
     return sender_of(flow, Workload.UDP)
-
-
-def merge_datagrams(parts: Iterable[DatagramSample]) -> tuple[DatagramSample, ...]:
-    """Return the samples of one end as one of each session: sums, peaks, and the newest of the other values."""
-    merged: dict[tuple[Direction, int], dict[str, int | None]] = {}
-    for part in parts:
-        values = merged.setdefault((part.direction, part.session), {})
-        for counter, value in zip(DATAGRAM_COUNTERS, _read_all(part), strict=True):
-            before = values.get(counter.name)
-            if counter.kind == "cumulative":
-                values[counter.name] = add_known(before, value)
-            elif value is not None:
-                values[counter.name] = value if counter.kind == "gauge" else max(value, before or 0)
-    return tuple(DatagramSample(flow, session, **values) for (flow, session), values in merged.items())
 
 
 def datagrams_of(sample: Sample, flow: Direction) -> dict[int, DatagramSample]:

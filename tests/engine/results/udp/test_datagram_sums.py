@@ -12,7 +12,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import DatagramSummary, LossByHost, Measurement
 from linkgauge.engine.results.sums.sample_sum import RecentSamples
-from linkgauge.engine.results.udp.datagram_sums import DatagramSum, merge_datagrams
+from linkgauge.engine.results.udp.datagram_sums import DatagramSum
 
 from ..datagram_runs import DATAGRAM_BYTES, INTERVAL_NS, draw_datagram_run
 
@@ -202,19 +202,6 @@ def test_a_far_end_that_reports_ever_new_settings_fills_no_memory() -> None:
     assert sums.summary is not None
     assert sums.summary.received_tos is None
     assert max(len(values) for part in sums._flows.values() for values in part.settings.values()) <= 16
-
-
-def test_merged_samples_have_the_same_sums() -> None:
-    """Sums add up, of peaks the largest counts, of gauges the newest."""
-    parts = [
-        DatagramSample(Direction.IN, 1, received=3, extent=5, received_tos=8),
-        DatagramSample(Direction.IN, 2, received=1),
-        DatagramSample(Direction.IN, 1, received=4, extent=2, received_tos=16),
-    ]
-    assert merge_datagrams(parts) == (
-        DatagramSample(Direction.IN, 1, received=7, extent=5, received_tos=16),
-        DatagramSample(Direction.IN, 2, received=1),
-    )
 
 
 def test_an_end_that_changes_in_its_warm_up_has_no_drain_to_count() -> None:
