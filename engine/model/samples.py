@@ -20,6 +20,7 @@ from .socket_info import TCP_COUNTERS
 T = TypeVar("T")
 
 PEAK: Final[dict[str, object]] = {"combines": "peak"}
+LEAST: Final[dict[str, object]] = {"combines": "least"}
 GAUGE: Final[dict[str, object]] = {"combines": "gauge"}
 PERCENTILE: Final[dict[str, object]] = {"combines": "percentile"}  # of several intervals, it is unknown
 PART: Final[dict[str, object]] = {"combines": "part"}  # a value with such fields of its own
@@ -394,9 +395,9 @@ def _combiner(kind: type[Any]) -> _Rule:
     if kind is QueueSample:
         return _combine_queues
     counters = {SessionSample: TCP_COUNTERS, DatagramSample: DATAGRAM_COUNTERS}.get(kind, ())
-    kinds = {counter.name: counter.kind for counter in counters}
-    read = _reader(kind)
-    rules = [_RULES[kinds.get(each.name) or each.metadata.get("combines", "cumulative")] for each in fields(kind)]
+    kinds = {each.name: each.metadata.get("combines", "cumulative") for each in fields(kind)}
+    kinds |= {counter.name: counter.kind for counter in counters}
+    read, rules = _reader(kind), [COMBINING[name] for name in kinds.values()]
     return lambda parts: kind(
         *(rule(values) for rule, values in zip(rules, zip(*map(read, parts), strict=True), strict=True))
     )
@@ -450,7 +451,7 @@ def _mean_reading(parts: Sequence[tuple[int, int | None]]) -> int | None:
     return round(sum(count * value for count, value in known) / readings) if readings else None
 
 
-_RULES: Final[Mapping[str, _Rule]] = {
+COMBINING: Final[Mapping[str, _Rule]] = {
     "cumulative": lambda values: sum(values) if None not in values else sum_known(values),
     "peak": _among_known(max),
     "least": _among_known(min),

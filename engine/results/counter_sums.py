@@ -2,14 +2,17 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import fields
+from functools import cache
 from itertools import accumulate
 from math import ceil, floor
-from typing import Final
+from typing import Any, Final, Self, TypeVar, cast
 
 from ..model.latency_histogram import merge_counts
-from ..model.samples import CoreTimes
+from ..model.samples import COMBINING, CoreTimes
 
 _EXACT_BITS: Final = 12
+T = TypeVar("T")
 
 
 class Histogram:
@@ -31,6 +34,10 @@ class Histogram:
         bucket = (value >> shift) << shift
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
         self.sums[bucket] = self.sums.get(bucket, 0) + value
+
+    def empty(self) -> "Histogram":
+        """Return one of the same precision without values."""
+        return Histogram(self._exact_bits)
 
     def extend(self, other: "Histogram") -> None:
         """Count all values of another histogram of the same precision."""
@@ -57,6 +64,57 @@ class Histogram:
     def mean(self) -> float | None:
         """The mean of all values, exactly; None where nothing was counted."""
         return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
+
+
+OWN: Final[dict[str, object]] = {"combines": None}
+"""The metadata of a field that its class combines itself, or that means nothing for several times."""
+
+
+class Sums:
+    """Sums over samples, in a dataclass: those of two times combine field by field, as samples do."""
+
+    __slots__ = ()
+
+    def extend(self, other: Self) -> None:
+        """Add the sums of a time that followed, or of another direction."""
+        extend_fields(self, other)
+
+    def empty(self) -> Self:
+        """Return such sums of no sample."""
+        return type(self)()
+
+
+def extend_fields(sums: T, other: T) -> None:
+    """Add all fields of a dataclass of sums to another one's but those that it combines itself."""
+    for name, kind in _kinds(type(sums)):
+        setattr(sums, name, _join(getattr(sums, name), getattr(other, name), kind))
+
+
+@cache
+def _kinds(sums: type[Any]) -> tuple[tuple[str, str], ...]:
+    kinds = ((each.name, each.metadata.get("combines", "cumulative")) for each in fields(sums))
+    return tuple((name, kind) for name, kind in kinds if kind is not None)
+
+
+def _join(mine: Any, theirs: Any, kind: str) -> Any:
+    """Return two values of a field as one; what can be extended is, and theirs never becomes a part of mine."""
+    if isinstance(theirs, dict):
+        parts = cast("dict[Any, Any]", theirs)
+        if kind == "cumulative" and isinstance(next(iter(parts.values()), None), int | float):
+            merge_counts(mine, parts.items())  # counts by bucket are many
+        else:
+            mine.update({key: _join(mine.get(key), part, kind) for key, part in parts.items()})
+        return mine
+    if isinstance(theirs, set | tuple):
+        values = cast("set[Any] | tuple[Any, ...]", theirs)
+        return type(values)([*(mine or ()), *values])
+    if mine is None and hasattr(theirs, "empty"):
+        mine = theirs.empty()
+    if mine is None or not hasattr(mine, "extend"):
+        return COMBINING[kind]((mine, theirs))
+    if theirs is not None:
+        mine.extend(theirs)
+    return mine
 
 
 def add_known(total: int | None, value: int | None) -> int | None:

@@ -1,9 +1,20 @@
 """The sums over samples of both ends, and which samples belong in them."""
 
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
-from linkgauge.engine.model.samples import Sample, SessionSample
+import random
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.events import Reason, Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.samples import Sample, SessionSample, combine
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.counter_sums import Histogram
 from linkgauge.engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
+
+from ..drawn_runs import draw_run
 
 
 def _sample(end: End, index: int, bytes_: int = 0, interval_ns: int = SECOND_NS) -> Sample:
@@ -43,3 +54,45 @@ def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
     assert [sample.index for sample in recent.of_end(End.FAR)] == [9]
     recent.clear()
     assert recent.of_end(End.NEAR) == ()
+
+
+def _plain(sums: Any) -> dict[str, Any]:
+    """Return the fields that combine, with values that compare."""
+    names = [each.name for each in fields(sums) if each.metadata.get("combines", "") is not None]
+    return {name: _plain_value(getattr(sums, name)) for name in names}
+
+
+def _plain_value(value: Any) -> Any:
+    if is_dataclass(value):
+        return _plain(value)
+    if isinstance(value, Histogram):
+        return value.counts, value.sums
+    if isinstance(value, dict):
+        return {key: _plain_value(value[key]) for key in value}
+    return pytest.approx(value) if isinstance(value, float) else value
+
+
+@given(chance=st.randoms(use_true_random=True), workload=st.sampled_from([Workload.STREAM, Workload.RR]))
+def test_samples_add_up_at_once_as_in_pieces(chance: random.Random, workload: Workload) -> None:
+    """Each field of the sums that says how it combines."""
+    events = draw_run(chance, Plan(workload=workload), 12, reason=Reason.COMPLETED, changes=0)
+    samples = [event.sample for event in events if isinstance(event, Sampled)]
+    cut = chance.randrange(len(samples))
+    whole, first, rest = (SampleSum(workload) for _ in range(3))
+    for at, sample in enumerate(samples):
+        whole.add(sample, [Direction.OUT])
+        (first if at < cut else rest).add(sample, [Direction.OUT])
+    for mine, theirs in ((first.sent, rest.sent), (first.received, rest.received)):
+        mine[Direction.OUT].extend(theirs[Direction.OUT])
+    assert _plain(whole.sent[Direction.OUT]) == _plain(first.sent[Direction.OUT])
+    assert _plain(whole.received[Direction.OUT]) == _plain(first.received[Direction.OUT])
+    assert whole.ends == {end: combine([first.ends[end], rest.ends[end]]) for end in End}
+
+
+def test_a_round_trip_of_nothing_is_the_shortest() -> None:
+    """0 is measured; only None is unknown."""
+    sums = SampleSum(Workload.STREAM)
+    for index, rtt_us in enumerate((0, 5, None)):
+        session = SessionSample(Direction.OUT, 1, 1, min_rtt_us=rtt_us)
+        sums.add(Sample(End.NEAR, index, index + 1, 1, (session,)), [Direction.OUT])
+    assert sums.sent[Direction.OUT].min_rtt_us == 0
