@@ -23,7 +23,7 @@ from ..model.events import (
     Totals,
     Warned,
 )
-from ..model.plan import Direction, End, Plan, Settings, sender_of
+from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
 from .confidence import Estimate
 from .responsiveness.recorder import ResponsivenessRecorder
@@ -40,10 +40,11 @@ from .run_totals import (
 )
 from .summary import Summary
 from .sums.receiver_sum import sum_bytes
-from .sums.sample_sum import SampleOrder
+from .sums.sample_sum import RecentSamples, SampleOrder
 from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
 
+RECENT_NS: Final = 3 * SECOND_NS
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
 
 
@@ -96,16 +97,16 @@ class Meter:
     """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
     Memory is bounded: only intervals that wait for an end are stored, everything else is sums. `periods` and
-    `sockets` are for the diagnosis, and `newest` is the newest sample, where it is neither late nor a drain.
+    `sockets` are for the diagnosis, and `recent` has the newest samples.
     """
 
     def __init__(self) -> None:
         self.started: Started | None = None
-        self.newest: Sampled | None = None
         self.periods: list[PeriodSum] = []
         self.sockets = OpenSockets()
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
+        self.recent = RecentSamples(RECENT_NS)
         self._order = SampleOrder()
         self._reached_ns = dict.fromkeys(End, 0)  # the end of each end's last interval
         self._expectations: dict[Settings, Expectation] = {}
@@ -130,9 +131,11 @@ class Meter:
                 self._probe.add_idle(event.idle)
                 self._responsiveness = ResponsivenessRecorder.of_run(event)
                 self._begin_period(0, event.plan.settings, event.expectation)
+                self.recent.begin(event.plan.settings, 0)
             case Changed():
                 self.sockets.change_settings(event.settings)
                 self._begin_period(event.elapsed_ns, event.settings, event.expectation)
+                self.recent.begin(event.settings, event.elapsed_ns)
             case Opened():
                 self.sockets.add_session(event)
                 self._tails.open_session(event)
@@ -223,7 +226,7 @@ class Meter:
         if sample.is_drain:
             self._add_drain(event)
             return self._release(self._complete_index)
-        self.newest = event
+        self.recent.add(event)
         self._reached_ns[sample.end] = sample.elapsed_ns
         if self._responsiveness is not None:
             self._responsiveness.add(event)

@@ -80,6 +80,7 @@ class LiveReadings:
         self.rate_axis = RateAxis()
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
+        self._recent.begin(plan.settings, 0)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
         self._duplex = DuplexRates()
         self._has_totals = self._has_ended = False
@@ -93,6 +94,7 @@ class LiveReadings:
                 self.near, self.far, self.plan = event.near, event.far, event.plan
                 self.unseen_end = event.unseen_end
                 self.settings = event.plan.settings
+                self._recent.begin(self.settings, 0)
                 self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
             case Changed():
                 self._change_settings(event)
@@ -215,7 +217,9 @@ class LiveReadings:
 
     def _recent_sum(self) -> SampleSum:
         if self._recent_sums is None:
-            self._recent_sums = self._recent.sum(self.plan.workload, self.settings.direction.flows)
+            self._recent_sums = self._recent.sum(
+                self.plan.workload, self.settings.direction.flows, with_warmup=True
+            )
         return self._recent_sums
 
     def _row(
@@ -275,21 +279,20 @@ class LiveReadings:
         self.periods.append(PlotPeriod(at_s, event.settings, event.expectation))
         self.granted_bytes.clear()
         self._duplex = DuplexRates()
-        self._recent.clear()
+        self._recent.begin(event.settings, event.elapsed_ns)
         self._recent_sums = None
 
     def _sample(self, event: Sampled) -> None:
         sample = event.sample
         if sample.is_drain:
             return  # the run is over: what was still on its way is no rate
-        self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
         if not self._order.admits(sample):
             return
+        self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
         self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
-        if event.settings != self.settings:
-            return  # a late sample of the previous period: it counts for that one only
+        if not self._recent.add(event):
+            return
         self.in_warmup = event.warmup
-        self._recent.add(sample)
         self._recent_sums = None
         self._note_other_tests(sample)
         self._plot(sample, is_warmup=event.warmup)

@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from ...model.events import Totals
-from ...model.plan import Direction, End, sender_of
+from ...model.events import Sampled, Totals
+from ...model.plan import Direction, End, Settings, sender_of
 from ...model.samples import Sample, combine
 from ...model.workload import Workload
 from ..confidence import RateSeries
@@ -96,32 +96,45 @@ class SampleSum:
 
 
 class RecentSamples:
-    """The samples of the last `span_ns` of each end, by that end's clock; always the newest one at least."""
+    """The samples of the last `span_ns` of each end under the newest settings, by that end's clock.
+
+    There is always the newest one at least. Begin with the settings, and again after each change.
+    """
 
     def __init__(self, span_ns: int) -> None:
         self._span_ns = span_ns
-        self._samples: dict[End, deque[Sample]] = {end: deque() for end in End}
+        self._settings: Settings | None = None
+        self._start_ns = 0
+        self._samples: dict[End, deque[Sampled]] = {end: deque() for end in End}
 
-    def add(self, sample: Sample) -> None:
-        """Add an end's next sample, which is not of the drain, and drop those that are too old now."""
-        samples = self._samples[sample.end]
-        samples.append(sample)
-        while samples[0].elapsed_ns <= sample.elapsed_ns - self._span_ns and len(samples) > 1:
-            samples.popleft()
-
-    def clear(self) -> None:
-        """Drop all samples, as a change of settings does."""
+    def begin(self, settings: Settings, start_ns: int) -> None:
+        """Drop all samples: from now on, only those of these settings count."""
+        self._settings, self._start_ns = settings, start_ns
         for samples in self._samples.values():
             samples.clear()
 
+    def add(self, event: Sampled) -> bool:
+        """Add an end's next sample, which is not of the drain, and drop those that are too old now.
+
+        Return whether it counts. One that is late counts for earlier settings only, even if they are the same.
+        """
+        if event.settings != self._settings or event.sample.elapsed_ns <= self._start_ns:
+            return False
+        samples = self._samples[event.sample.end]
+        samples.append(event)
+        while samples[0].sample.elapsed_ns <= event.sample.elapsed_ns - self._span_ns and len(samples) > 1:
+            samples.popleft()
+        return True
+
     def of_end(self, end: End) -> tuple[Sample, ...]:
         """Return an end's samples, the newest one last."""
-        return tuple(self._samples[end])
+        return tuple(event.sample for event in self._samples[end])
 
-    def sum(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+    def sum(self, workload: Workload, flows: Sequence[Direction], *, with_warmup: bool = False) -> SampleSum:
         """Return the sums over both ends' samples."""
         sums = SampleSum(workload)
         for samples in self._samples.values():
-            for sample in samples:
-                sums.add(sample, flows)
+            for event in samples:
+                if with_warmup or not event.warmup:
+                    sums.add(event.sample, flows)
         return sums

@@ -1,14 +1,14 @@
 """The sums over samples of both ends, and which samples belong in them."""
 
 import random
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import Reason, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample, SessionSample, combine
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.counter_sums import Histogram
@@ -44,16 +44,47 @@ def test_the_receivers_bytes_are_the_result() -> None:
 
 def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
     """Each end by its own clock."""
-    recent = RecentSamples(2 * SECOND_NS)
+    recent = _recent(2 * SECOND_NS)
     for index in range(4):
-        recent.add(_sample(End.NEAR, index))
-    recent.add(_sample(End.FAR, 0))
+        assert recent.add(_sampled(End.NEAR, index))
+    recent.add(_sampled(End.FAR, 0))
     assert [sample.index for sample in recent.of_end(End.NEAR)] == [2, 3]
     assert [sample.index for sample in recent.of_end(End.FAR)] == [0]
-    recent.add(_sample(End.FAR, 9))
+    recent.add(_sampled(End.FAR, 9))
     assert [sample.index for sample in recent.of_end(End.FAR)] == [9]
-    recent.clear()
+
+
+def test_recent_samples_are_those_of_the_newest_settings() -> None:
+    """A late one counts for the time before the change, even if the settings are the same again."""
+    recent, other = _recent(9 * SECOND_NS), Settings(sessions=2)
+    recent.add(_sampled(End.NEAR, 0))
+    recent.begin(other, SECOND_NS)
     assert recent.of_end(End.NEAR) == ()
+    assert recent.add(_sampled(End.NEAR, 1, other))
+    recent.begin(Settings(), 2 * SECOND_NS)
+    assert not recent.add(_sampled(End.FAR, 0))
+    assert not recent.add(_sampled(End.FAR, 1, other))
+    assert recent.add(_sampled(End.FAR, 2))
+
+
+def test_a_sum_of_recent_samples_has_the_warm_up_on_request() -> None:
+    """A gauge shows it, and a diagnosis leaves it out."""
+    recent = _recent(9 * SECOND_NS)
+    for index in range(4):
+        recent.add(replace(_sampled(End.FAR, index, bytes_=5), warmup=index < 3))
+    flows = Direction.OUT.flows
+    assert recent.sum(Workload.STREAM, flows).received[Direction.OUT].bytes == 5
+    assert recent.sum(Workload.STREAM, flows, with_warmup=True).received[Direction.OUT].bytes == 20
+
+
+def _recent(span_ns: int) -> RecentSamples:
+    recent = RecentSamples(span_ns)
+    recent.begin(Settings(), 0)
+    return recent
+
+
+def _sampled(end: End, index: int, settings: Settings | None = None, bytes_: int = 0) -> Sampled:
+    return Sampled(_sample(end, index, bytes_), settings or Settings(), warmup=False)
 
 
 def _plain(sums: Any) -> dict[str, Any]:

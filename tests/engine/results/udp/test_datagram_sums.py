@@ -67,13 +67,15 @@ def test_what_is_on_its_way_is_lost_neither_in_a_live_value_nor_in_a_run_that_br
     sender = End.NEAR if direction is Direction.OUT else End.FAR
     settings = Settings(direction, rate_bit_s=10**6)
     recent = RecentSamples(SECOND_NS)
+    recent.begin(settings, 0)
     for end, part in (
         (sender, DatagramSample(direction, 1, sent=100)),
         (sender.other, DatagramSample(direction, 1, advanced=60, received=58)),
     ):
         sample = Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,))
-        events.insert(-1, Sampled(sample, settings, warmup=False))
-        recent.add(sample)
+        sampled = Sampled(sample, settings, warmup=False)
+        events.insert(-1, sampled)
+        recent.add(sampled)
     live = recent.sum(Workload.UDP, direction.flows).received[direction].datagrams
     assert live is not None
     assert live.lost == 2
