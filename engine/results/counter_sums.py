@@ -30,8 +30,8 @@ class Histogram:
     def add(self, value: int) -> None:
         """Count one value; a negative one counts as 0."""
         value = max(0, value)
-        shift = max(0, value.bit_length() - self._exact_bits)
-        bucket = (value >> shift) << shift
+        shift = value.bit_length() - self._exact_bits
+        bucket = value if shift <= 0 else (value >> shift) << shift
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
         self.sums[bucket] = self.sums.get(bucket, 0) + value
 

@@ -90,7 +90,7 @@ class EvidenceCollector:
         if started is None:
             return None
         now = self.meter.periods[-1]
-        sums = self.meter.recent.sum(started.plan.workload, now.settings.direction.flows)
+        sums = self.meter.recent.sum_measured(started.plan.workload, now.settings.direction.flows)
         return self._evidence(started, now, sums) if _is_long_enough(started, sums, now.settings) else None
 
     def _evidence(self, started: Started, period: PeriodSum, sums: SampleSum) -> Evidence:

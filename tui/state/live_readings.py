@@ -217,9 +217,7 @@ class LiveReadings:
 
     def _recent_sum(self) -> SampleSum:
         if self._recent_sums is None:
-            self._recent_sums = self._recent.sum(
-                self.plan.workload, self.settings.direction.flows, with_warmup=True
-            )
+            self._recent_sums = self._recent.sum_shown(self.plan.workload, self.settings.direction.flows)
         return self._recent_sums
 
     def _row(

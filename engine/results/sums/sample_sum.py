@@ -44,13 +44,14 @@ class SampleOrder:
 class SampleSum:
     """The sums over some samples taken under one setting: of each end, and of each single direction.
 
-    With `has_series`, the receivers' sums hold their intervals' rates, for an estimate of the error.
+    With `has_series`, the receivers' sums hold their intervals' rates, for an estimate of the error. Without
+    `has_senders`, TCP's counters are left out: they take most of the time.
     """
 
-    def __init__(self, workload: Workload, *, has_series: bool = False) -> None:
+    def __init__(self, workload: Workload, *, has_series: bool = False, has_senders: bool = True) -> None:
         self.workload = workload
         self.ends = {end: EndSum() for end in End}
-        self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows}
+        self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows if has_senders}
         self.received = {
             flow: ReceiverSum(
                 is_transactional=workload.is_transactional,
@@ -70,10 +71,10 @@ class SampleSum:
             return
         self.ends[sample.end] = combine((self.ends[sample.end], EndSum.of(sample)))
         for flow in flows:
-            if sender_of(flow, self.workload) is sample.end:
-                self.sent[flow].add(sample, flow)
-            else:
+            if sender_of(flow, self.workload) is not sample.end:
                 self.received[flow].add(sample, flow)
+            elif flow in self.sent:
+                self.sent[flow].add(sample, flow)
 
     def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
         """Take the figures of an end without samples: the results of what it received, and what it sent."""
@@ -130,9 +131,15 @@ class RecentSamples:
         """Return an end's samples, the newest one last."""
         return tuple(event.sample for event in self._samples[end])
 
-    def sum(self, workload: Workload, flows: Sequence[Direction], *, with_warmup: bool = False) -> SampleSum:
-        """Return the sums over both ends' samples."""
-        sums = SampleSum(workload)
+    def sum_measured(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+        """Return the sums over both ends' samples after the warm-up."""
+        return self._add_to(SampleSum(workload), flows, with_warmup=False)
+
+    def sum_shown(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+        """Return what the gauges show, in the warm-up, too."""
+        return self._add_to(SampleSum(workload, has_senders=False), flows, with_warmup=True)
+
+    def _add_to(self, sums: SampleSum, flows: Sequence[Direction], *, with_warmup: bool) -> SampleSum:
         for samples in self._samples.values():
             for event in samples:
                 if with_warmup or not event.warmup:

@@ -72,7 +72,10 @@ class SenderSum(Sums):
                 self.counters[name] = self.counters.get(name, 0) + value
         for name, value in zip(_MEDIANS, _read_medians(session), strict=True):
             if value is not None:
-                self.histograms.setdefault(name, Histogram()).add(value)
+                histogram = self.histograms.get(name)
+                if histogram is None:
+                    histogram = self.histograms[name] = Histogram()
+                histogram.add(value)
         self.holds.add(session)
         if session.bytes and session.rtt_us is not None:
             self.carrying_rtts.add(session.rtt_us)

@@ -67,14 +67,14 @@ def test_recent_samples_are_those_of_the_newest_settings() -> None:
     assert recent.add(_sampled(End.FAR, 2))
 
 
-def test_a_sum_of_recent_samples_has_the_warm_up_on_request() -> None:
-    """A gauge shows it, and a diagnosis leaves it out."""
+def test_a_gauge_shows_the_warm_up_and_a_diagnosis_leaves_it_out() -> None:
+    """Of the same recent samples."""
     recent = _recent(9 * SECOND_NS)
     for index in range(4):
         recent.add(replace(_sampled(End.FAR, index, bytes_=5), warmup=index < 3))
     flows = Direction.OUT.flows
-    assert recent.sum(Workload.STREAM, flows).received[Direction.OUT].bytes == 5
-    assert recent.sum(Workload.STREAM, flows, with_warmup=True).received[Direction.OUT].bytes == 20
+    assert recent.sum_measured(Workload.STREAM, flows).received[Direction.OUT].bytes == 5
+    assert recent.sum_shown(Workload.STREAM, flows).received[Direction.OUT].bytes == 20
 
 
 def _recent(span_ns: int) -> RecentSamples:
