@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 PEAK: Final[dict[str, object]] = {"combines": "peak"}
 LEAST: Final[dict[str, object]] = {"combines": "least"}
+MEAN: Final[dict[str, object]] = {"combines": "mean"}
 GAUGE: Final[dict[str, object]] = {"combines": "gauge"}
 PERCENTILE: Final[dict[str, object]] = {"combines": "percentile"}  # of several intervals, it is unknown
 PART: Final[dict[str, object]] = {"combines": "part"}  # a value with such fields of its own
@@ -387,6 +388,12 @@ def _among_known(choose: Callable[..., int]) -> _Rule:
     return lambda values: choose((value for value in values if value is not None), default=None)
 
 
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    whole = sum(known)
+    return None if not known else whole // len(known) if isinstance(whole, int) else whole / len(known)
+
+
 @cache
 def _combiner(kind: type[Any]) -> _Rule:
     """Return what combines the parts of a class; made once, because samples are many."""
@@ -455,6 +462,7 @@ COMBINING: Final[Mapping[str, _Rule]] = {
     "cumulative": lambda values: sum(values) if None not in values else sum_known(values),
     "peak": _among_known(max),
     "least": _among_known(min),
+    "mean": _mean,
     "gauge": _newest,
     "percentile": lambda _values: None,
     "part": combine_known,

@@ -14,7 +14,7 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from ...engine.model.samples import Sample, SessionSample
+from ...engine.model.samples import Sample, SessionSample, combine
 from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
@@ -315,11 +315,7 @@ class LiveReadings:
         if sum(map(len, flow_points)) > _MAX_POINTS:  # of all periods: a day may have many changes
             for points in flow_points:
                 rest = points[len(points) & ~1 :]
-                points[:] = [_merge(a, b) for a, b in zip(points[::2], points[1::2], strict=False)] + rest
-
-
-def _merge(first: PlotPoint, second: PlotPoint) -> PlotPoint:
-    return PlotPoint(second.at_s, (first.bit_s + second.bit_s) / 2, first.warmup and second.warmup)
+                points[:] = [*map(combine, zip(points[::2], points[1::2], strict=False)), *rest]
 
 
 @dataclass(frozen=True, slots=True)
