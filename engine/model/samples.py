@@ -346,6 +346,10 @@ class Sample:
     queue: QueueSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
     others: OtherTests | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
 
+    def bytes_of(self, flow: Direction) -> int:
+        """Return the bytes of all sessions of a single direction."""
+        return sum(session.bytes for session in self.sessions if session.direction is flow)
+
 
 def combine(parts: Sequence[T]) -> T:
     """Return samples of neighbouring intervals, or parts of them, as one of the whole time.

@@ -39,7 +39,6 @@ from .run_totals import (
     sum_senders,
 )
 from .summary import Summary
-from .sums.receiver_sum import sum_bytes
 from .sums.sample_sum import RecentSamples, SampleOrder
 from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
@@ -81,7 +80,7 @@ class Interval:
     def received_bytes(self, flow: Direction) -> int | None:
         """Return the received payload of a single direction; None without a sample of the receiver."""
         receiver = self.receiver_sample(flow)
-        return None if receiver is None else sum_bytes(receiver.sample, flow)
+        return None if receiver is None else receiver.sample.bytes_of(flow)
 
     def _has(self, flow: Direction) -> bool:
         receiver = self.receiver_sample(flow)
@@ -90,7 +89,7 @@ class Interval:
             return False
         if flow in sampled.settings.direction.flows:
             return True
-        return receiver is not None and receiver.warmup and sum_bytes(receiver.sample, flow) > 0
+        return receiver is not None and receiver.warmup and receiver.sample.bytes_of(flow) > 0
 
 
 class Meter:

@@ -17,7 +17,7 @@ from .confidence import RateSeries
 from .counter_sums import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
-from .sums.receiver_sum import DuplexRates, ReceiverSum, sum_bytes
+from .sums.receiver_sum import DuplexRates, ReceiverSum
 from .sums.sample_sum import SampleSum
 from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses
@@ -71,7 +71,7 @@ class PeriodSum:
             begin_ns if self._first_measured_ns is None else min(begin_ns, self._first_measured_ns)
         )
         if self.settings.direction is Direction.DUPLEX:
-            bit_s = sum_bytes(sample, flow) * 8 * SECOND_NS / sample.interval_ns
+            bit_s = sample.bytes_of(flow) * 8 * SECOND_NS / sample.interval_ns
             total_bit_s = self._duplex.join(sample.index, bit_s)
             if total_bit_s is not None:
                 self._duplex_series.add(total_bit_s * sample.interval_ns, sample.interval_ns)

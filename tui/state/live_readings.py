@@ -18,7 +18,7 @@ from ...engine.model.samples import Sample, SessionSample, combine
 from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
-from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second, sum_bytes
+from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second
 from ...engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
 from ...engine.results.sums.session_sums import SessionSum, SessionSums
 from ...engine.results.udp.datagram_sums import DatagramSum
@@ -298,7 +298,7 @@ class LiveReadings:
     def _plot(self, sample: Sample, *, is_warmup: bool) -> None:
         at_s = sample.elapsed_ns / SECOND_NS
         for flow in self.settings.direction.flows:
-            bit_s = bits_per_second(sum_bytes(sample, flow), sample.interval_ns)
+            bit_s = bits_per_second(sample.bytes_of(flow), sample.interval_ns)
             if bit_s is None or sender_of(flow, self.plan.workload) is sample.end:
                 continue
             self._add_point(flow, PlotPoint(at_s, bit_s, is_warmup))

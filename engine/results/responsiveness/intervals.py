@@ -113,13 +113,11 @@ class LoadInterval:
         if sample.probe is not None:
             self._add_probe(sample.probe)
         sends = Direction.OUT if sample.end is End.NEAR else Direction.IN
-        own = [session for session in sample.sessions if session.direction in flows]
         for flow in flows:
             if flow is sends:
-                self._add_round_trips(session for session in own if session.direction is flow)
+                self._add_round_trips(session for session in sample.sessions if session.direction is flow)
             else:
-                arrived = sum(session.bytes for session in own if session.direction is flow)
-                self.received_bytes[flow] = self.received_bytes.get(flow, 0) + arrived
+                self.received_bytes[flow] = self.received_bytes.get(flow, 0) + sample.bytes_of(flow)
                 self.received_ns[flow] = self.received_ns.get(flow, 0) + sample.interval_ns
         self.queues[sample.end].add(sample, [flow for flow in flows if flow is sends])
 

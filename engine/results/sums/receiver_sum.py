@@ -17,11 +17,6 @@ from ..udp.datagram_sums import DatagramSum
 _MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
 
 
-def sum_bytes(sample: Sample, flow: Direction) -> int:
-    """Return the bytes of all sessions of a single direction in one sample."""
-    return sum(session.bytes for session in sample.sessions if session.direction is flow)
-
-
 def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
     """Return the transactions of a single direction, counted by latency bucket (latency_histogram.py)."""
     for counts in sample.latency:
@@ -69,7 +64,7 @@ class ReceiverSum:
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
         self.is_from_sender = self.is_from_sender or sample.is_from_sender
-        bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
+        bytes_, span_ns = sample.bytes_of(flow), sample.interval_ns
         self.bytes += bytes_
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
