@@ -13,7 +13,7 @@ from typing import Final
 from ..model.errors import PlanError
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_WORKERS, SECOND_NS, Plan
-from ..model.samples import CoreTimes
+from ..model.samples import CoreTimes, difference
 
 _STAT = Path("/proc/stat")
 _SELF: Final = Path("/proc/self")
@@ -71,17 +71,7 @@ def subtract_core_times(
     """Return the time of each core between two readings; None where unknown, or the number of cores changed."""
     if before is None or after is None or len(before) != len(after):
         return None
-    # Idle and iowait may step back a little on Linux (proc(5)): never below nothing.
-    return tuple(
-        CoreTimes(
-            max(0, b.user_ns - a.user_ns),
-            max(0, b.system_ns - a.system_ns),
-            max(0, b.softirq_ns - a.softirq_ns),
-            max(0, b.steal_ns - a.steal_ns),
-            max(0, b.idle_ns - a.idle_ns),
-        )
-        for a, b in zip(before, after, strict=True)
-    )
+    return tuple(difference(was, now) for was, now in zip(before, after, strict=True))
 
 
 def usable_cores() -> list[int]:

@@ -453,16 +453,3 @@ def read_nic_drops(name: str | None) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return None if columns is None else (columns[3] + columns[4], columns[11] + columns[12])
-
-
-def subtract_nic_counts(before: NicCounts | None, after: NicCounts | None) -> NicCounts | None:
-    """Return the difference of two readings, never below zero: an interface restarts its counters."""
-    if before is None or after is None:
-        return None
-    return NicCounts(
-        max(0, after.received_bytes - before.received_bytes),
-        max(0, after.sent_bytes - before.sent_bytes),
-        max(0, after.errors - before.errors),
-        max(0, after.dropped - before.dropped),
-        max(0, after.collisions - before.collisions),
-    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
-from ..host.nic import read_nic_counts, subtract_nic_counts
+from ..host.nic import read_nic_counts
 from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
@@ -21,6 +21,7 @@ from ..model.samples import (
     ProbeSample,
     Sample,
     SessionSample,
+    difference,
 )
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
@@ -38,7 +39,9 @@ RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the same in a responsiveness te
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
 _CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most a 64th, or 1 ms, too long
-_CUMULATIVE: Final = tuple(position for position, counter in enumerate(TCP_COUNTERS) if counter.is_cumulative)
+_CUMULATIVE: Final = tuple(
+    position for position, counter in enumerate(TCP_COUNTERS) if counter.kind == "cumulative"
+)
 _DATAGRAM_CUMULATIVE: Final = tuple(
     position for position, counter in enumerate(DATAGRAM_COUNTERS) if counter.kind == "cumulative"
 )
@@ -206,7 +209,7 @@ class Sampler:
             delay_variation=tuple(_merge_sessions(flow, counts) for flow in self._delayed_flows),
             is_drain=is_drain,
             busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
-            nic=subtract_nic_counts(self._nic_counts, nic_counts),
+            nic=self._nic_counts and nic_counts and difference(self._nic_counts, nic_counts),
             probe=None if self._probe is None else self._probe.take_sample(),
             waits=self._take_waits(),
             drops=None if self._drops is None else self._drops.take(),

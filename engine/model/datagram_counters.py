@@ -8,8 +8,7 @@ the differences of the cumulative ones, and the results add them up by their kin
 from dataclasses import dataclass
 from typing import Final, Literal
 
-CounterKind = Literal["cumulative", "peak", "gauge"]
-"""How samples combine: their sum, the largest of them, or the newest one."""
+from .socket_info import CounterKind
 
 
 @dataclass(frozen=True, slots=True)

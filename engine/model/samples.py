@@ -1,14 +1,33 @@
-"""Samples: the counters of one interval, of one end, on that end's own monotonic clock.
+"""Samples: the counters of one interval, of one end, on that end's own monotonic clock, and how they combine.
 
-Pure data; `None` is unknown, `0` is measured.
+Pure; `None` is unknown, `0` is measured. Samples of neighbouring intervals make one of the whole time, field by
+field: by the tables of counters, by the field's metadata, and all others by their sum.
 """
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from itertools import pairwise, zip_longest
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
-from .latency_histogram import BUCKET_COUNT
+from .datagram_counters import DATAGRAM_COUNTERS
+from .latency_histogram import BUCKET_COUNT, merge_counts
 from .plan import Direction, End
 from .serialization import OMITTED_AT_DEFAULT
+from .socket_info import TCP_COUNTERS
+
+T = TypeVar("T")
+
+PEAK: Final[dict[str, object]] = {"combines": "peak"}
+LEAST: Final[dict[str, object]] = {"combines": "least"}
+MEAN: Final[dict[str, object]] = {"combines": "mean"}
+GAUGE: Final[dict[str, object]] = {"combines": "gauge"}
+PERCENTILE: Final[dict[str, object]] = {"combines": "percentile"}  # of several intervals, it is unknown
+PART: Final[dict[str, object]] = {"combines": "part"}  # a value with such fields of its own
+FLOWS: Final[dict[str, object]] = {"combines": "flows"}  # such values, one for each direction
+SESSIONS: Final[dict[str, object]] = {"combines": "sessions"}  # and one for each session of a direction
+CORES: Final[dict[str, object]] = {"combines": "cores"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +71,8 @@ class SessionSample:
     reads in a round trip (`rcv_space_bytes`), and the memory of what it has not read, of what that may take.
     """
 
-    direction: Direction
-    session: int
+    direction: Direction = field(metadata=GAUGE)
+    session: int = field(metadata=GAUGE)
     bytes: int
     retransmits: int | None = None
     rtt_us: int | None = None
@@ -63,8 +82,8 @@ class SessionSample:
     rwnd_limited_us: int | None = None
     sndbuf_limited_us: int | None = None
     transactions: int | None = None
-    latency_p50_ns: int | None = None
-    latency_p99_ns: int | None = None
+    latency_p50_ns: int | None = field(default=None, metadata=PERCENTILE)
+    latency_p99_ns: int | None = field(default=None, metadata=PERCENTILE)
     bytes_retrans: int | None = None
     min_rtt_us: int | None = None
     pacing_bit_s: int | None = None
@@ -102,8 +121,8 @@ class DatagramSample:
     mean jitter (RFC 3550). `ce_marks` are datagrams with the ECN mark for congestion (RFC 3168).
     """
 
-    direction: Direction
-    session: int
+    direction: Direction = field(metadata=GAUGE)
+    session: int = field(metadata=GAUGE)
     sent: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     send_dropped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     skipped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
@@ -187,8 +206,8 @@ class HandshakeSample:
     `failed` are connections that were refused, or got no answer within their deadline.
     """
 
-    connect: LatencyCounts
-    answer: LatencyCounts
+    connect: LatencyCounts = field(metadata=PART)
+    answer: LatencyCounts = field(metadata=PART)
     failed: int = 0
 
 
@@ -203,9 +222,9 @@ class DatagramProbeSample:
 
     sent: int
     answered: int
-    latency: LatencyCounts
-    rise_out: LatencyCounts
-    rise_in: LatencyCounts
+    latency: LatencyCounts = field(metadata=PART)
+    rise_out: LatencyCounts = field(metadata=PART)
+    rise_in: LatencyCounts = field(metadata=PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +234,11 @@ class ProbeSample:
     A responsiveness test has two further kinds of probe; None where a path carries none of them.
     """
 
-    latency: LatencyCounts
+    latency: LatencyCounts = field(metadata=PART)
     span_ns: int
-    rtt_us: int | None = None
-    handshakes: HandshakeSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    datagrams: DatagramProbeSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    rtt_us: int | None = field(default=None, metadata=GAUGE)
+    handshakes: HandshakeSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
+    datagrams: DatagramProbeSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +299,8 @@ class OtherTests:
     their payload, the endpoint received and sent so many bytes. All are 0 if the run had the endpoint for itself.
     """
 
-    tests: int = 0
-    sessions: int = 0
+    tests: int = field(default=0, metadata=PEAK)
+    sessions: int = field(default=0, metadata=PEAK)
     received_bytes: int = 0
     sent_bytes: int = 0
 
@@ -307,22 +326,151 @@ class Sample:
     A far end tells of `others` if the near end reads them (see `HostInfo.reads_others`); None is unknown.
     """
 
-    end: End
-    index: int
-    elapsed_ns: int
+    end: End = field(metadata=GAUGE)
+    index: int = field(metadata=GAUGE)
+    elapsed_ns: int = field(metadata=GAUGE)
     interval_ns: int
-    sessions: tuple[SessionSample, ...]
-    cores: tuple[CoreTimes, ...] | None = None
+    sessions: tuple[SessionSample, ...] = field(metadata=SESSIONS)
+    cores: tuple[CoreTimes, ...] | None = field(default=None, metadata=CORES)
     process_cpu_ns: int | None = None
-    latency: tuple[LatencyCounts, ...] = ()
+    latency: tuple[LatencyCounts, ...] = field(default=(), metadata=FLOWS)
     busiest_worker_ns: int | None = None
-    nic: NicCounts | None = None
-    probe: ProbeSample | None = None
-    waits: CpuWaits | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    datagrams: tuple[DatagramSample, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
-    delay_variation: tuple[LatencyCounts, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
-    is_drain: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
-    drops: HostDrops | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    is_from_sender: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
-    queue: QueueSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    others: OtherTests | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    nic: NicCounts | None = field(default=None, metadata=PART)
+    probe: ProbeSample | None = field(default=None, metadata=PART)
+    waits: CpuWaits | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
+    datagrams: tuple[DatagramSample, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT | SESSIONS)
+    delay_variation: tuple[LatencyCounts, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT | FLOWS)
+    is_drain: bool = field(default=False, metadata=OMITTED_AT_DEFAULT | GAUGE)
+    drops: HostDrops | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
+    is_from_sender: bool = field(default=False, metadata=OMITTED_AT_DEFAULT | PEAK)
+    queue: QueueSample | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
+    others: OtherTests | None = field(default=None, metadata=OMITTED_AT_DEFAULT | PART)
+
+    def bytes_of(self, flow: Direction) -> int:
+        """Return the bytes of all sessions of a single direction."""
+        return sum(session.bytes for session in self.sessions if session.direction is flow)
+
+
+def combine(parts: Sequence[T]) -> T:
+    """Return samples of neighbouring intervals, or parts of them, as one of the whole time.
+
+    They are of one class and at least one. What a sample has several of is combined by direction and session, or,
+    cores, by their place.
+    """
+    return _combiner(type(parts[0]))(parts)
+
+
+def combine_known(parts: Iterable[T | None]) -> T | None:
+    """Return those that are known as one; None if there are none."""
+    known = [part for part in parts if part is not None]
+    return combine(known) if known else None
+
+
+def sum_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the known values; None if all are unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def difference(before: T, after: T) -> T:
+    """Return how far each counter rose between two readings, at least 0.
+
+    A counter may step back: idle time does on Linux (proc(5)), and an interface restarts its counters.
+    """
+    read = _reader(type(after))
+    return type(after)(*(max(0, now - was) for was, now in zip(read(before), read(after), strict=True)))
+
+
+_Rule = Callable[[Sequence[Any]], Any]
+
+
+def _newest(values: Sequence[int | None]) -> int | None:
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+def _among_known(choose: Callable[..., int]) -> _Rule:
+    return lambda values: choose((value for value in values if value is not None), default=None)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    whole = sum(known)
+    return None if not known else whole // len(known) if isinstance(whole, int) else whole / len(known)
+
+
+@cache
+def _combiner(kind: type[Any]) -> _Rule:
+    """Return what combines the parts of a class; made once, because samples are many."""
+    if kind is LatencyCounts:
+        return _combine_latency
+    if kind is QueueSample:
+        return _combine_queues
+    counters = {SessionSample: TCP_COUNTERS, DatagramSample: DATAGRAM_COUNTERS}.get(kind, ())
+    kinds = {each.name: each.metadata.get("combines", "cumulative") for each in fields(kind)}
+    kinds |= {counter.name: counter.kind for counter in counters}
+    read, rules = _reader(kind), [COMBINING[name] for name in kinds.values()]
+    return lambda parts: kind(
+        *(rule(values) for rule, values in zip(rules, zip(*map(read, parts), strict=True), strict=True))
+    )
+
+
+@cache
+def _reader(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*(each.name for each in fields(kind)))
+
+
+def _combine_each(key_of: Callable[[Any], Any]) -> _Rule:
+    def combine_each(values: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+        parts: dict[Any, list[Any]] = {}
+        for value in values:
+            for part in value:
+                parts.setdefault(key_of(part), []).append(part)
+        return tuple(map(combine, parts.values()))
+
+    return combine_each
+
+
+def _combine_cores(values: Sequence[tuple[CoreTimes, ...] | None]) -> tuple[CoreTimes, ...] | None:
+    """Return the times of each core; one may be switched on later."""
+    known = [cores for cores in values if cores is not None]
+    places = zip_longest(*known)
+    return tuple(combine([core for core in place if core is not None]) for place in places) if known else None
+
+
+def _combine_latency(parts: Sequence[LatencyCounts]) -> LatencyCounts:
+    counts: dict[int, int] = {}
+    for part in parts:
+        merge_counts(counts, zip(part.buckets, part.counts, strict=True))
+    return LatencyCounts(parts[0].direction, tuple(sorted(counts)), tuple(counts[key] for key in sorted(counts)))
+
+
+def _combine_queues(parts: Sequence[QueueSample]) -> QueueSample:
+    """Return the means over all readings, and the most of any."""
+    most = [part.most_backlog_bytes for part in parts if part.most_backlog_bytes is not None]
+    return QueueSample(
+        sum(part.readings for part in parts),
+        _mean_reading([(part.readings, part.backlog_bytes) for part in parts]),
+        max(most, default=None),
+        sum_known(part.dropped for part in parts),
+        _mean_reading([(part.readings, part.driver_bytes) for part in parts]),
+    )
+
+
+def _mean_reading(parts: Sequence[tuple[int, int | None]]) -> int | None:
+    known = [(readings, value) for readings, value in parts if value is not None]
+    readings = sum(count for count, _ in known)
+    return round(sum(count * value for count, value in known) / readings) if readings else None
+
+
+COMBINING: Final[Mapping[str, _Rule]] = {
+    "cumulative": lambda values: sum(values) if None not in values else sum_known(values),
+    "peak": _among_known(max),
+    "least": _among_known(min),
+    "mean": _mean,
+    "gauge": _newest,
+    "percentile": lambda _values: None,
+    "part": combine_known,
+    "flows": _combine_each(attrgetter("direction")),
+    "sessions": _combine_each(attrgetter("direction", "session")),
+    "cores": _combine_cores,
+}

@@ -7,7 +7,7 @@ without packages.
 """
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -26,7 +26,7 @@ _MAX_TEXT = 4_096
 
 _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
-OMITTED_AT_DEFAULT: Final[Mapping[str, bool]] = {"omitted_at_default": True}
+OMITTED_AT_DEFAULT: Final[dict[str, object]] = {"omitted_at_default": True}
 """The metadata of a field that is written only where it has another value: earlier versions do not know its key."""
 
 _Reader = Callable[[Any], Any]

@@ -33,6 +33,9 @@ class SocketInfo:
     mode: Mode = Mode.COPY
 
 
+CounterKind = Literal["cumulative", "peak", "least", "gauge"]
+"""How a counter's samples combine: their sum, the largest, the smallest, or the newest of them."""
+
 KernelUnit = Literal["count", "bytes", "us", "rtt_us", "segments", "bytes_s"]
 """What the kernel counts in. A round trip of 0 or all ones is unknown, and so is a rate without a limit."""
 
@@ -49,25 +52,25 @@ class TcpCounter:
     name: str
     unit: KernelUnit
     offset: int
-    is_cumulative: bool = False
+    kind: CounterKind = "gauge"
     end: Literal["sender", "receiver"] = "sender"
     source: Literal["tcp_info", "memory"] = "tcp_info"
 
 
 TCP_COUNTERS: Final = (
-    TcpCounter("retransmits", "count", 100, is_cumulative=True),
-    TcpCounter("busy_us", "us", 168, is_cumulative=True),
-    TcpCounter("rwnd_limited_us", "us", 176, is_cumulative=True),
-    TcpCounter("sndbuf_limited_us", "us", 184, is_cumulative=True),
+    TcpCounter("retransmits", "count", 100, "cumulative"),
+    TcpCounter("busy_us", "us", 168, "cumulative"),
+    TcpCounter("rwnd_limited_us", "us", 176, "cumulative"),
+    TcpCounter("sndbuf_limited_us", "us", 184, "cumulative"),
     TcpCounter("rtt_us", "rtt_us", 68),
     TcpCounter("cwnd_bytes", "segments", 80),
     TcpCounter("mss_bytes", "bytes", 16),
-    TcpCounter("bytes_retrans", "bytes", 208, is_cumulative=True),
-    TcpCounter("min_rtt_us", "rtt_us", 148),
+    TcpCounter("bytes_retrans", "bytes", 208, "cumulative"),
+    TcpCounter("min_rtt_us", "rtt_us", 148, "least"),
     TcpCounter("pacing_bit_s", "bytes_s", 104),
     TcpCounter("delivery_bit_s", "bytes_s", 160),
     TcpCounter("peer_window_bytes", "bytes", 228),
-    TcpCounter("out_of_order", "count", 224, is_cumulative=True, end="receiver"),
+    TcpCounter("out_of_order", "count", 224, "cumulative", end="receiver"),
     TcpCounter("rcv_space_bytes", "bytes", 96, end="receiver"),
     TcpCounter("unsent_bytes", "bytes", 144),
     TcpCounter("unacked_bytes", "segments", 24),

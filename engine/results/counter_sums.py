@@ -1,16 +1,18 @@
 """Sums and medians of the counters in samples, of which each may be unknown, and the loads of cores."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from itertools import accumulate
 from math import ceil, floor
-from typing import Final
+from typing import Any, Final, Self, TypeVar, cast
 
 from ..model.latency_histogram import merge_counts
-from ..model.samples import CoreTimes, HostDrops, NicCounts
+from ..model.samples import COMBINING, CoreTimes
 
 _EXACT_BITS: Final = 12
+T = TypeVar("T")
 
 
 class Histogram:
@@ -28,10 +30,14 @@ class Histogram:
     def add(self, value: int) -> None:
         """Count one value; a negative one counts as 0."""
         value = max(0, value)
-        shift = max(0, value.bit_length() - self._exact_bits)
-        bucket = (value >> shift) << shift
+        shift = value.bit_length() - self._exact_bits
+        bucket = value if shift <= 0 else (value >> shift) << shift
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
         self.sums[bucket] = self.sums.get(bucket, 0) + value
+
+    def empty(self) -> "Histogram":
+        """Return one of the same precision without values."""
+        return Histogram(self._exact_bits)
 
     def extend(self, other: "Histogram") -> None:
         """Count all values of another histogram of the same precision."""
@@ -60,61 +66,60 @@ class Histogram:
         return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
 
 
+OWN: Final[dict[str, object]] = {"combines": None}
+"""The metadata of a field that its class combines itself, or that means nothing for several times."""
+
+
+class Sums:
+    """Sums over samples, in a dataclass: those of two times combine field by field, as samples do."""
+
+    __slots__ = ()
+
+    def extend(self, other: Self) -> None:
+        """Add the sums of a time that followed, or of another direction."""
+        extend_fields(self, other)
+
+    def empty(self) -> Self:
+        """Return such sums of no sample."""
+        return type(self)()
+
+
+def extend_fields(sums: T, other: T) -> None:
+    """Add all fields of a dataclass of sums to another one's but those that it combines itself."""
+    for name, kind in _kinds(type(sums)):
+        setattr(sums, name, _join(getattr(sums, name), getattr(other, name), kind))
+
+
+@cache
+def _kinds(sums: type[Any]) -> tuple[tuple[str, str], ...]:
+    kinds = ((each.name, each.metadata.get("combines", "cumulative")) for each in fields(sums))
+    return tuple((name, kind) for name, kind in kinds if kind is not None)
+
+
+def _join(mine: Any, theirs: Any, kind: str) -> Any:
+    """Return two values of a field as one; what can be extended is, and theirs never becomes a part of mine."""
+    if isinstance(theirs, dict):
+        parts = cast("dict[Any, Any]", theirs)
+        if kind == "cumulative" and isinstance(next(iter(parts.values()), None), int | float):
+            merge_counts(mine, parts.items())  # counts by bucket are many
+        else:
+            mine.update({key: _join(mine.get(key), part, kind) for key, part in parts.items()})
+        return mine
+    if isinstance(theirs, set | tuple):
+        values = cast("set[Any] | tuple[Any, ...]", theirs)
+        return type(values)([*(mine or ()), *values])
+    if mine is None and hasattr(theirs, "empty"):
+        mine = theirs.empty()
+    if mine is None or not hasattr(mine, "extend"):
+        return COMBINING[kind]((mine, theirs))
+    if theirs is not None:
+        mine.extend(theirs)
+    return mine
+
+
 def add_known(total: int | None, value: int | None) -> int | None:
     """Return the sum of the known values; None if both are unknown."""
     return total if value is None else (total or 0) + value
-
-
-def sum_known(values: Iterable[int | None]) -> int | None:
-    """Return the sum of the known values; None if all are unknown."""
-    total: int | None = None
-    for value in values:
-        total = add_known(total, value)
-    return total
-
-
-def add_cores(totals: list[CoreTimes], cores: Iterable[CoreTimes]) -> None:
-    """Add each core's times to its total; a core can be switched on during a run."""
-    for number, core in enumerate(cores):
-        if number < len(totals):
-            totals[number] = _add_core_times(totals[number], core)
-        else:
-            totals.append(core)
-
-
-def _add_core_times(first: CoreTimes, second: CoreTimes) -> CoreTimes:
-    return CoreTimes(
-        first.user_ns + second.user_ns,
-        first.system_ns + second.system_ns,
-        first.softirq_ns + second.softirq_ns,
-        first.steal_ns + second.steal_ns,
-        first.idle_ns + second.idle_ns,
-    )
-
-
-def add_nic_counts(total: NicCounts | None, counts: NicCounts | None) -> NicCounts | None:
-    """Return the sums of an interface's counters; None if both are unknown."""
-    if total is None or counts is None:
-        return total or counts
-    return NicCounts(
-        total.received_bytes + counts.received_bytes,
-        total.sent_bytes + counts.sent_bytes,
-        total.errors + counts.errors,
-        total.dropped + counts.dropped,
-        total.collisions + counts.collisions,
-    )
-
-
-def add_host_drops(total: HostDrops | None, drops: HostDrops | None) -> HostDrops | None:
-    """Return the sums of a host's drops; None if both are unknown."""
-    if total is None or drops is None:
-        return total or drops
-    return HostDrops(
-        **{
-            field.name: add_known(getattr(total, field.name), getattr(drops, field.name))
-            for field in fields(HostDrops)
-        }
-    )
 
 
 def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:

@@ -23,7 +23,7 @@ from ..model.events import (
     Totals,
     Warned,
 )
-from ..model.plan import Direction, End, Plan, Settings, sender_of
+from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ..model.workload import Workload
 from .confidence import Estimate
 from .responsiveness.recorder import ResponsivenessRecorder
@@ -39,11 +39,11 @@ from .run_totals import (
     sum_senders,
 )
 from .summary import Summary
-from .sums.receiver_sum import sum_bytes
-from .sums.sample_sum import SampleOrder
+from .sums.sample_sum import RecentSamples, SampleOrder
 from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
 
+RECENT_NS: Final = 3 * SECOND_NS
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
 
 
@@ -80,7 +80,7 @@ class Interval:
     def received_bytes(self, flow: Direction) -> int | None:
         """Return the received payload of a single direction; None without a sample of the receiver."""
         receiver = self.receiver_sample(flow)
-        return None if receiver is None else sum_bytes(receiver.sample, flow)
+        return None if receiver is None else receiver.sample.bytes_of(flow)
 
     def _has(self, flow: Direction) -> bool:
         receiver = self.receiver_sample(flow)
@@ -89,23 +89,23 @@ class Interval:
             return False
         if flow in sampled.settings.direction.flows:
             return True
-        return receiver is not None and receiver.warmup and sum_bytes(receiver.sample, flow) > 0
+        return receiver is not None and receiver.warmup and receiver.sample.bytes_of(flow) > 0
 
 
 class Meter:
     """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
     Memory is bounded: only intervals that wait for an end are stored, everything else is sums. `periods` and
-    `sockets` are for the diagnosis, and `newest` is the newest sample, where it is neither late nor a drain.
+    `sockets` are for the diagnosis, and `recent` has the newest samples.
     """
 
     def __init__(self) -> None:
         self.started: Started | None = None
-        self.newest: Sampled | None = None
         self.periods: list[PeriodSum] = []
         self.sockets = OpenSockets()
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
+        self.recent = RecentSamples(RECENT_NS)
         self._order = SampleOrder()
         self._reached_ns = dict.fromkeys(End, 0)  # the end of each end's last interval
         self._expectations: dict[Settings, Expectation] = {}
@@ -130,9 +130,11 @@ class Meter:
                 self._probe.add_idle(event.idle)
                 self._responsiveness = ResponsivenessRecorder.of_run(event)
                 self._begin_period(0, event.plan.settings, event.expectation)
+                self.recent.begin(event.plan.settings, 0)
             case Changed():
                 self.sockets.change_settings(event.settings)
                 self._begin_period(event.elapsed_ns, event.settings, event.expectation)
+                self.recent.begin(event.settings, event.elapsed_ns)
             case Opened():
                 self.sockets.add_session(event)
                 self._tails.open_session(event)
@@ -202,7 +204,7 @@ class Meter:
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
             unknown_ns=self._unknown_ns,
-            others=sum_end(self.periods, End.FAR).others.summary,
+            others=sum_end(self.periods, End.FAR).others_summary,
             elapsed_ns=max(self._reached_ns.values()) or None,
         )
 
@@ -223,7 +225,7 @@ class Meter:
         if sample.is_drain:
             self._add_drain(event)
             return self._release(self._complete_index)
-        self.newest = event
+        self.recent.add(event)
         self._reached_ns[sample.end] = sample.elapsed_ns
         if self._responsiveness is not None:
             self._responsiveness.add(event)

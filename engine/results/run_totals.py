@@ -10,14 +10,14 @@ from typing import Final
 from ..model.events import Expectation, ExpectedRate, Opened, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
-from ..model.samples import ProbeSample, Sample
+from ..model.samples import ProbeSample, Sample, combine
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 from .confidence import RateSeries
 from .counter_sums import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
-from .sums.receiver_sum import DuplexRates, ReceiverSum, sum_bytes
+from .sums.receiver_sum import DuplexRates, ReceiverSum
 from .sums.sample_sum import SampleSum
 from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses
@@ -71,7 +71,7 @@ class PeriodSum:
             begin_ns if self._first_measured_ns is None else min(begin_ns, self._first_measured_ns)
         )
         if self.settings.direction is Direction.DUPLEX:
-            bit_s = sum_bytes(sample, flow) * 8 * SECOND_NS / sample.interval_ns
+            bit_s = sample.bytes_of(flow) * 8 * SECOND_NS / sample.interval_ns
             total_bit_s = self._duplex.join(sample.index, bit_s)
             if total_bit_s is not None:
                 self._duplex_series.add(total_bit_s * sample.interval_ns, sample.interval_ns)
@@ -165,10 +165,7 @@ def sum_senders(periods: Sequence[PeriodSum]) -> SenderSum:
 
 def sum_end(periods: Sequence[PeriodSum], end: End) -> EndSum:
     """Return the CPU times and interface counters of one end over all periods."""
-    whole = EndSum()
-    for period in periods:
-        whole.extend(period.sums.ends[end])
-    return whole
+    return combine([EndSum(), *(period.sums.ends[end] for period in periods)])
 
 
 class OpenSockets:

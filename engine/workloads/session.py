@@ -157,7 +157,7 @@ _Role = Literal["sender", "receiver"]
 _ROLES: Final[tuple[_Role, ...]] = ("sender", "receiver")
 # By role, the position in the table of each TCP counter that it reports, and whether that is cumulative.
 _REPORTED: Final = {
-    role: tuple((n, counter.is_cumulative) for n, counter in enumerate(TCP_COUNTERS) if counter.end == role)
+    role: tuple((n, counter.kind == "cumulative") for n, counter in enumerate(TCP_COUNTERS) if counter.end == role)
     for role in _ROLES
 }
 

@@ -16,7 +16,7 @@ from ...engine.model.samples import CoreTimes
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
-from ...engine.results.sums.sample_sum import RecentSamples, SampleSum
+from ...engine.results.sums.sample_sum import SampleSum
 from ...engine.results.sums.send_holds import Hold, SendHolds
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ...engine.results.udp.loss_location import LossCauses
@@ -34,7 +34,6 @@ from .evidence import (
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 
-RECENT_NS: Final = 3 * SECOND_NS
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
 _INTERVAL_NS: Final = SECOND_NS
@@ -70,20 +69,12 @@ class EvidenceCollector:
         self._link = link
         self.pass_percent = pass_percent
         self._ceiling = ceiling
-        self._recent = RecentSamples(RECENT_NS)
         self._is_data_through_ssh = False
 
     def feed(self, event: Event) -> None:
         """Process the run's next event."""
-        match event:
-            case Sampled():
-                self._sample(event)
-            case Changed():
-                self._recent.clear()
-            case Warned(text) if text.startswith(_THROUGH_SSH):
-                self._is_data_through_ssh = True
-            case _:
-                pass
+        if isinstance(event, Warned) and event.text.startswith(_THROUGH_SSH):
+            self._is_data_through_ssh = True
 
     def period_evidence(self) -> Evidence | None:
         """Return the evidence of an ended run's last period that lasted long enough; None if none did."""
@@ -99,15 +90,8 @@ class EvidenceCollector:
         if started is None:
             return None
         now = self.meter.periods[-1]
-        sums = self._recent.sum(started.plan.workload, now.settings.direction.flows)
+        sums = self.meter.recent.sum_measured(started.plan.workload, now.settings.direction.flows)
         return self._evidence(started, now, sums) if _is_long_enough(started, sums, now.settings) else None
-
-    def _sample(self, event: Sampled) -> None:
-        if event.warmup or event is not self.meter.newest:
-            return  # it is out of order, or of the drain
-        now = self.meter.periods[-1]
-        if event.settings == now.settings and event.sample.elapsed_ns > now.start_ns:
-            self._recent.add(event.sample)  # a late sample counts for an earlier period
 
     def _evidence(self, started: Started, period: PeriodSum, sums: SampleSum) -> Evidence:
         plan, settings = started.plan, period.settings
@@ -151,7 +135,7 @@ class EvidenceCollector:
             unseen_end=started.unseen_end,
             test=plan.responsiveness,
             responsiveness=self.meter.responsiveness,
-            others=sums.ends[End.FAR].others.summary,
+            others=sums.ends[End.FAR].others_summary,
         )
 
     def _flow(
@@ -266,7 +250,7 @@ def _end_evidence(started: Started, sums: SampleSum, end: End) -> EndEvidence:
         end=end,
         hostname=host.hostname,
         system=host.system,
-        cores=tuple(_core_load(core) for core in usage.cores),
+        cores=tuple(_core_load(core) for core in usage.cores or ()),
         busiest_worker=usage.worker_share,
         process=usage.process_share,
         waiting=usage.wait_share,

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan, Settings
+from ...engine.model.samples import GAUGE, LEAST, MEAN
 from ...engine.results.summary import DatagramSummary, Summary
 from ..text import numbers
 from ..text.numbers import RateScale, RateUnit
@@ -184,9 +185,9 @@ class SessionRow:
 class PlotPoint:
     """An interval in the plot; `at_s` is its end."""
 
-    at_s: float
-    bit_s: float
-    warmup: bool
+    at_s: float = field(metadata=GAUGE)
+    bit_s: float = field(metadata=MEAN)
+    warmup: bool = field(metadata=LEAST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from ...engine.model.samples import Sample, SessionSample
+from ...engine.model.samples import Sample, SessionSample, combine
 from ...engine.results.counter_sums import core_percents, host_percent
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
-from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second, sum_bytes
+from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second
 from ...engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
 from ...engine.results.sums.session_sums import SessionSum, SessionSums
 from ...engine.results.udp.datagram_sums import DatagramSum
@@ -80,6 +80,7 @@ class LiveReadings:
         self.rate_axis = RateAxis()
         self._order = SampleOrder()
         self._recent = RecentSamples(_RECENT_NS)
+        self._recent.begin(plan.settings, 0)
         self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
         self._duplex = DuplexRates()
         self._has_totals = self._has_ended = False
@@ -93,6 +94,7 @@ class LiveReadings:
                 self.near, self.far, self.plan = event.near, event.far, event.plan
                 self.unseen_end = event.unseen_end
                 self.settings = event.plan.settings
+                self._recent.begin(self.settings, 0)
                 self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
             case Changed():
                 self._change_settings(event)
@@ -215,7 +217,7 @@ class LiveReadings:
 
     def _recent_sum(self) -> SampleSum:
         if self._recent_sums is None:
-            self._recent_sums = self._recent.sum(self.plan.workload, self.settings.direction.flows)
+            self._recent_sums = self._recent.sum_shown(self.plan.workload, self.settings.direction.flows)
         return self._recent_sums
 
     def _row(
@@ -275,21 +277,20 @@ class LiveReadings:
         self.periods.append(PlotPeriod(at_s, event.settings, event.expectation))
         self.granted_bytes.clear()
         self._duplex = DuplexRates()
-        self._recent.clear()
+        self._recent.begin(event.settings, event.elapsed_ns)
         self._recent_sums = None
 
     def _sample(self, event: Sampled) -> None:
         sample = event.sample
         if sample.is_drain:
             return  # the run is over: what was still on its way is no rate
-        self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
         if not self._order.admits(sample):
             return
+        self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
         self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
-        if event.settings != self.settings:
-            return  # a late sample of the previous period: it counts for that one only
+        if not self._recent.add(event):
+            return
         self.in_warmup = event.warmup
-        self._recent.add(sample)
         self._recent_sums = None
         self._note_other_tests(sample)
         self._plot(sample, is_warmup=event.warmup)
@@ -297,7 +298,7 @@ class LiveReadings:
     def _plot(self, sample: Sample, *, is_warmup: bool) -> None:
         at_s = sample.elapsed_ns / SECOND_NS
         for flow in self.settings.direction.flows:
-            bit_s = bits_per_second(sum_bytes(sample, flow), sample.interval_ns)
+            bit_s = bits_per_second(sample.bytes_of(flow), sample.interval_ns)
             if bit_s is None or sender_of(flow, self.plan.workload) is sample.end:
                 continue
             self._add_point(flow, PlotPoint(at_s, bit_s, is_warmup))
@@ -314,11 +315,7 @@ class LiveReadings:
         if sum(map(len, flow_points)) > _MAX_POINTS:  # of all periods: a day may have many changes
             for points in flow_points:
                 rest = points[len(points) & ~1 :]
-                points[:] = [_merge(a, b) for a, b in zip(points[::2], points[1::2], strict=False)] + rest
-
-
-def _merge(first: PlotPoint, second: PlotPoint) -> PlotPoint:
-    return PlotPoint(second.at_s, (first.bit_s + second.bit_s) / 2, first.warmup and second.warmup)
+                points[:] = [*map(combine, zip(points[::2], points[1::2], strict=False)), *rest]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
 """CPU, TCP, latency and datagrams of a run over time, and each session's totals, for plots and tables. Pure."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, TypeVar
 
 from ...engine.model.events import Totals
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
-from ...engine.model.samples import DatagramSample, Sample
+from ...engine.model.samples import GAUGE, MEAN, PEAK, DatagramSample, Sample, combine, sum_known
 from ...engine.model.workload import Workload
-from ...engine.results.counter_sums import add_known, host_percent, hottest_core_percent
+from ...engine.results.counter_sums import host_percent, hottest_core_percent
 from ...engine.results.sums.receiver_sum import latency_counts
 from ...engine.results.sums.session_sums import SessionSums
+from ...engine.results.udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
 
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
 _Point = TypeVar("_Point")
@@ -22,46 +22,28 @@ _Point = TypeVar("_Point")
 class CpuPoint:
     """CPU of one end's host during an interval: the mean over its cores, and the busiest of them."""
 
-    at_s: float
-    host_percent: float
-    hottest_percent: float
-
-    def merge(self, later: "CpuPoint") -> "CpuPoint":
-        """Return one point for this one and the next."""
-        mean = (self.host_percent + later.host_percent) / 2
-        return CpuPoint(later.at_s, mean, max(self.hottest_percent, later.hottest_percent))
+    at_s: float = field(metadata=GAUGE)
+    host_percent: float = field(metadata=MEAN)
+    hottest_percent: float = field(metadata=PEAK)
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyPoint:
     """The latency of an interval's transactions, milliseconds."""
 
-    at_s: float
-    p50_ms: float
-    p99_ms: float
-
-    def merge(self, later: "LatencyPoint") -> "LatencyPoint":
-        """Return one point for this one and the next."""
-        return LatencyPoint(later.at_s, (self.p50_ms + later.p50_ms) / 2, max(self.p99_ms, later.p99_ms))
+    at_s: float = field(metadata=GAUGE)
+    p50_ms: float = field(metadata=MEAN)
+    p99_ms: float = field(metadata=PEAK)
 
 
 @dataclass(frozen=True, slots=True)
 class TcpPoint:
     """The senders' TCP values in an interval: median RTT and sums of all sessions; None where unknown."""
 
-    at_s: float
-    rtt_us: int | None
+    at_s: float = field(metadata=GAUGE)
+    rtt_us: int | None = field(metadata=MEAN)
     retransmits: int | None
-    cwnd_bytes: int | None
-
-    def merge(self, later: "TcpPoint") -> "TcpPoint":
-        """Return one point for this one and the next."""
-        return TcpPoint(
-            later.at_s,
-            _mean(self.rtt_us, later.rtt_us),
-            add_known(self.retransmits, later.retransmits),
-            _mean(self.cwnd_bytes, later.cwnd_bytes),
-        )
+    cwnd_bytes: int | None = field(metadata=MEAN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +54,11 @@ class DatagramPoint:
     mean, and the delay variation the 99th percentile of the interval; None where there was no datagram.
     """
 
-    at_s: float
+    at_s: float = field(metadata=GAUGE)
     passed: int
     lost: int
-    jitter_ms: float | None
-    delay_ms: float | None
-
-    def merge(self, later: "DatagramPoint") -> "DatagramPoint":
-        """Return one point for this one and the next."""
-        return DatagramPoint(
-            later.at_s,
-            self.passed + later.passed,
-            self.lost + later.lost,
-            _largest(self.jitter_ms, later.jitter_ms),
-            _largest(self.delay_ms, later.delay_ms),
-        )
+    jitter_ms: float | None = field(metadata=PEAK)
+    delay_ms: float | None = field(metadata=PEAK)
 
     @property
     def lost_share(self) -> float | None:
@@ -162,14 +134,14 @@ class Traces:
         mean, hottest = host_percent(sample.cores or ()), hottest_core_percent(sample.cores or ())
         if mean is not None and hottest is not None:
             point = CpuPoint(sample.elapsed_ns / SECOND_NS, mean, hottest)
-            _append(self.cpu[sample.end], point, CpuPoint.merge)
+            _append(self.cpu[sample.end], point)
 
     def _add_latency(self, sample: Sample) -> None:
         for direction in Direction.DUPLEX.flows:
             summary = summarize_latency(latency_counts(sample, direction))
             if summary is not None:
                 point = LatencyPoint(sample.elapsed_ns / SECOND_NS, summary.p50_ns / 1e6, summary.p99_ns / 1e6)
-                _append(self.latency.setdefault(direction, []), point, LatencyPoint.merge)
+                _append(self.latency.setdefault(direction, []), point)
 
     def _add_tcp(self, sample: Sample, workload: Workload) -> None:
         for direction in Direction.DUPLEX.flows:
@@ -178,50 +150,37 @@ class Traces:
                 continue
             datagrams = [counts for counts in sample.datagrams if counts.direction is direction]
             rtts = [part.rtt_us for part in (*parts, *datagrams) if part.rtt_us is not None]
-            retransmits = cwnd_bytes = None
-            for part in parts:
-                retransmits = add_known(retransmits, part.retransmits)
-                cwnd_bytes = add_known(cwnd_bytes, part.cwnd_bytes)
             point = TcpPoint(
-                sample.elapsed_ns / SECOND_NS, round(median(rtts)) if rtts else None, retransmits, cwnd_bytes
+                sample.elapsed_ns / SECOND_NS,
+                round(median(rtts)) if rtts else None,
+                sum_known(part.retransmits for part in parts),
+                sum_known(part.cwnd_bytes for part in parts),
             )
-            _append(self.tcp.setdefault(direction, []), point, TcpPoint.merge)
+            _append(self.tcp.setdefault(direction, []), point)
 
     def _add_datagrams(self, sample: Sample) -> None:
         """Add the receiver's counts."""
         for direction in Direction.DUPLEX.flows:
-            sums, is_receiver = SessionDatagrams(), False
-            for counts in sample.datagrams:
-                if counts.direction is direction and counts.received is not None:
-                    sums.add(counts)
-                    is_receiver = True
-            if not is_receiver:
+            parts = [part for part in datagrams_of(sample, direction).values() if part.received is not None]
+            if not parts:
                 continue
-            delays = [counts for counts in sample.delay_variation if counts.direction is direction]
-            summary = summarize_latency(
-                dict(zip(delays[0].buckets, delays[0].counts, strict=True)) if delays else {}
-            )
+            sums = SessionDatagrams()
+            for part in parts:
+                sums.add(part)
+            delays = delays_of(sample, direction)
+            summary = summarize_latency(dict(zip(delays.buckets, delays.counts, strict=True)) if delays else {})
             point = DatagramPoint(
                 sample.elapsed_ns / SECOND_NS,
                 sums.passed,
-                max(sums.passed - sums.received, 0),
+                sum_known(map(missing_datagrams, parts)) or 0,
                 None if sums.jitter_ns is None else sums.jitter_ns / 1e6,
                 None if summary is None else summary.p99_ns / 1e6,
             )
-            _append(self.datagrams.setdefault(direction, []), point, DatagramPoint.merge)
+            _append(self.datagrams.setdefault(direction, []), point)
 
 
-def _largest(first: float | None, second: float | None) -> float | None:
-    return max((value for value in (first, second) if value is not None), default=None)
-
-
-def _mean(first: int | None, second: int | None) -> int | None:
-    known = [value for value in (first, second) if value is not None]
-    return sum(known) // len(known) if known else None
-
-
-def _append(points: list[_Point], point: _Point, merge: Callable[[_Point, _Point], _Point]) -> None:
-    """Append a point; beyond the limit, merge each pair of points into one."""
+def _append(points: list[_Point], point: _Point) -> None:
+    """Append a point; beyond the limit, combine each pair of points to one."""
     points.append(point)
     if len(points) > _MAX_POINTS:
-        points[:] = [merge(first, second) for first, second in zip(points[::2], points[1::2], strict=False)]
+        points[:] = map(combine, zip(points[::2], points[1::2], strict=False))

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...model.plan import SECOND_NS, Direction, End
-from ...model.samples import ProbeSample, QueueSample, Sample, SessionSample
+from ...model.samples import GAUGE, PEAK, ProbeSample, QueueSample, Sample, SessionSample
+from ..counter_sums import OWN, Sums, extend_fields
 from .distribution import (
     Counts,
     add_counts,
     add_time,
-    extend_counts,
     mean_ns,
     merged_counts,
     weighted_by_time,
@@ -26,12 +26,12 @@ _MIN_WINDOW_NS: Final = 350_000_000  # two intervals of 0.2 s make a window of 0
 
 
 @dataclass(slots=True)
-class QueueSum:
+class QueueSum(Sums):
     """What waited at one end during an interval, in its interface and in its sockets; sums over readings."""
 
     backlog: float = 0.0
     backlog_readings: int = 0
-    most_backlog_bytes: int | None = None
+    most_backlog_bytes: int | None = field(default=None, metadata=PEAK)
     dropped: int | None = None
     driver: float = 0.0
     driver_readings: int = 0
@@ -68,21 +68,6 @@ class QueueSum:
         if queue.dropped is not None:
             self.dropped = (self.dropped or 0) + queue.dropped
 
-    def extend(self, other: "QueueSum") -> None:
-        """Add another sum, of another time."""
-        self.backlog += other.backlog
-        self.backlog_readings += other.backlog_readings
-        self.driver += other.driver
-        self.driver_readings += other.driver_readings
-        self.unsent += other.unsent
-        self.unsent_readings += other.unsent_readings
-        self.sent_bytes += other.sent_bytes
-        self.sent_ns += other.sent_ns
-        if other.most_backlog_bytes is not None:
-            self.most_backlog_bytes = max(other.most_backlog_bytes, self.most_backlog_bytes or 0)
-        if other.dropped is not None:
-            self.dropped = (self.dropped or 0) + other.dropped
-
 
 @dataclass(slots=True)
 class LoadInterval:
@@ -94,12 +79,12 @@ class LoadInterval:
     of it.
     """
 
-    first: int
-    last: int
-    start_ns: int
-    end_ns: int
-    sessions: int
-    is_probed: bool = False
+    first: int = field(metadata=OWN)
+    last: int = field(metadata=GAUGE)
+    start_ns: int = field(metadata=OWN)
+    end_ns: int = field(metadata=GAUGE)
+    sessions: int = field(metadata=GAUGE)
+    is_probed: bool = field(default=False, metadata=PEAK)
     requests: dict[int, float] = field(default_factory=dict[int, float])
     datagrams: dict[int, float] = field(default_factory=dict[int, float])
     rise_out: dict[int, float] = field(default_factory=dict[int, float])
@@ -112,7 +97,7 @@ class LoadInterval:
     received_bytes: dict[Direction, int] = field(default_factory=dict[Direction, int])
     received_ns: dict[Direction, int] = field(default_factory=dict[Direction, int])
     queues: dict[End, QueueSum] = field(default_factory=lambda: {end: QueueSum() for end in End})
-    peaks_ns: dict[ProbeKind, float] = field(default_factory=dict[ProbeKind, float])
+    peaks_ns: dict[ProbeKind, float] = field(default_factory=dict[ProbeKind, float], metadata=OWN)
 
     def probes(self, probe: ProbeKind) -> Counts:
         """Return the times that a probe took."""
@@ -128,13 +113,11 @@ class LoadInterval:
         if sample.probe is not None:
             self._add_probe(sample.probe)
         sends = Direction.OUT if sample.end is End.NEAR else Direction.IN
-        own = [session for session in sample.sessions if session.direction in flows]
         for flow in flows:
             if flow is sends:
-                self._add_round_trips(session for session in own if session.direction is flow)
+                self._add_round_trips(session for session in sample.sessions if session.direction is flow)
             else:
-                arrived = sum(session.bytes for session in own if session.direction is flow)
-                self.received_bytes[flow] = self.received_bytes.get(flow, 0) + arrived
+                self.received_bytes[flow] = self.received_bytes.get(flow, 0) + sample.bytes_of(flow)
                 self.received_ns[flow] = self.received_ns.get(flow, 0) + sample.interval_ns
         self.queues[sample.end].add(sample, [flow for flow in flows if flow is sends])
 
@@ -159,18 +142,7 @@ class LoadInterval:
         """Add the interval that follows."""
         for probe, peak_ns in short_means(self, other):
             self.peaks_ns[probe] = max(peak_ns, self.peaks_ns.get(probe, 0.0), other.peaks_ns.get(probe, 0.0))
-        self.last, self.end_ns, self.sessions = other.last, other.end_ns, other.sessions
-        self.is_probed = self.is_probed or other.is_probed
-        for name in ("requests", "datagrams", "rise_out", "rise_in", "connect", "answer", "tcp_rtt"):
-            extend_counts(getattr(self, name), getattr(other, name))
-        self.sent += other.sent
-        self.answered += other.answered
-        for flow, count in other.received_bytes.items():
-            self.received_bytes[flow] = self.received_bytes.get(flow, 0) + count
-        for flow, span_ns in other.received_ns.items():
-            self.received_ns[flow] = self.received_ns.get(flow, 0) + span_ns
-        for end, queue in other.queues.items():
-            self.queues[end].extend(queue)
+        extend_fields(self, other)
 
     def bit_s(self, flow: Direction) -> float | None:
         """Return the goodput of a single direction; None without its receiver's sample."""

@@ -1,21 +1,13 @@
 """What one end's host spent and counted: CPU of its cores and of linkgauge, waits for a core, interface, drops."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from ...model.plan import MIB
-from ...model.samples import CoreTimes, HostDrops, NicCounts, Sample
-from ..counter_sums import (
-    add_cores,
-    add_host_drops,
-    add_known,
-    add_nic_counts,
-    core_percents,
-    host_percent,
-    hottest_core_percent,
-)
-from ..summary import CpuSummary
-from .other_tests_sum import OtherTestsSum
+from ...model.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
+from ..counter_sums import core_percents, host_percent, hottest_core_percent
+from ..summary import CpuSummary, OtherTestsSummary
+from .other_tests_sum import summarize_others
 
 
 def _time_share(time_ns: int | None, span_ns: int) -> float | None:
@@ -23,62 +15,46 @@ def _time_share(time_ns: int | None, span_ns: int) -> float | None:
     return None if time_ns is None or not span_ns else min(1.0, time_ns / span_ns)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class EndSum:
-    """The CPU times of one end's cores, linkgauge's processes and their waits, and the counters of its kernel."""
+    """The CPU times of one end's cores, linkgauge's processes and their waits, and the counters of its kernel.
+
+    Those of several samples or times combine as samples do. The position of a core's times is its number.
+    """
 
     span_ns: int = 0
     process_ns: int = 0
     process_span_ns: int = 0
     worker_ns: int | None = None
-    worker_wait_ns: int | None = None
-    quota_wait_ns: int | None = None
-    nic: NicCounts | None = None
-    drops: HostDrops | None = None
-    others: OtherTestsSum = field(default_factory=OtherTestsSum)
-    _cores: list[CoreTimes] = field(default_factory=list[CoreTimes])
+    waits: CpuWaits | None = field(default=None, metadata=PART)
+    nic: NicCounts | None = field(default=None, metadata=PART)
+    drops: HostDrops | None = field(default=None, metadata=PART)
+    others: OtherTests | None = field(default=None, metadata=PART)
+    others_span_ns: int = 0
+    cores: tuple[CoreTimes, ...] | None = field(default=None, metadata=CORES)
 
-    def add(self, sample: Sample) -> None:
-        """Add a sample of this end."""
-        self.span_ns += sample.interval_ns
-        if sample.process_cpu_ns is not None:
-            self.process_ns += sample.process_cpu_ns
-            self.process_span_ns += sample.interval_ns
-        self._add_host(sample.busiest_worker_ns, sample.nic, sample.cores or ())
-        self.drops = add_host_drops(self.drops, sample.drops)
-        self.others.add(sample)
-        if sample.waits is not None:
-            self._add_waits(sample.waits.worker_ns, sample.waits.quota_ns)
+    @classmethod
+    def of(cls, sample: Sample) -> Self:
+        """Return the sum over one sample."""
+        return cls(
+            sample.interval_ns,
+            sample.process_cpu_ns or 0,
+            0 if sample.process_cpu_ns is None else sample.interval_ns,
+            sample.busiest_worker_ns,
+            sample.waits,
+            sample.nic,
+            sample.drops,
+            sample.others,
+            0 if sample.others is None else sample.interval_ns,
+            sample.cores,
+        )
 
-    def set_totals(self, cpu_ns: int | None, span_ns: int) -> None:
-        """Take the CPU time of an end without samples from what it reports at the end."""
-        self.span_ns = self.span_ns or span_ns
-        if cpu_ns is not None:
-            self.process_ns, self.process_span_ns = cpu_ns, span_ns
-
-    def extend(self, other: "EndSum") -> None:
-        """Add another sum, over another time."""
-        self.span_ns += other.span_ns
-        self.process_ns += other.process_ns
-        self.process_span_ns += other.process_span_ns
-        self._add_host(other.worker_ns, other.nic, other.cores)
-        self.drops = add_host_drops(self.drops, other.drops)
-        self.others.extend(other.others)
-        self._add_waits(other.worker_wait_ns, other.quota_wait_ns)
-
-    def _add_waits(self, worker_ns: int | None, quota_ns: int | None) -> None:
-        self.worker_wait_ns = add_known(self.worker_wait_ns, worker_ns)
-        self.quota_wait_ns = add_known(self.quota_wait_ns, quota_ns)
-
-    def _add_host(self, worker_ns: int | None, nic: NicCounts | None, cores: Iterable[CoreTimes]) -> None:
-        self.worker_ns = add_known(self.worker_ns, worker_ns)
-        self.nic = add_nic_counts(self.nic, nic)
-        add_cores(self._cores, cores)
-
-    @property
-    def cores(self) -> tuple[CoreTimes, ...]:
-        """The sums of each core's times; the position is the core's number."""
-        return tuple(self._cores)
+    def with_totals(self, cpu_ns: int | None, span_ns: int) -> Self:
+        """Return it with the CPU time that an end without samples reports at the end."""
+        whole_ns = self.span_ns or span_ns
+        if cpu_ns is None:
+            return replace(self, span_ns=whole_ns)
+        return replace(self, span_ns=whole_ns, process_ns=cpu_ns, process_span_ns=span_ns)
 
     @property
     def process_share(self) -> float | None:
@@ -93,22 +69,28 @@ class EndSum:
     @property
     def wait_share(self) -> float | None:
         """The share of time for which the worker that waited longest was ready to run and had no core."""
-        return _time_share(self.worker_wait_ns, self.span_ns)
+        return _time_share(self.waits and self.waits.worker_ns, self.span_ns)
 
     @property
     def quota_share(self) -> float | None:
         """The share of time for which a CPU quota stopped linkgauge's processes; None without a quota."""
-        return _time_share(self.quota_wait_ns, self.span_ns)
+        return _time_share(self.waits and self.waits.quota_ns, self.span_ns)
+
+    @property
+    def others_summary(self) -> OtherTestsSummary | None:
+        """The other tests of the endpoint; None if no sample tells of them."""
+        return summarize_others(self.others, self.others_span_ns)
 
     def summary(self, payload_bytes: int, transactions: int = 0) -> CpuSummary:
         """Return the mean loads, and the cost of the payload received in both directions together."""
         # Samples without a process time are assumed to be like the others.
+        cores = self.cores or ()
         cpu_ms = None if self.process_share is None else self.process_share * self.span_ns / 1e6
         return CpuSummary(
-            host_percent=host_percent(self._cores),
-            hottest_core_percent=hottest_core_percent(self._cores),
+            host_percent=host_percent(cores),
+            hottest_core_percent=hottest_core_percent(cores),
             process_percent=None if self.process_share is None else 100 * self.process_share,
             msec_per_mib=cpu_ms / (payload_bytes / MIB) if cpu_ms is not None and payload_bytes else None,
             msec_per_transaction=cpu_ms / transactions if cpu_ms is not None and transactions else None,
-            core_percents=core_percents(self._cores),
+            core_percents=core_percents(cores),
         )

@@ -8,18 +8,13 @@ from typing import Final
 from ...model.events import SessionTotal
 from ...model.latency_histogram import merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction
-from ...model.samples import Sample, SessionSample
+from ...model.samples import PEAK, Sample, SessionSample
 from ..confidence import Estimate, RateSeries
-from ..counter_sums import Histogram, add_known
+from ..counter_sums import OWN, Histogram, add_known, extend_fields
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
 
 _MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
-
-
-def sum_bytes(sample: Sample, flow: Direction) -> int:
-    """Return the bytes of all sessions of a single direction in one sample."""
-    return sum(session.bytes for session in sample.sessions if session.direction is flow)
 
 
 def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
@@ -45,31 +40,34 @@ class ReceiverSum:
     over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP. With `is_from_sender`
     some bytes are those that the sender counted, because the receiver has not reported its own. `unread_bytes` is
     the memory of what the program had not read, of `buffer_bytes`: sums over `buffer_readings` of sessions.
-    `session_spreads` has the bytes and the squares of each session, `rates` counts the intervals' rates in kb/s.
+    `session_bytes` and `session_squares` are those of each session, `rates` counts the intervals' rates in kb/s.
     """
 
     bytes: int = 0
     span_ns: int = 0
-    trailing_silence_ns: int = 0
-    is_transactional: bool = False
+    trailing_silence_ns: int = field(default=0, metadata=OWN)
+    is_transactional: bool = field(default=False, metadata=PEAK)
     out_of_order: int | None = None
     intervals: int = 0
     squares: float = 0.0
     latency: dict[int, int] = field(default_factory=dict[int, int])
-    series: RateSeries | None = None
+    series: RateSeries | None = field(default=None, metadata=OWN)
     datagrams: DatagramSum | None = None
-    is_from_sender: bool = False
+    is_from_sender: bool = field(default=False, metadata=PEAK)
     unread_bytes: int = 0
     buffer_bytes: int = 0
     buffer_readings: int = 0
-    session_spreads: dict[int, tuple[int, float]] = field(default_factory=dict[int, tuple[int, float]])
+    session_bytes: dict[int, int] = field(default_factory=dict[int, int])
+    session_squares: dict[int, float] = field(default_factory=dict[int, float])
     rates: Histogram = field(default_factory=Histogram)
 
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
         self.is_from_sender = self.is_from_sender or sample.is_from_sender
-        bytes_, span_ns = sum_bytes(sample, flow), sample.interval_ns
-        self._extend(bytes_, span_ns)
+        bytes_, span_ns = sample.bytes_of(flow), sample.interval_ns
+        self.bytes += bytes_
+        self.span_ns += span_ns
+        self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
         if span_ns > 0:
             self.intervals += 1
             self.squares += bytes_ * bytes_ / span_ns
@@ -85,22 +83,15 @@ class ReceiverSum:
 
     def _add_spread(self, session: SessionSample, span_ns: int) -> None:
         if span_ns > 0:
-            bytes_, squares = self.session_spreads.get(session.session, (0, 0.0))
-            self.session_spreads[session.session] = (
-                bytes_ + session.bytes,
-                squares + session.bytes * session.bytes / span_ns,
-            )
+            number, bytes_ = session.session, session.bytes
+            self.session_bytes[number] = self.session_bytes.get(number, 0) + bytes_
+            self.session_squares[number] = self.session_squares.get(number, 0.0) + bytes_ * bytes_ / span_ns
 
     def _add_buffer(self, session: SessionSample) -> None:
         if session.unread_memory_bytes is not None and session.receive_buffer_bytes is not None:
             self.unread_bytes += session.unread_memory_bytes
             self.buffer_bytes += session.receive_buffer_bytes
             self.buffer_readings += 1
-
-    def _extend(self, bytes_: int, span_ns: int) -> None:
-        self.bytes += bytes_
-        self.span_ns += span_ns
-        self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
 
     def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
         """Take bytes and time from what the receiver reports at the end, in place of what the sender counted.
@@ -120,23 +111,8 @@ class ReceiverSum:
         """Add another sum, over a time that followed."""
         if other.span_ns:
             self.series = None if self.span_ns else other.series
-        self._extend(other.bytes, other.span_ns)
-        self.intervals += other.intervals
-        self.squares += other.squares
-        self.is_transactional = self.is_transactional or other.is_transactional
-        self.is_from_sender = self.is_from_sender or other.is_from_sender
-        self.unread_bytes += other.unread_bytes
-        self.buffer_bytes += other.buffer_bytes
-        self.buffer_readings += other.buffer_readings
-        self.rates.extend(other.rates)
-        for session, (bytes_, squares) in other.session_spreads.items():
-            own_bytes, own_squares = self.session_spreads.get(session, (0, 0.0))
-            self.session_spreads[session] = (own_bytes + bytes_, own_squares + squares)
-        self.out_of_order = add_known(self.out_of_order, other.out_of_order)
-        merge_counts(self.latency, other.latency.items())
-        if other.datagrams is not None:
-            self.datagrams = self.datagrams or DatagramSum()
-            self.datagrams.extend(other.datagrams)
+        self.trailing_silence_ns = other.trailing_silence_ns + (0 if other.bytes else self.trailing_silence_ns)
+        extend_fields(self, other)
 
     def trim_silence(self) -> None:
         """Let the span end with the last byte: the wait for a lost peer says nothing about the link."""
@@ -174,9 +150,12 @@ class ReceiverSum:
         It is about 1 if each session varies for itself. It is small if they share something: what one gets more,
         the others get less.
         """
-        if len(self.session_spreads) < 2 or self.intervals < 2 or not self.span_ns:
+        if len(self.session_bytes) < 2 or self.intervals < 2 or not self.span_ns:
             return None
-        alone = sum(squares - bytes_**2 / self.span_ns for bytes_, squares in self.session_spreads.values())
+        alone = sum(
+            squares - self.session_bytes[session] ** 2 / self.span_ns
+            for session, squares in self.session_squares.items()
+        )
         together = self.squares - self.bytes**2 / self.span_ns
         return None if alone <= 0 else max(0.0, together) / alone
 

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from ...model.events import Totals
-from ...model.plan import Direction, End, sender_of
-from ...model.samples import Sample
+from ...model.events import Sampled, Totals
+from ...model.plan import Direction, End, Settings, sender_of
+from ...model.samples import Sample, combine
 from ...model.workload import Workload
 from ..confidence import RateSeries
 from ..udp.datagram_sums import DatagramSum
@@ -44,13 +44,14 @@ class SampleOrder:
 class SampleSum:
     """The sums over some samples taken under one setting: of each end, and of each single direction.
 
-    With `has_series`, the receivers' sums hold their intervals' rates, for an estimate of the error.
+    With `has_series`, the receivers' sums hold their intervals' rates, for an estimate of the error. Without
+    `has_senders`, TCP's counters are left out: they take most of the time.
     """
 
-    def __init__(self, workload: Workload, *, has_series: bool = False) -> None:
+    def __init__(self, workload: Workload, *, has_series: bool = False, has_senders: bool = True) -> None:
         self.workload = workload
         self.ends = {end: EndSum() for end in End}
-        self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows}
+        self.sent = {flow: SenderSum() for flow in Direction.DUPLEX.flows if has_senders}
         self.received = {
             flow: ReceiverSum(
                 is_transactional=workload.is_transactional,
@@ -68,18 +69,18 @@ class SampleSum:
                 datagrams.add(sample, flow)
         if sample.is_drain:
             return
-        self.ends[sample.end].add(sample)
+        self.ends[sample.end] = combine((self.ends[sample.end], EndSum.of(sample)))
         for flow in flows:
-            if sender_of(flow, self.workload) is sample.end:
-                self.sent[flow].add(sample, flow)
-            else:
+            if sender_of(flow, self.workload) is not sample.end:
                 self.received[flow].add(sample, flow)
+            elif flow in self.sent:
+                self.sent[flow].add(sample, flow)
 
     def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
         """Take the figures of an end without samples: the results of what it received, and what it sent."""
         if totals.span_ns <= 0:
             return
-        self.ends[totals.end].set_totals(totals.cpu_ns, totals.span_ns)
+        self.ends[totals.end] = self.ends[totals.end].with_totals(totals.cpu_ns, totals.span_ns)
         for flow in flows:
             sessions = [session for session in totals.sessions if session.direction is flow]
             if not sessions:
@@ -96,32 +97,51 @@ class SampleSum:
 
 
 class RecentSamples:
-    """The samples of the last `span_ns` of each end, by that end's clock; always the newest one at least."""
+    """The samples of the last `span_ns` of each end under the newest settings, by that end's clock.
+
+    There is always the newest one at least. Begin with the settings, and again after each change.
+    """
 
     def __init__(self, span_ns: int) -> None:
         self._span_ns = span_ns
-        self._samples: dict[End, deque[Sample]] = {end: deque() for end in End}
+        self._settings: Settings | None = None
+        self._start_ns = 0
+        self._samples: dict[End, deque[Sampled]] = {end: deque() for end in End}
 
-    def add(self, sample: Sample) -> None:
-        """Add an end's next sample, which is not of the drain, and drop those that are too old now."""
-        samples = self._samples[sample.end]
-        samples.append(sample)
-        while samples[0].elapsed_ns <= sample.elapsed_ns - self._span_ns and len(samples) > 1:
-            samples.popleft()
-
-    def clear(self) -> None:
-        """Drop all samples, as a change of settings does."""
+    def begin(self, settings: Settings, start_ns: int) -> None:
+        """Drop all samples: from now on, only those of these settings count."""
+        self._settings, self._start_ns = settings, start_ns
         for samples in self._samples.values():
             samples.clear()
 
+    def add(self, event: Sampled) -> bool:
+        """Add an end's next sample, which is not of the drain, and drop those that are too old now.
+
+        Return whether it counts. One that is late counts for earlier settings only, even if they are the same.
+        """
+        if event.settings != self._settings or event.sample.elapsed_ns <= self._start_ns:
+            return False
+        samples = self._samples[event.sample.end]
+        samples.append(event)
+        while samples[0].sample.elapsed_ns <= event.sample.elapsed_ns - self._span_ns and len(samples) > 1:
+            samples.popleft()
+        return True
+
     def of_end(self, end: End) -> tuple[Sample, ...]:
         """Return an end's samples, the newest one last."""
-        return tuple(self._samples[end])
+        return tuple(event.sample for event in self._samples[end])
 
-    def sum(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
-        """Return the sums over both ends' samples."""
-        sums = SampleSum(workload)
+    def sum_measured(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+        """Return the sums over both ends' samples after the warm-up."""
+        return self._add_to(SampleSum(workload), flows, with_warmup=False)
+
+    def sum_shown(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
+        """Return what the gauges show, in the warm-up, too."""
+        return self._add_to(SampleSum(workload, has_senders=False), flows, with_warmup=True)
+
+    def _add_to(self, sums: SampleSum, flows: Sequence[Direction], *, with_warmup: bool) -> SampleSum:
         for samples in self._samples.values():
-            for sample in samples:
-                sums.add(sample, flows)
+            for event in samples:
+                if with_warmup or not event.warmup:
+                    sums.add(event.sample, flows)
         return sums

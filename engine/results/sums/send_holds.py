@@ -12,8 +12,8 @@ SO_MEMINFO). The kernel's clocks (tcpi_rwnd_limited, tcpi_sndbuf_limited) are a 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ...model.latency_histogram import merge_counts
 from ...model.samples import SessionSample
+from ..counter_sums import Sums
 
 Hold = Literal["window", "buffer", "congestion", "pace", "empty"]
 """The other end's window, the own send buffer, the congestion window, pacing or a queue, nothing to send."""
@@ -38,7 +38,7 @@ def find_hold(session: SessionSample) -> Hold | None:
 
 
 @dataclass(slots=True)
-class SendHolds:
+class SendHolds(Sums):
     """How many samples of sessions found each hold."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
@@ -48,10 +48,6 @@ class SendHolds:
         hold = find_hold(session)
         if hold is not None:
             self.counts[hold] = self.counts.get(hold, 0) + 1
-
-    def extend(self, other: "SendHolds") -> None:
-        """Add those of another time or direction."""
-        merge_counts(self.counts, other.counts.items())
 
     @property
     def samples(self) -> int:

@@ -7,10 +7,9 @@ from statistics import median
 from typing import Final
 
 from ...model.events import SessionTotal
-from ...model.latency_histogram import merge_counts
 from ...model.plan import Direction
-from ...model.samples import Sample, SessionSample
-from ..counter_sums import Histogram, sum_known
+from ...model.samples import LEAST, Sample, SessionSample, sum_known
+from ..counter_sums import OWN, Histogram, Sums, extend_fields
 from .send_holds import SendHolds
 
 _OUTLIERS: Final = 2
@@ -33,7 +32,7 @@ _read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_
 
 
 @dataclass(slots=True)
-class SenderSum:
+class SenderSum(Sums):
     """Sums and medians of the senders' TCP counters, over sessions and samples.
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
@@ -47,18 +46,18 @@ class SenderSum:
     span_ns: int = 0
     windows: int = 0
     low_windows: int = 0
-    largest_windows: dict[int, int] = field(default_factory=dict[int, int])
-    first_windows: dict[int, int] = field(default_factory=dict[int, int])
-    smallest_windows: dict[int, int] = field(default_factory=dict[int, int])
+    largest_windows: dict[int, int] = field(default_factory=dict[int, int], metadata=OWN)
+    first_windows: dict[int, int] = field(default_factory=dict[int, int], metadata=OWN)
+    smallest_windows: dict[int, int] = field(default_factory=dict[int, int], metadata=OWN)
     samples: int = 0
     lossy_samples: int = 0
     lost_squares: int = 0
-    most_lost: list[int] = field(default_factory=list[int])
-    quiet_samples: int = 0
+    most_lost: list[int] = field(default_factory=list[int], metadata=OWN)
+    quiet_samples: int = field(default=0, metadata=OWN)
     holds: SendHolds = field(default_factory=SendHolds)
     carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
-    min_rtt_us: int | None = None
+    min_rtt_us: int | None = field(default=None, metadata=LEAST)
     counters: dict[str, int] = field(default_factory=dict[str, int])
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
@@ -82,12 +81,15 @@ class SenderSum:
                 self.counters[name] = self.counters.get(name, 0) + value
         for name, value in zip(_MEDIANS, _read_medians(session), strict=True):
             if value is not None:
-                self.histograms.setdefault(name, Histogram()).add(value)
+                histogram = self.histograms.get(name)
+                if histogram is None:
+                    histogram = self.histograms[name] = Histogram()
+                histogram.add(value)
         self.holds.add(session)
         if session.bytes and session.rtt_us is not None:
             self.carrying_rtts.add(session.rtt_us)
-        if session.min_rtt_us is not None:
-            self.min_rtt_us = min(session.min_rtt_us, self.min_rtt_us or session.min_rtt_us)
+        if session.min_rtt_us is not None and (self.min_rtt_us is None or session.min_rtt_us < self.min_rtt_us):
+            self.min_rtt_us = session.min_rtt_us
         if session.peer_window_bytes is not None:
             self._add_window(session.session, session.peer_window_bytes)
 
@@ -112,22 +114,10 @@ class SenderSum:
             self.counters["retransmits"] = retransmits
 
     def extend(self, other: "SenderSum") -> None:
-        """Add another sum, of another time or direction."""
-        self.span_ns += other.span_ns
-        self.samples += other.samples
-        self.lossy_samples += other.lossy_samples
-        self.lost_squares += other.lost_squares
+        """Add another sum, of a time that followed, or of another direction."""
+        extend_fields(self, other)
         self._add_most(other.most_lost)
-        self.windows += other.windows
-        self.low_windows += other.low_windows
-        self.sessions |= other.sessions
-        self.holds.extend(other.holds)
-        self.carrying_rtts.extend(other.carrying_rtts)
-        merge_counts(self.counters, other.counters.items())
-        for name, histogram in other.histograms.items():
-            self.histograms.setdefault(name, Histogram()).extend(histogram)
-        if other.min_rtt_us is not None:
-            self.min_rtt_us = min(other.min_rtt_us, self.min_rtt_us or other.min_rtt_us)
+        self.quiet_samples = other.quiet_samples + (0 if other.lossy_samples else self.quiet_samples)
 
     def median(self, name: str) -> int | None:
         """Return the median of a gauge such as `rtt_us`; None where no session reported it."""

@@ -5,9 +5,9 @@ from typing import Final
 
 from ...model.events import Totals
 from ...model.plan import MIB, Direction, sender_of
-from ...model.samples import Sample, SessionSample
+from ...model.samples import Sample, SessionSample, sum_known
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_known, sum_known
+from ..counter_sums import Histogram, add_known
 from .receiver_sum import bits_per_second
 
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions

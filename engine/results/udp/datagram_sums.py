@@ -14,13 +14,23 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, SEARCH_DONE
+from ...model.datagram_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.events import SessionTotal
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, sender_of
-from ...model.samples import DatagramSample, HostDrops, LatencyCounts, Sample
+from ...model.samples import (
+    GAUGE,
+    PART,
+    PEAK,
+    DatagramSample,
+    HostDrops,
+    LatencyCounts,
+    Sample,
+    combine_known,
+    sum_known,
+)
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_host_drops, add_known, sum_known
+from ..counter_sums import Histogram, Sums, add_known
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
@@ -36,7 +46,6 @@ _read_summed: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_
 _read_peaks: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_PEAKS)
 _read_settings: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_SETTINGS)
 _read_times: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_TIMES)
-_read_all: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*DATAGRAM_COUNTER_NAMES)
 
 
 def missing_datagrams(counts: DatagramSample) -> int | None:
@@ -50,21 +59,21 @@ def missing_datagrams(counts: DatagramSample) -> int | None:
 
 
 @dataclass(slots=True)
-class _FlowSum:
+class _FlowSum(Sums):
     """The counters of one direction."""
 
     counters: dict[str, int] = field(default_factory=dict[str, int])
-    peaks: dict[str, int] = field(default_factory=dict[str, int])
+    peaks: dict[str, int] = field(default_factory=dict[str, int], metadata=PEAK)
     settings: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     times: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
-    rates: dict[int, int] = field(default_factory=dict[int, int])
-    drops: dict[End, HostDrops] = field(default_factory=dict[End, HostDrops])
+    rates: dict[int, int] = field(default_factory=dict[int, int], metadata=GAUGE)
+    drops: dict[End, HostDrops] = field(default_factory=dict[End, HostDrops], metadata=PART)
     span_ns: int = 0
     sent_bytes: int = 0
     sent_span_ns: int = 0
     tails: tuple[int, ...] = ()
     series: LossSeries = field(default_factory=LossSeries)
-    search: DatagramSample | None = None  # the newest sample of a search for the rate
+    search: DatagramSample | None = field(default=None, metadata=GAUGE)  # of a search for the rate
 
     def add_host(self, sample: Sample) -> None:
         """Add what the host of an end dropped meanwhile."""
@@ -81,7 +90,7 @@ class _FlowSum:
             )
 
     def add_drops(self, end: End, drops: HostDrops | None) -> None:
-        whole = add_host_drops(self.drops.get(end), drops)
+        whole = combine_known((self.drops.get(end), drops))
         if whole is not None:
             self.drops[end] = whole
 
@@ -110,26 +119,6 @@ class _FlowSum:
         if senders:
             self.sent_bytes += sum((counts.sent or 0) * (counts.datagram_bytes or 0) for counts in senders)
             self.sent_span_ns += sample.interval_ns
-
-    def extend(self, other: "_FlowSum") -> None:
-        """Add the counters of another time."""
-        merge_counts(self.counters, other.counters.items())
-        for name, value in other.peaks.items():
-            self.peaks[name] = max(value, self.peaks.get(name, 0))
-        for name, values in other.settings.items():
-            for value in values:
-                self._add_setting(name, value)
-        for name, histogram in other.times.items():
-            self.times.setdefault(name, Histogram(_TIME_BITS)).extend(histogram)
-        self.rates |= other.rates
-        self.search = other.search or self.search
-        self.tails += other.tails
-        for end, drops in other.drops.items():
-            self.add_drops(end, drops)
-        self.span_ns += other.span_ns
-        self.series.extend(other.series)
-        self.sent_bytes += other.sent_bytes
-        self.sent_span_ns += other.sent_span_ns
 
     def _add_setting(self, name: str, value: int) -> None:
         values = self.settings.setdefault(name, set())
@@ -169,17 +158,17 @@ class _FlowSum:
         return locate_losses(counts, self.drops.get(sender), self.drops.get(sender.other), self.span_ns)
 
 
-class DatagramSum:
+@dataclass(slots=True)
+class DatagramSum(Sums):
     """The datagrams of one direction over some samples; of both, and of several periods, by `extend`.
 
     Both ends' samples are added to it: each reports the counters that it knows. `in_time` are the different
     datagrams that were received outside the drain, for the rate.
     """
 
-    def __init__(self) -> None:
-        self.in_time: int | None = None
-        self.delays: dict[int, int] = {}
-        self._flows: dict[Direction, _FlowSum] = {}
+    in_time: int | None = None
+    delays: dict[int, int] = field(default_factory=dict[int, int])
+    _flows: dict[Direction, _FlowSum] = field(default_factory=dict[Direction, _FlowSum])
 
     def add(self, sample: Sample, flow: Direction) -> None:
         """Add the datagrams of a single direction in one end's sample."""
@@ -228,13 +217,6 @@ class DatagramSum:
     def set_tails(self, flow: Direction, tails: Iterable[int]) -> None:
         """Set what each session of a direction lost behind the last datagram that arrived."""
         self._flows.setdefault(flow, _FlowSum()).tails = tuple(tails)
-
-    def extend(self, other: "DatagramSum") -> None:
-        """Add another sum, of another direction or time."""
-        self.in_time = add_known(self.in_time, other.in_time)
-        merge_counts(self.delays, other.delays.items())
-        for flow, part in other._flows.items():  # noqa: SLF001 (of the same class)
-            self._flows.setdefault(flow, _FlowSum()).extend(part)
 
     @property
     def lost(self) -> int | None:
@@ -377,20 +359,6 @@ class DatagramSum:
 def _sender(flow: Direction) -> End:
     """Return the end that sends a single direction of datagrams."""
     return sender_of(flow, Workload.UDP)
-
-
-def merge_datagrams(parts: Iterable[DatagramSample]) -> tuple[DatagramSample, ...]:
-    """Return the samples of one end as one of each session: sums, peaks, and the newest of the other values."""
-    merged: dict[tuple[Direction, int], dict[str, int | None]] = {}
-    for part in parts:
-        values = merged.setdefault((part.direction, part.session), {})
-        for counter, value in zip(DATAGRAM_COUNTERS, _read_all(part), strict=True):
-            before = values.get(counter.name)
-            if counter.kind == "cumulative":
-                values[counter.name] = add_known(before, value)
-            elif value is not None:
-                values[counter.name] = value if counter.kind == "gauge" else max(value, before or 0)
-    return tuple(DatagramSample(flow, session, **values) for (flow, session), values in merged.items())
 
 
 def datagrams_of(sample: Sample, flow: Direction) -> dict[int, DatagramSample]:

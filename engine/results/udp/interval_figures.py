@@ -6,8 +6,7 @@ from typing import Final
 from ...model.events import Sampled
 from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction
-from ...model.samples import DatagramSample
-from ..counter_sums import sum_known
+from ...model.samples import DatagramSample, sum_known
 from .datagram_sums import delays_of, missing_datagrams
 
 FIGURES: Final[tuple[str, ...]] = (

@@ -11,6 +11,9 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Final, Literal
 
+from ...model.samples import GAUGE, PEAK
+from ..counter_sums import Sums
+
 LossPattern = Literal["random", "bursts", "periodic"]
 """`random`: single losses; `bursts`: several in a row; `periodic`: at regular distances, in packets or in time."""
 
@@ -27,7 +30,7 @@ _BURST: Final = 1.6  # times the mean length of a burst if each datagram were lo
 
 
 @dataclass(slots=True)
-class LossSeries:
+class LossSeries(Sums):
     """The losses of one direction, interval by interval, in bounded memory.
 
     `onsets_ns` are the ends of the newest intervals with a loss of which the interval before had none.
@@ -37,9 +40,9 @@ class LossSeries:
     lost: int = 0
     datagrams: int = 0
     squares: float = 0.0
-    longest_ns: int = 0
+    longest_ns: int = field(default=0, metadata=PEAK)
     onsets_ns: deque[int] = field(default_factory=lambda: deque[int](maxlen=_MAX_ONSETS))
-    had_loss: bool = False
+    had_loss: bool = field(default=False, metadata=GAUGE)
 
     def add(self, lost: int, datagrams: int, end_ns: int, interval_ns: int) -> None:
         """Add an interval, with the datagrams that were sent in it and those of them that are missing."""
@@ -52,16 +55,6 @@ class LossSeries:
             self.lost += lost
             self.datagrams += datagrams
             self.squares += lost * lost / datagrams
-
-    def extend(self, other: "LossSeries") -> None:
-        """Add another series, of a later time."""
-        self.intervals += other.intervals
-        self.lost += other.lost
-        self.datagrams += other.datagrams
-        self.squares += other.squares
-        self.longest_ns = max(self.longest_ns, other.longest_ns)
-        self.onsets_ns.extend(other.onsets_ns)
-        self.had_loss = other.had_loss
 
     @property
     def period_ns(self) -> int | None:

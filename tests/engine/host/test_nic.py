@@ -19,8 +19,6 @@ from linkgauge.engine.host.nic import (
     parse_net_dev,
     read_connection_nic,
     read_nic,
-    read_nic_counts,
-    subtract_nic_counts,
 )
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
@@ -279,19 +277,3 @@ def test_an_interfaces_line_is_found_by_its_whole_name() -> None:
 def test_an_interface_that_is_not_there_has_no_counts(name: str) -> None:
     """Nothing is guessed, and a line that is cut short is none."""
     assert parse_net_dev(DEV, name) is None
-
-
-def test_counts_of_an_interval_never_fall_below_nothing() -> None:
-    """An interface that was taken down and up starts anew."""
-    before, after = NicCounts(10, 10, 1, 0, 5), NicCounts(30, 5, 1, 2, 5)
-    assert subtract_nic_counts(before, after) == NicCounts(20, 0, 0, 2, 0)
-    assert subtract_nic_counts(None, after) is subtract_nic_counts(before, None) is None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_this_machines_loopback_counts() -> None:
-    """A name that no interface has is unknown."""
-    counts = read_nic_counts("lo")
-    assert counts is not None
-    assert counts.received_bytes >= 0
-    assert read_nic_counts("no-such-nic") is read_nic_counts(None) is None

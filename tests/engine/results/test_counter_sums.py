@@ -1,56 +1,19 @@
-"""Sums of counters that may be unknown, and medians of any number of values in a bounded amount of memory."""
+"""Medians of any number of values in a bounded amount of memory."""
 
 import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.samples import CoreTimes, HostDrops, NicCounts
+from linkgauge.engine.model.samples import CoreTimes
 from linkgauge.engine.results.counter_sums import (
     Histogram,
-    add_cores,
-    add_host_drops,
-    add_known,
-    add_nic_counts,
     core_percents,
     host_percent,
     hottest_core_percent,
-    sum_known,
 )
 
 BUSY, IDLE, OFF = CoreTimes(30, 20, 10, 0, 40), CoreTimes(0, 10, 0, 0, 90), CoreTimes(0, 0, 0, 0, 0)
-
-
-@given(values=st.lists(st.none() | st.integers(0, 100)))
-def test_unknown_values_are_left_out_of_a_sum_that_has_others(values: list[int | None]) -> None:
-    """A sum of nothing known is unknown, not 0."""
-    known = [value for value in values if value is not None]
-    assert sum_known(values) == (sum(known) if known else None)
-    assert add_known(sum_known(values), None) == sum_known(values)
-
-
-def test_a_core_that_is_switched_on_later_has_its_own_sum() -> None:
-    """Cores are told apart by their place."""
-    totals: list[CoreTimes] = []
-    for cores in ((BUSY,), (BUSY, IDLE), ()):
-        add_cores(totals, cores)
-    assert totals == [CoreTimes(60, 40, 20, 0, 80), IDLE]
-
-
-def test_the_counters_of_an_interface_add_up_field_by_field() -> None:
-    """An end that does not know them changes nothing."""
-    counts = NicCounts(1, 2, 3, 4, 5)
-    assert add_nic_counts(None, None) is None
-    assert add_nic_counts(counts, None) == add_nic_counts(None, counts) == counts
-    assert add_nic_counts(counts, counts) == NicCounts(2, 4, 6, 8, 10)
-
-
-def test_the_drops_of_a_host_add_up_field_by_field() -> None:
-    """A counter that one reading does not have changes nothing."""
-    drops = HostDrops(qdisc=3, backlog=0)
-    assert add_host_drops(None, None) is None
-    assert add_host_drops(drops, None) == add_host_drops(None, drops) == drops
-    assert add_host_drops(drops, HostDrops(qdisc=4, nic_sent=5)) == HostDrops(qdisc=7, backlog=0, nic_sent=5)
 
 
 def test_the_load_of_a_host_is_the_mean_of_the_cores_that_were_on() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import OtherTests, Sample
+from linkgauge.engine.model.samples import OtherTests, Sample, SessionSample
 from linkgauge.tui.state.live_readings import LiveReadings
 
 
@@ -97,6 +97,20 @@ def test_a_change_starts_a_new_leg_and_leaves_a_mark(world: Any) -> None:
     assert board.periods[0].until_s == board.periods[1].from_s == 2.0
     assert all(point.bit_s > 8e9 for point in board.periods[1].points[Direction.OUT])
     assert board.flow(Direction.OUT).bit_s == pytest.approx(9e9, rel=0.02)
+
+
+def test_a_late_sample_does_not_count_for_the_same_settings_again(world: Any) -> None:
+    """It is of the time before two changes, of which the second took the first back."""
+
+    def drive(script: Any) -> None:
+        script.run_for(4, 9e9)
+        script.change_settings(Settings(sessions=5))
+        script.change_settings(Settings())
+        late = script.elapsed_ns
+        sample = Sample(End.FAR, script.index, late, late, (SessionSample(Direction.OUT, 1, 10**6),))
+        script.emit(Sampled(sample, Settings(), warmup=False))
+
+    assert play(world, Plan(), drive).flow(Direction.OUT).bit_s is None
 
 
 def test_the_points_of_a_long_run_stay_few(world: Any) -> None:

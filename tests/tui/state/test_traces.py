@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import DatagramSample, Sample, combine
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.state.live_readings import LiveReadings
 from linkgauge.tui.state.traces import CpuPoint, DatagramPoint, LatencyPoint, TcpPoint, Traces
@@ -67,9 +68,9 @@ def test_the_latency_of_transactions_is_in_milliseconds(world: Any) -> None:
 
 def test_two_merged_points_keep_the_peak() -> None:
     """Means are averaged; the busiest core and the slowest transactions stay."""
-    assert CpuPoint(1, 20, 80).merge(CpuPoint(2, 40, 60)) == CpuPoint(2, 30, 80)
-    assert TcpPoint(1, 20, 1, None).merge(TcpPoint(2, 40, 2, 8)) == TcpPoint(2, 30, 3, 8)
-    assert LatencyPoint(1, 2, 9).merge(LatencyPoint(2, 4, 5)) == LatencyPoint(2, 3, 9)
+    assert combine([CpuPoint(1, 20, 80), CpuPoint(2, 40, 60)]) == CpuPoint(2, 30, 80)
+    assert combine([TcpPoint(1, 20, 1, None), TcpPoint(2, 40, 2, 8)]) == TcpPoint(2, 30, 3, 8)
+    assert combine([LatencyPoint(1, 2, 9), LatencyPoint(2, 4, 5)]) == LatencyPoint(2, 3, 9)
 
 
 def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
@@ -106,5 +107,16 @@ def test_datagrams_are_the_receivers_and_the_drain_is_left_out(world: Any) -> No
 def test_points_of_datagrams_merge_without_losing_a_loss() -> None:
     """A day has more intervals than a plot has columns."""
     first, second = DatagramPoint(1.0, 10, 1, 0.5, None), DatagramPoint(2.0, 30, 0, 0.25, 3.0)
-    assert first.merge(second) == DatagramPoint(2.0, 40, 1, 0.5, 3.0)
+    assert combine([first, second]) == DatagramPoint(2.0, 40, 1, 0.5, 3.0)
     assert DatagramPoint(1.0, 0, 0, None, None).lost_share is None
+
+
+def test_what_one_session_lost_is_not_taken_back_by_another() -> None:
+    """A session whose late datagrams arrive hides no loss, as in the CSV."""
+    parts = (
+        DatagramSample(Direction.OUT, 1, advanced=100, received=90),
+        DatagramSample(Direction.OUT, 2, advanced=50, received=60),
+    )
+    traces = Traces()
+    traces.add(Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), datagrams=parts), Workload.UDP, is_warmup=False)
+    assert [(point.passed, point.lost) for point in traces.datagrams[Direction.OUT]] == [(150, 10)]

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, End
-from linkgauge.engine.model.samples import CpuWaits, Sample
+from linkgauge.engine.model.samples import CpuWaits, Sample, combine
 from linkgauge.engine.results.sums.end_sum import EndSum
 
 
@@ -13,9 +13,7 @@ def _sample(index: int, process_cpu_ns: int | None, waits: CpuWaits | None = Non
 
 def test_a_sample_without_cpu_time_lowers_no_share() -> None:
     """Unknown is not idle."""
-    sums = EndSum()
-    for index, cpu_ns in enumerate((SECOND_NS // 2, None)):
-        sums.add(_sample(index, cpu_ns))
+    sums = combine([EndSum.of(_sample(index, cpu_ns)) for index, cpu_ns in enumerate((SECOND_NS // 2, None))])
     assert sums.span_ns == 2 * SECOND_NS
     assert sums.process_share == 0.5
     assert sums.summary(payload_bytes=0).process_percent == 50
@@ -25,14 +23,11 @@ def test_shares_are_unknown_where_nothing_was_reported() -> None:
     """And no quota is none, not zero."""
     assert EndSum().process_share is None
     assert EndSum().wait_share is None
-    sums = EndSum()
-    sums.add(_sample(0, None, CpuWaits(worker_ns=SECOND_NS // 4)))
+    sums = EndSum.of(_sample(0, None, CpuWaits(worker_ns=SECOND_NS // 4)))
     assert (sums.wait_share, sums.quota_share) == (0.25, None)
 
 
 @pytest.mark.parametrize("wait_ns", [SECOND_NS, 3 * SECOND_NS])
 def test_no_share_of_time_is_more_than_the_whole(wait_ns: int) -> None:
     """A quota stops several cores at once, and each counts."""
-    sums = EndSum()
-    sums.add(_sample(0, None, CpuWaits(quota_ns=wait_ns)))
-    assert sums.quota_share == 1.0
+    assert EndSum.of(_sample(0, None, CpuWaits(quota_ns=wait_ns))).quota_share == 1.0

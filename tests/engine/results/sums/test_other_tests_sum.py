@@ -2,14 +2,10 @@
 
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import SECOND_NS, End, Settings
-from linkgauge.engine.model.samples import OtherTests, Sample
+from linkgauge.engine.model.samples import OtherTests, Sample, combine
 from linkgauge.engine.results.summary import OtherTestsSummary
-from linkgauge.engine.results.sums.other_tests_sum import (
-    OtherTestsSum,
-    interval_figures,
-    merge_others,
-    other_tests_document,
-)
+from linkgauge.engine.results.sums.end_sum import EndSum
+from linkgauge.engine.results.sums.other_tests_sum import interval_figures, other_tests_document
 
 
 def sample(index: int, others: OtherTests | None) -> Sample:
@@ -19,10 +15,7 @@ def sample(index: int, others: OtherTests | None) -> Sample:
 
 def summarize(*others: OtherTests | None) -> OtherTestsSummary | None:
     """Return the summary of some seconds."""
-    sums = OtherTestsSum()
-    for index, each in enumerate(others):
-        sums.add(sample(index, each))
-    return sums.summary
+    return combine([EndSum.of(sample(index, each)) for index, each in enumerate(others)]).others_summary
 
 
 def test_rates_are_means_over_all_of_the_time_that_is_known() -> None:
@@ -42,18 +35,6 @@ def test_none_at_all_is_zero_and_an_endpoint_that_does_not_tell_is_unknown() -> 
     assert summarize(OtherTests(), OtherTests()) == OtherTestsSummary(0, 0, 0.0, 0.0)
     assert summarize(None, None) is None
     assert other_tests_document(summarize(None)) is None
-
-
-def test_sums_of_two_times_and_merged_samples_say_the_same_as_single_ones() -> None:
-    """A thinned run has the same summary."""
-    first, second = OtherTests(1, 1, 1_000, 0), OtherTests(2, 2, 3_000, 500)
-    whole, part = OtherTestsSum(), OtherTestsSum()
-    whole.add(sample(0, first))
-    part.add(sample(1, second))
-    whole.extend(part)
-    assert whole.summary == summarize(first, second)
-    assert merge_others([first, None, second]) == OtherTests(2, 2, 4_000, 500)
-    assert merge_others([None]) is None
 
 
 def test_an_interval_has_its_own_rates() -> None:

@@ -1,9 +1,20 @@
 """The sums over samples of both ends, and which samples belong in them."""
 
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
-from linkgauge.engine.model.samples import Sample, SessionSample
+import random
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.events import Reason, Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.samples import Sample, SessionSample, combine
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.counter_sums import Histogram
 from linkgauge.engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
+
+from ..drawn_runs import draw_run
 
 
 def _sample(end: End, index: int, bytes_: int = 0, interval_ns: int = SECOND_NS) -> Sample:
@@ -33,13 +44,86 @@ def test_the_receivers_bytes_are_the_result() -> None:
 
 def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
     """Each end by its own clock."""
-    recent = RecentSamples(2 * SECOND_NS)
+    recent = _recent(2 * SECOND_NS)
     for index in range(4):
-        recent.add(_sample(End.NEAR, index))
-    recent.add(_sample(End.FAR, 0))
+        assert recent.add(_sampled(End.NEAR, index))
+    recent.add(_sampled(End.FAR, 0))
     assert [sample.index for sample in recent.of_end(End.NEAR)] == [2, 3]
     assert [sample.index for sample in recent.of_end(End.FAR)] == [0]
-    recent.add(_sample(End.FAR, 9))
+    recent.add(_sampled(End.FAR, 9))
     assert [sample.index for sample in recent.of_end(End.FAR)] == [9]
-    recent.clear()
+
+
+def test_recent_samples_are_those_of_the_newest_settings() -> None:
+    """A late one counts for the time before the change, even if the settings are the same again."""
+    recent, other = _recent(9 * SECOND_NS), Settings(sessions=2)
+    recent.add(_sampled(End.NEAR, 0))
+    recent.begin(other, SECOND_NS)
     assert recent.of_end(End.NEAR) == ()
+    assert recent.add(_sampled(End.NEAR, 1, other))
+    recent.begin(Settings(), 2 * SECOND_NS)
+    assert not recent.add(_sampled(End.FAR, 0))
+    assert not recent.add(_sampled(End.FAR, 1, other))
+    assert recent.add(_sampled(End.FAR, 2))
+
+
+def test_a_gauge_shows_the_warm_up_and_a_diagnosis_leaves_it_out() -> None:
+    """Of the same recent samples."""
+    recent = _recent(9 * SECOND_NS)
+    for index in range(4):
+        recent.add(replace(_sampled(End.FAR, index, bytes_=5), warmup=index < 3))
+    flows = Direction.OUT.flows
+    assert recent.sum_measured(Workload.STREAM, flows).received[Direction.OUT].bytes == 5
+    assert recent.sum_shown(Workload.STREAM, flows).received[Direction.OUT].bytes == 20
+
+
+def _recent(span_ns: int) -> RecentSamples:
+    recent = RecentSamples(span_ns)
+    recent.begin(Settings(), 0)
+    return recent
+
+
+def _sampled(end: End, index: int, settings: Settings | None = None, bytes_: int = 0) -> Sampled:
+    return Sampled(_sample(end, index, bytes_), settings or Settings(), warmup=False)
+
+
+def _plain(sums: Any) -> dict[str, Any]:
+    """Return the fields that combine, with values that compare."""
+    names = [each.name for each in fields(sums) if each.metadata.get("combines", "") is not None]
+    return {name: _plain_value(getattr(sums, name)) for name in names}
+
+
+def _plain_value(value: Any) -> Any:
+    if is_dataclass(value):
+        return _plain(value)
+    if isinstance(value, Histogram):
+        return value.counts, value.sums
+    if isinstance(value, dict):
+        return {key: _plain_value(value[key]) for key in value}
+    return pytest.approx(value) if isinstance(value, float) else value
+
+
+@given(chance=st.randoms(use_true_random=True), workload=st.sampled_from([Workload.STREAM, Workload.RR]))
+def test_samples_add_up_at_once_as_in_pieces(chance: random.Random, workload: Workload) -> None:
+    """Each field of the sums that says how it combines."""
+    events = draw_run(chance, Plan(workload=workload), 12, reason=Reason.COMPLETED, changes=0)
+    samples = [event.sample for event in events if isinstance(event, Sampled)]
+    cut = chance.randrange(len(samples))
+    whole, first, rest = (SampleSum(workload) for _ in range(3))
+    for at, sample in enumerate(samples):
+        whole.add(sample, [Direction.OUT])
+        (first if at < cut else rest).add(sample, [Direction.OUT])
+    for mine, theirs in ((first.sent, rest.sent), (first.received, rest.received)):
+        mine[Direction.OUT].extend(theirs[Direction.OUT])
+    assert _plain(whole.sent[Direction.OUT]) == _plain(first.sent[Direction.OUT])
+    assert _plain(whole.received[Direction.OUT]) == _plain(first.received[Direction.OUT])
+    assert whole.ends == {end: combine([first.ends[end], rest.ends[end]]) for end in End}
+
+
+def test_a_round_trip_of_nothing_is_the_shortest() -> None:
+    """0 is measured; only None is unknown."""
+    sums = SampleSum(Workload.STREAM)
+    for index, rtt_us in enumerate((0, 5, None)):
+        session = SessionSample(Direction.OUT, 1, 1, min_rtt_us=rtt_us)
+        sums.add(Sample(End.NEAR, index, index + 1, 1, (session,)), [Direction.OUT])
+    assert sums.sent[Direction.OUT].min_rtt_us == 0

@@ -12,7 +12,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import DatagramSummary, LossByHost, Measurement
 from linkgauge.engine.results.sums.sample_sum import RecentSamples
-from linkgauge.engine.results.udp.datagram_sums import DatagramSum, merge_datagrams
+from linkgauge.engine.results.udp.datagram_sums import DatagramSum
 
 from ..datagram_runs import DATAGRAM_BYTES, INTERVAL_NS, draw_datagram_run
 
@@ -67,14 +67,16 @@ def test_what_is_on_its_way_is_lost_neither_in_a_live_value_nor_in_a_run_that_br
     sender = End.NEAR if direction is Direction.OUT else End.FAR
     settings = Settings(direction, rate_bit_s=10**6)
     recent = RecentSamples(SECOND_NS)
+    recent.begin(settings, 0)
     for end, part in (
         (sender, DatagramSample(direction, 1, sent=100)),
         (sender.other, DatagramSample(direction, 1, advanced=60, received=58)),
     ):
         sample = Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,))
-        events.insert(-1, Sampled(sample, settings, warmup=False))
-        recent.add(sample)
-    live = recent.sum(Workload.UDP, direction.flows).received[direction].datagrams
+        sampled = Sampled(sample, settings, warmup=False)
+        events.insert(-1, sampled)
+        recent.add(sampled)
+    live = recent.sum_shown(Workload.UDP, direction.flows).received[direction].datagrams
     assert live is not None
     assert live.lost == 2
     for part in (events, events[:-1]):
@@ -202,19 +204,6 @@ def test_a_far_end_that_reports_ever_new_settings_fills_no_memory() -> None:
     assert sums.summary is not None
     assert sums.summary.received_tos is None
     assert max(len(values) for part in sums._flows.values() for values in part.settings.values()) <= 16
-
-
-def test_merged_samples_have_the_same_sums() -> None:
-    """Sums add up, of peaks the largest counts, of gauges the newest."""
-    parts = [
-        DatagramSample(Direction.IN, 1, received=3, extent=5, received_tos=8),
-        DatagramSample(Direction.IN, 2, received=1),
-        DatagramSample(Direction.IN, 1, received=4, extent=2, received_tos=16),
-    ]
-    assert merge_datagrams(parts) == (
-        DatagramSample(Direction.IN, 1, received=7, extent=5, received_tos=16),
-        DatagramSample(Direction.IN, 2, received=1),
-    )
 
 
 def test_an_end_that_changes_in_its_warm_up_has_no_drain_to_count() -> None:
