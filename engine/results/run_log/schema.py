@@ -146,6 +146,7 @@ def connect_sqlite(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool 
     """
     connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=not any_thread)
     try:
+        connection.execute("PRAGMA trusted_schema = OFF")  # the file may be one that somebody sent
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     except BaseException:

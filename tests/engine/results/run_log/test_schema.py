@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log.schema import open_connection, prepare_database
 
 
 def _not_a_database(path: Path) -> None:
@@ -137,3 +138,13 @@ def test_the_file_of_another_program_keeps_its_permissions(tmp_path: Path) -> No
     with pytest.raises(RunLogError):
         RunLog.open(tmp_path)
     assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_view_of_a_file_that_somebody_sent_cannot_call_our_functions(tmp_path: Path) -> None:
+    """SQLite refuses functions of the program in views and triggers of the file."""
+    prepare_database(tmp_path / "log", create=True)
+    with open_connection(tmp_path / "log") as connection:
+        connection.create_function("fold", 1, str)
+        connection.execute("CREATE VIEW sent AS SELECT fold('x')")
+        with pytest.raises(sqlite3.OperationalError, match="unsafe use"):
+            connection.execute("SELECT * FROM sent").fetchall()
