@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from statistics import median
-from typing import Final
+from typing import Final, Self
 
 from ...model.events import SessionTotal
 from ...model.plan import Direction
@@ -113,7 +113,7 @@ class SenderSum(Sums):
         if retransmits is not None:
             self.counters["retransmits"] = retransmits
 
-    def extend(self, other: "SenderSum") -> None:
+    def extend(self, other: Self) -> None:
         """Add another sum, of a time that followed, or of another direction."""
         extend_fields(self, other)
         self._add_most(other.most_lost)
