@@ -75,7 +75,7 @@ class Iperf3Setup:
     def options(self, *, gives_json: bool) -> Iperf3Options:
         """Return the options of the endpoint; `gives_json` chooses JSON for `--get-server-output`."""
         # Now: the first client would wait for its modules otherwise.
-        from ...services.iperf3_output import Iperf3Output
+        from .iperf3_output import Iperf3Output
 
         return Iperf3Options(self.listener, self.users, Iperf3Output, gives_json=gives_json)
 

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -30,6 +29,7 @@ from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
 from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
+from ...services.run_spec import Outputs
 from ...services.storage import open_data_dir, open_run_list, open_run_log
 from ...text import numbers
 from ...text.mesh.mesh_document import (
@@ -50,7 +50,6 @@ from ...text.mesh.mesh_sentences import (
 )
 from ..output import (
     PROGRAM,
-    check_json_options,
     emit_json,
     emit_json_line,
     emit_rich,
@@ -73,16 +72,9 @@ class MeshJob:
 
     request: MeshRequest
     catalog: Catalog
-    earlier: MeshDefinition | None = None
-    csv: Path | None = None
-    report: Path | None = None
-    as_json: bool = False
-    as_json_stream: bool = False
+    earlier: MeshDefinition | None
+    outputs: Outputs
     has_screen: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise UsageError for two kinds of JSON."""
-        check_json_options(self.as_json, self.as_json_stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +101,7 @@ def run_mesh(job: MeshJob) -> int:
         if result is not None and log is not None:
             result = replace(result, comparison=compare_with_previous(log, result.definition, result.matrix))
     except LinkgaugeError as error:
-        if job.as_json_stream:
+        if job.outputs.as_json_stream:
             emit_json_line(error_line(str(error)))
         raise
     finally:
@@ -203,7 +195,7 @@ class _Progress:
     def show(self, update: MeshUpdate, session: MeshSession) -> None:
         """Print what there is to say about an event."""
         event = update.event
-        if self._job.as_json_stream:
+        if self._job.outputs.as_json_stream:
             if isinstance(event, MeshBegan):
                 done = sum(figure.value is not None for figure in session.matrix.figures.values())
                 emit_json_line(start_line(session.matrix.group, event, done))
@@ -259,9 +251,9 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
     """Print the result, and write the CSV file and the page of the job."""
     matrix, findings, pass_percent = result.matrix, result.findings, job.request.pass_percent
     document = mesh_json(result.definition.plan, matrix, findings, pass_percent, result.comparison)
-    if job.as_json:
+    if job.outputs.as_json:
         emit_json(document)
-    elif job.as_json_stream:
+    elif job.outputs.as_json_stream:
         emit_json_line(end_line(document))
     else:
         from ....mesh.reading import order_hosts
@@ -271,10 +263,10 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
         emit_rich(*mesh_parts(matrix, findings, order_hosts(matrix), width=width, pass_percent=pass_percent))
         if result.comparison is not None:
             emit_rich(*map(Text, comparison_lines(result.comparison)))
-    if job.csv is not None:
-        write_csv_file(job.csv, csv_rows(matrix))
-    if job.report is not None:
+    if job.outputs.csv is not None:
+        write_csv_file(job.outputs.csv, csv_rows(matrix))
+    if job.outputs.report is not None:
         from ...report.mesh_page import write_mesh_report
 
-        write_mesh_report(job.report, result.definition, matrix, findings, result.comparison)
-        print_stderr(f"report written to {job.report}")
+        write_mesh_report(job.outputs.report, result.definition, matrix, findings, result.comparison)
+        print_stderr(f"report written to {job.outputs.report}")
