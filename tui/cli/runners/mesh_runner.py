@@ -33,7 +33,6 @@ from ...services.run_spec import Outputs
 from ...services.storage import open_data_dir, open_run_list, open_run_log
 from ...text import numbers
 from ...text.mesh.mesh_document import (
-    MeshVerdict,
     csv_rows,
     end_line,
     judge_mesh,
@@ -58,7 +57,7 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import INCOMPLETE, PASS, SHORT, RunStopper, handle_signals, signal_exit_status
+from ..termination import RunStopper, handle_signals, mesh_exit_status, unfinished_exit_status
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -112,20 +111,14 @@ def run_mesh(job: MeshJob) -> int:
                 print_stderr(log.problem)
     if result is None:
         print_stderr("interrupted before anything was measured")
-        return _exit_status("none", progress.signal_number)
+        return unfinished_exit_status(progress.signal_number)
     if log is not None and not result.definition.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
-    return _exit_status(verdict, progress.signal_number)
-
-
-def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
-    if signal_number is not None:
-        return signal_exit_status(signal_number)
-    return {"pass": PASS, "short": SHORT, "fail": SHORT, "none": INCOMPLETE}[verdict]
+    return mesh_exit_status(verdict, progress.signal_number)
 
 
 def is_over(definition: MeshDefinition) -> bool:

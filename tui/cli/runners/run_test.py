@@ -42,11 +42,11 @@ from ..output import (
 )
 from ..render.summary import summary_parts
 from ..termination import (
-    INCOMPLETE,
     RunStopper,
     handle_signals,
     interruption,
     signal_exit_status,
+    unfinished_exit_status,
     verdict_exit_status,
 )
 
@@ -105,7 +105,7 @@ def run_test(test: RunSpec) -> int:
         if test.outputs.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
+        return unfinished_exit_status(signal_number)
     if log is not None and log.problem is None:
         ids = progress.run_ids
         print_stderr(f"saved as {'run' if len(ids) == 1 else 'runs'} {' and '.join(ids)}")

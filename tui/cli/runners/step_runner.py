@@ -35,7 +35,14 @@ from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
-from ..termination import INCOMPLETE, RunStopper, handle_signals, signal_exit_status, verdict_exit_status
+from ..termination import (
+    INCOMPLETE,
+    RunStopper,
+    handle_signals,
+    signal_exit_status,
+    unfinished_exit_status,
+    verdict_exit_status,
+)
 
 _GROUP_PREFIX: Final = "steps-"
 
@@ -97,7 +104,7 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
         if test.outputs.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return INCOMPLETE if number is None else signal_exit_status(number)
+        return unfinished_exit_status(number)
     if test.outputs.as_json:
         emit_json(progress.document(outcome))
     elif test.outputs.as_json_stream:
