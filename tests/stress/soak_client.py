@@ -24,6 +24,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.services.run_session import open_run_session
+from linkgauge.tui.services.run_spec import RunSpec
 from linkgauge.tui.services.storage import data_dir
 from random_plans import change_of
 
@@ -34,7 +35,7 @@ async def _carry_out(plan: Plan, peer: Peer, chance: random.Random) -> dict[str,
     is_running = False
     with RunLog.open(data_dir()) as log:
         try:
-            async with open_run_session(plan, None, peer, log=log) as session:
+            async with open_run_session(RunSpec(plan, peer), log=log) as session:
                 end["run_id"] = session.run_id
                 async for event in session:
                     if isinstance(event, Sampled) and not is_running:

@@ -20,6 +20,7 @@ from .usage_errors import join_choices
 if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
     from ...presets.wire import Variant
+    from ..services.run_spec import Outputs
 
 _SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less than five for each step downwards
 
@@ -415,6 +416,12 @@ class ResultOptions:
         OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
     )
 
+    def to_outputs(self) -> "Outputs":
+        """Return the outputs; raise UsageError for two kinds of JSON."""
+        from ..services.run_spec import Outputs
+
+        return Outputs(csv=self.csv, as_json=self.as_json, as_json_stream=self.as_json_stream)
+
 
 @dataclass(frozen=True, slots=True)
 class SeriesOutputOptions:
@@ -430,8 +437,10 @@ class SeriesOutputOptions:
         OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
     )
 
-    def check_files(self) -> Path | None:
-        """Return the file of the report, None without one. Raises PlanError for a file that cannot be written."""
+    def to_outputs(self) -> "Outputs":
+        """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
+        from ..services.run_spec import Outputs
+
         page = self.report
         if page is not None:
             from ..report.html import check_report_path
@@ -439,7 +448,7 @@ class SeriesOutputOptions:
             page = check_report_path(page)
         check_output_file("CSV file", self.csv, force=self.force)
         check_output_file("report", page, force=self.force)
-        return page
+        return Outputs(csv=self.csv, report=page, as_json=self.as_json, as_json_stream=self.as_json_stream)
 
     @property
     def arguments(self) -> list[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
 from ...engine.host.debug_log import lost_lines_problem
 from ...engine.host.end_signals import end_signals
-from ...engine.model.errors import OutputError, PlanError, RunLogError, UsageError, explain_os_error
+from ...engine.model.errors import OutputError, PlanError, RunLogError, explain_os_error
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -260,12 +260,6 @@ def emit_lines(lines: Iterable[str]) -> None:
 def emit_json_line(document: Any) -> None:
     """Write one JSON document to stdout, on one line."""
     emit_line(json.dumps(document, ensure_ascii=False, allow_nan=False))
-
-
-def check_json_options(as_json: bool, as_json_stream: bool) -> None:
-    """Raise UsageError for both kinds of JSON at once."""
-    if as_json and as_json_stream:
-        raise UsageError("--json-stream and --json exclude each other: give one of them")
 
 
 def check_output_file(field: str, path: Path | None, *, force: bool) -> None:

@@ -39,7 +39,8 @@ from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
 from ..services.pruning import thin_old_runs
 from ..services.run_recorder import Outcome
-from ..services.run_session import RunSession, SessionOptions, open_run_session
+from ..services.run_session import RunSession, open_run_session
+from ..services.run_spec import Judging, Record, RunSpec
 from ..services.storage import config_dir, open_run_log
 from ..services.stored_run import export_runs, generate_report
 from ..services.sweeps import find_sweep, load_results, save_sweep
@@ -101,18 +102,16 @@ class AppBackend:
         self._idle.clear()
         try:
             far = await self._far_ends.get_far_end(peer)
-            async with open_run_session(
+            spec = RunSpec(
                 plan,
-                None if preset is NO_PRESET else preset,
                 peer,
-                log=self._log,
-                far_end=far,
-                options=SessionOptions(
+                Judging(
+                    preset=None if preset is NO_PRESET else preset,
                     variant=variant or self.variant_of(None if preset is None else preset.id),
-                    notices=self._notices,
-                    group=group,
                 ),
-            ) as self._run:
+                Record(group=group, notices=tuple(self._notices)),
+            )
+            async with open_run_session(spec, log=self._log, far_end=far) as self._run:
                 yield self._run
         finally:
             if self._run is not None:

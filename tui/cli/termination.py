@@ -103,6 +103,18 @@ def signal_exit_status(number: int) -> int:
     return 128 + number
 
 
+def unfinished_exit_status(signal_number: int | None) -> int:
+    """Return the exit status of a command that has no whole result, because of a signal or for another reason."""
+    return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
+
+
+def mesh_exit_status(word: str, signal_number: int | None) -> int:
+    """Return the exit status of a mesh by the word of its verdict, and by the signal that ended it, if any."""
+    if signal_number is not None or word == "none":
+        return unfinished_exit_status(signal_number)
+    return PASS if word == "pass" else SHORT
+
+
 def verdict_exit_status(summary: Summary, verdict: Verdict, signal_number: int | None = None) -> int:
     """Return the exit status of a test that started; `signal_number` is that of a signal that came during it."""
     if summary.end.reason is Reason.INTERRUPTED and signal_number is not None:

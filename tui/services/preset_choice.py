@@ -1,33 +1,23 @@
 """Choice of the preset: the requested one, or by both ends' network interfaces."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...engine.model.capabilities import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Plan, Settings
+from ...engine.model.plan import Settings
 from ...engine.near.connect import FarEnd, query_ends
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant, find_expectation
-from ...presets.preset import Preset
-from ...presets.sending_rate import SendingRate, choose_rate
-from ...presets.wire import Variant
+from ...presets.sending_rate import choose_rate
 from .credentials import with_access
+from .run_spec import RunSpec
 
 _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
-
-
-@dataclass(frozen=True, slots=True)
-class PresetChoice:
-    """A preset, the options of its link, and notices about the choice."""
-
-    preset: Preset | None
-    variant: Variant
-    notices: tuple[str, ...] = ()
 
 
 async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
@@ -49,42 +39,43 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
     )
 
 
-async def choose_preset(preset: Preset | Catalog | None, variant: Variant, far: FarEnd) -> PresetChoice:
-    """Return the preset; from a catalog the one that fits the interfaces of both ends."""
-    if not isinstance(preset, Catalog):
-        return PresetChoice(preset, variant)
-    selection = await pick_preset(preset, far, variant.line_rate_bit_s)
-    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
+async def choose_preset(spec: RunSpec, far: FarEnd) -> RunSpec:
+    """Return the run with its preset; from a catalog the one that fits the interfaces of both ends."""
+    judging, variant = spec.judging, spec.judging.variant
+    if not isinstance(judging.preset, Catalog):
+        return spec
+    selection = await pick_preset(judging.preset, far, variant.line_rate_bit_s)
+    notices = selection_notices(selection)
     adapted = selection.adapt(variant)
     if selection.has_line:
         check_variant(selection.preset, adapted)
     elif unused := replace(variant, line_rate_bit_s=None).description:  # the warnings cover the line rate
         notices.append(f"{unused}: not used, {selection.preset.id} has no line")
-    return PresetChoice(selection.preset, adapted, tuple(notices))
+    judging = replace(judging, preset=selection.preset, variant=adapted)
+    return replace(spec, judging=judging).with_notices(*notices)
 
 
-async def with_sending_rate(
-    plan: Plan, rate: SendingRate | None, choice: PresetChoice, far: FarEnd
-) -> tuple[Plan, PresetChoice]:
-    """Return a plan of datagrams with its rate, and the choice with a notice about one that nobody typed.
+async def with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
+    """Return a run of datagrams with its rate, and with a notice about one that nobody typed.
 
     The expected rate depends on the IP version of a connection to the far end. Raises PlanError for `expected` if
     no rate is expected, and PeerError if the peer does not answer.
     """
+    plan, rate, preset = spec.plan, spec.sending_rate, spec.judging.chosen
     if not plan.workload.is_datagram:
-        return plan, choice
-    preset = choice.preset
+        return spec
     is_expected = preset is not None and (rate is None or rate == "expected")
     ip_version = await _find_ip_version(far) if is_expected else None
 
     def find(settings: Settings) -> Expectation:
         if preset is None:
             return Expectation()
-        return find_expectation(preset, settings, plan.workload, variant=choice.variant, ip_version=ip_version)
+        variant = spec.judging.variant
+        return find_expectation(preset, settings, plan.workload, variant=variant, ip_version=ip_version)
 
-    settings, notice = choose_rate(plan.settings, rate, find, None if preset is None else preset.id)
-    notices = (*choice.notices, notice) if notice else choice.notices
-    return replace(plan, settings=settings), replace(choice, notices=notices)
+    settings, notice = choose_rate(plan.settings, rate, find, spec.judging.preset_id)
+    paced = replace(spec, plan=replace(plan, settings=settings))
+    return paced.with_notices(notice) if notice else paced
 
 
 async def _find_ip_version(far: FarEnd) -> int | None:

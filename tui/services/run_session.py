@@ -6,11 +6,9 @@ person has seen. A failure to write never ends a run; it becomes a notice.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
@@ -31,95 +29,55 @@ from ...engine.workloads.mode_trial import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation
-from ...presets.latency_limit import LatencyLimit
 from ...presets.preset import Preset
-from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...presets.wire import DEFAULT_VARIANT, Variant
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
+from .run_spec import RunSpec
 from .storage import cache_dir, data_dir
 
 _log = logging.getLogger(__name__)
 _PATH_MTU_DEADLINE_S: Final = 10.0  # a black hole takes four seconds in a direction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOptions:
-    """Options of a run beside its plan, its preset and its peer.
-
-    `csv` is a file to create, or to continue. `pass_percent` is the pass mark in percent of the expected rate,
-    `variant` has the link options that differ from the preset's. `notices` are from before the run, and are shown
-    with its own. `label` is the user's name for the run, `group` that of the series of runs that it belongs to.
-    `target_ci_percent` ends the run as soon as the confidence interval of its mean is this narrow.
-    `diagnose_without_target` has it diagnosed even if it has no expected rate. `latency_limit` is what the latency
-    under load of a responsiveness test may be. `run_id` is the run's id, for a caller that needs it before the run
-    begins. `is_rate_expected` has the plan's own rate as the expected one, where that is lower.
-    """
-
-    csv: Path | None = None
-    pass_percent: float = DEFAULT_PASS_PERCENT
-    variant: Variant = DEFAULT_VARIANT
-    notices: Sequence[str] = ()
-    label: str | None = None
-    group: str | None = None
-    target_ci_percent: float | None = None
-    diagnose_without_target: bool = False
-    latency_limit: LatencyLimit | None = None
-    run_id: str | None = None
-    is_rate_expected: bool = False
-
-
-NO_OPTIONS: Final = SessionOptions()
-
-
 @asynccontextmanager
 async def open_run_session(
-    plan: Plan,
-    preset: Preset | None,
-    peer: Peer,
-    *,
-    log: RunLog | None,
-    far_end: FarEnd | None = None,
-    options: SessionOptions = NO_OPTIONS,
+    spec: RunSpec, *, log: RunLog | None, far_end: FarEnd | None = None
 ) -> AsyncGenerator["RunSession"]:
     """Start a run, and its far end if the peer is `loopback` or `ssh://…`; the block ends both.
 
     However the block is left, the run log has the end of the run.
 
     Args:
-        plan: The test to carry out.
-        preset: The link to judge by; None for no expectation and no verdict.
-        peer: The far end to connect to, or to start.
+        spec: The run to carry out. Without a preset that is chosen it has no expectation and no verdict.
         log: The run log to write to; None for a run that is not stored.
-        far_end: A far end of this peer that is up already.
-        options: Its file, its label, and how it is judged.
+        far_end: The peer's far end if it is up already.
 
     Raises:
         PlanError: The CSV file cannot be written; nothing was connected.
         PeerError: The far end cannot be reached or refuses.
         WorkerError: The worker processes do not start.
     """
+    plan, judging, csv = spec.plan, spec.judging, spec.outputs.csv
+    preset = judging.chosen
     async with AsyncExitStack() as stack:
-        writer = None if options.csv is None else stack.enter_context(CsvWriter.append(options.csv))
+        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         mode = await _choose_mode(plan, ceiling)
-        far_end = far_end or await stack.enter_async_context(open_far_end(with_access(peer)))
-        find_expected = no_expectation if preset is None else partial(_find_expected, plan, preset, options)
+        far_end = far_end or await stack.enter_async_context(open_far_end(with_access(spec.peer)))
+        find_expected = no_expectation if preset is None else partial(_find_expected, spec, preset)
         run = await stack.enter_async_context(_open_run(plan, far_end, find_expected, mode))
         session = RunSession(
             run,
-            preset,
-            peer,
+            spec,
             far_end=far_end,
             log=log,
             writer=writer,
-            options=options,
             diagnosis=LiveDiagnosis(
                 Meter(),
-                None if preset is None else link_evidence(preset, options.variant.over_ip(run.ip_version)),
-                pass_percent=options.pass_percent,
-                ceiling=no_ceiling if peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
-                without_target=options.diagnose_without_target,
+                None if preset is None else link_evidence(preset, judging.variant.over_ip(run.ip_version)),
+                pass_percent=judging.pass_percent,
+                ceiling=no_ceiling if spec.peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
+                without_target=judging.why,
             ),
         )
         try:
@@ -129,15 +87,13 @@ async def open_run_session(
             session.abandon()
 
 
-def _find_expected(
-    plan: Plan, preset: Preset, options: SessionOptions, settings: Settings, *, ip_version: int
-) -> Expectation:
+def _find_expected(spec: RunSpec, preset: Preset, settings: Settings, *, ip_version: int) -> Expectation:
     """Return the rates to expect of a run while it has these settings."""
-    variant = options.variant.over_ip(ip_version)
+    plan, variant = spec.plan, spec.judging.variant.over_ip(ip_version)
     if not plan.has_documented_transactions:
         return Expectation()
     expectation = find_expectation(preset, settings, plan.workload, variant=variant)
-    return limit_expectation(expectation, plan.rate_bit_s) if options.is_rate_expected else expectation
+    return limit_expectation(expectation, plan.rate_bit_s) if spec.judging.is_rate_expected else expectation
 
 
 async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:
@@ -184,37 +140,33 @@ class RunSession:
     def __init__(
         self,
         run: Run,
-        preset: Preset | None,
-        peer: Peer,
+        spec: RunSpec,
         *,
         far_end: FarEnd,
         log: RunLog | None,
         writer: CsvWriter | None,
         diagnosis: LiveDiagnosis,
-        options: SessionOptions = NO_OPTIONS,
     ) -> None:
         """Begin the run in the run log.
 
         Args:
             run: The run of the engine.
-            preset: The link that it is judged by.
-            peer: The far end, for the run log.
-            far_end: The same, as it can be connected to once more.
+            spec: What it was asked to be.
+            far_end: The far end, as it can be connected to once more.
             log: The run log to write to.
             writer: The CSV file to write to.
             diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
-            options: Its label, and when it ends.
         """
         self._earlier_problem = None if log is None else log.problem
         self._recorder = RunRecorder(
             diagnosis,
             log=log,
-            preset_id=None if preset is None else preset.id,
-            peer=peer.host if peer.is_loopback else str(peer),
-            label=options.label,
-            group=options.group,
-            latency_limit=options.latency_limit,
-            run_id=options.run_id,
+            preset_id=spec.judging.preset_id,
+            peer=spec.peer.host if spec.peer.is_loopback else str(spec.peer),
+            label=spec.record.label,
+            group=spec.record.group,
+            latency_limit=spec.judging.latency_limit,
+            run_id=spec.record.run_id,
         )
         self.run_id = self._recorder.run_id
         self.diagnosis = diagnosis
@@ -223,14 +175,14 @@ class RunSession:
         self._run = run
         self._far_end = far_end
         self._events = aiter(run)
-        self._preset_id, self._label = (None if preset is None else preset.id), options.label
-        target = options.target_ci_percent
+        self._preset_id, self._label = spec.judging.preset_id, spec.record.label
+        target = spec.target_ci_percent
         self._precision = None if target is None else PrecisionTarget(target)
         self._is_precise = False
         self._run_log = log
         self._writer = writer
         self._stopped: RunEnd | None = None
-        self._notices = list(options.notices)
+        self._notices = list(spec.record.notices)
 
     @property
     def outcome(self) -> Outcome | None:

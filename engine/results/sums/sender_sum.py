@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from statistics import median
-from typing import Final, Self
+from typing import Final
 
 from ...model.events import SessionTotal
 from ...model.plan import Direction
-from ...model.samples import LEAST, Sample, SessionSample, sum_known
-from ..counter_sums import OWN, Histogram, Sums, extend_fields
+from ...model.samples import GAUGE, LEAST, Sample, SessionSample, sum_known
+from ..counter_sums import OWN, Histogram, Sums
 from .send_holds import SendHolds
 
 _OUTLIERS: Final = 2
@@ -29,6 +29,10 @@ _MEDIANS: Final = (
 
 _read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
 _read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_MEDIANS)
+
+
+def _largest(values: Sequence[int]) -> list[int]:
+    return sorted(values, reverse=True)[:_OUTLIERS]
 
 
 @dataclass(slots=True)
@@ -52,8 +56,8 @@ class SenderSum(Sums):
     samples: int = 0
     lossy_samples: int = 0
     lost_squares: int = 0
-    most_lost: list[int] = field(default_factory=list[int], metadata=OWN)
-    quiet_samples: int = field(default=0, metadata=OWN)
+    most_lost: list[int] = field(default_factory=list[int])
+    quiet_samples: int = field(default=0, metadata=GAUGE)
     holds: SendHolds = field(default_factory=SendHolds)
     carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
@@ -72,7 +76,7 @@ class SenderSum(Sums):
         self.lossy_samples += lost > 0
         self.quiet_samples = 0 if lost else self.quiet_samples + 1
         self.lost_squares += lost * lost
-        self._add_most([lost])
+        self.most_lost = _largest([*self.most_lost, lost])
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -93,9 +97,6 @@ class SenderSum(Sums):
         if session.peer_window_bytes is not None:
             self._add_window(session.session, session.peer_window_bytes)
 
-    def _add_most(self, lost: Sequence[int]) -> None:
-        self.most_lost = sorted([*self.most_lost, *lost], reverse=True)[:_OUTLIERS]
-
     def _add_window(self, session: int, window_bytes: int) -> None:
         largest = max(window_bytes, self.largest_windows.get(session, 0))
         self.largest_windows[session] = largest
@@ -112,12 +113,6 @@ class SenderSum(Sums):
         retransmits = sum_known(session.retransmits for session in sessions)
         if retransmits is not None:
             self.counters["retransmits"] = retransmits
-
-    def extend(self, other: Self) -> None:
-        """Add another sum, of a time that followed, or of another direction."""
-        extend_fields(self, other)
-        self._add_most(other.most_lost)
-        self.quiet_samples = other.quiet_samples + (0 if other.lossy_samples else self.quiet_samples)
 
     def median(self, name: str) -> int | None:
         """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
@@ -155,11 +150,11 @@ class SenderSum(Sums):
         It is about 1 if each packet is lost by chance, and large if many are lost at once, again and again. The two
         largest samples are left out: a slow start that ends in a queue loses much at once.
         """
-        samples = self.samples - len(self.most_lost)
-        lost = (self.retransmits or 0) - sum(self.most_lost)
+        largest = _largest(self.most_lost)
+        samples, lost = self.samples - len(largest), (self.retransmits or 0) - sum(largest)
         if samples < _OUTLIERS or lost <= 0:
             return None
-        return (self.lost_squares - sum(each * each for each in self.most_lost)) / lost - lost / samples
+        return (self.lost_squares - sum(each * each for each in largest)) / lost - lost / samples
 
     @property
     def quiet_share(self) -> float | None:

@@ -17,7 +17,13 @@ from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, PerDirection, Plan
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from linkgauge.presets.verdict import Verdict, VerdictCode
-from linkgauge.tui.cli.termination import RunStopper, handle_signals, verdict_exit_status
+from linkgauge.tui.cli.termination import (
+    RunStopper,
+    handle_signals,
+    mesh_exit_status,
+    unfinished_exit_status,
+    verdict_exit_status,
+)
 
 RATE = Measurement(1_176_250_000, 10 * SECOND_NS)
 
@@ -130,3 +136,25 @@ def test_the_exit_status_tells_a_bad_link_from_a_test_that_was_none(
 ) -> None:
     """0 pass or nothing to judge, 1 short or fail, 3 not run to its end or nothing measured."""
     assert verdict_exit_status(summary(total, reason), Verdict(word, "")) == status
+
+
+@pytest.mark.parametrize(
+    ("word", "number", "status"),
+    [
+        ("pass", None, 0),
+        ("short", None, 1),
+        ("fail", None, 1),
+        ("none", None, 3),
+        ("pass", 2, 130),
+        ("none", 15, 143),
+    ],
+)
+def test_a_mesh_ends_by_its_verdict_or_by_the_signal(word: str, number: int | None, status: int) -> None:
+    """A mesh that a signal cut short is no pass, whatever its cells say so far."""
+    assert mesh_exit_status(word, number) == status
+
+
+def test_a_command_without_a_whole_result_is_incomplete_or_ended_by_its_signal() -> None:
+    """A script tells the two apart."""
+    assert unfinished_exit_status(None) == 3
+    assert unfinished_exit_status(signal.SIGINT) == 130

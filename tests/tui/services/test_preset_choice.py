@@ -12,12 +12,12 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.services.preset_choice import (
-    PresetChoice,
     choose_preset,
     find_initial_preset,
     pick_preset,
     with_sending_rate,
 )
+from linkgauge.tui.services.run_spec import Judging, RunSpec
 
 CATALOG = load_catalog()
 
@@ -49,18 +49,16 @@ async def test_a_host_that_does_not_answer_has_no_preset() -> None:
 
 async def test_link_options_that_the_detected_preset_has_no_use_for_are_reported() -> None:
     """Loopback has no line, so that no option changes its rate."""
-    choice = await choose_preset(CATALOG, Variant(ip=6), LOOPBACK)
-    assert choice.preset is not None
-    assert choice.preset.id == "loopback"
-    assert choice.notices[0].startswith("preset loopback: ")
-    assert "not used, loopback has no line" in choice.notices[-1]
+    choice = await choose_preset(RunSpec(Plan(), LOOPBACK, Judging(CATALOG, Variant(ip=6))), LOOPBACK)
+    assert choice.judging.preset_id == "loopback"
+    assert choice.record.notices[0].startswith("preset loopback: ")
+    assert "not used, loopback has no line" in choice.record.notices[-1]
 
 
 async def test_a_named_preset_keeps_its_link_options_without_a_query() -> None:
     """There is nothing to detect."""
-    preset, variant = CATALOG.find("gbe-fd-1500"), Variant(vlan_tags=1)
-    choice = await choose_preset(preset, variant, LOOPBACK)
-    assert (choice.preset, choice.variant, choice.notices) == (preset, variant, ())
+    spec = RunSpec(Plan(), LOOPBACK, Judging(CATALOG.find("gbe-fd-1500"), Variant(vlan_tags=1)))
+    assert await choose_preset(spec, LOOPBACK) == spec
 
 
 @pytest.mark.parametrize(("host", "version"), [("127.0.0.1", 4), ("::1", 6)])
@@ -69,8 +67,8 @@ async def test_datagrams_are_sent_at_the_expected_rate_of_the_ip_version_in_use(
     plan, preset = Plan(workload=Workload.UDP), CATALOG.find("gbe-fd-1500")
     async with Endpoint(listen(host, 0)) as endpoint:
         peer = Peer(*endpoint.address)
-        paced, choice = await with_sending_rate(plan, None, PresetChoice(preset, Variant()), peer)
+        paced = await with_sending_rate(RunSpec(plan, peer, Judging(preset)), peer)
     expected = find_expectation(preset, plan.settings, plan.workload, ip_version=version).out
     assert expected is not None
-    assert paced.settings.rate_bit_s == expected.bit_s
-    assert choice.notices
+    assert paced.plan.settings.rate_bit_s == expected.bit_s
+    assert paced.record.notices

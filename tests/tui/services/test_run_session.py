@@ -12,7 +12,8 @@ from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.services.run_session import SessionOptions, open_run_session
+from linkgauge.tui.services.run_session import open_run_session
+from linkgauge.tui.services.run_spec import Judging, Outputs, RunSpec
 
 DEADLINE_S = 30.0
 # At its full speed, loopback takes two cores for as long as a run lasts.
@@ -20,6 +21,7 @@ RATE_BIT_S = 100_000_000
 BRIEF = Plan(duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 ENDLESS = Plan(duration_ns=None, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 PRESET = load_catalog().find("10mb-fd")
+ENDLESS_RUN = RunSpec(ENDLESS, LOOPBACK, Judging(PRESET))
 
 
 async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tmp_path: Path) -> None:
@@ -29,7 +31,9 @@ async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tm
         seen = 0
         async with (
             asyncio.timeout(DEADLINE_S),
-            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, options=SessionOptions(csv=path)) as session,
+            open_run_session(
+                RunSpec(BRIEF, LOOPBACK, Judging(PRESET), outputs=Outputs(csv=path)), log=log
+            ) as session,
         ):
             rows = 0
             async for event in session:
@@ -48,7 +52,10 @@ async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tm
 @pytest.mark.every
 async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_path: Path) -> None:
     """The preset tells what to expect under the new settings."""
-    async with asyncio.timeout(DEADLINE_S), open_run_session(ENDLESS, PRESET, LOOPBACK, log=None) as session:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        open_run_session(ENDLESS_RUN, log=None) as session,
+    ):
         wanted = Settings(Direction.DUPLEX, 2)
         samples = 0
         async for event in session:
@@ -73,7 +80,10 @@ async def test_settings_change_while_it_runs_and_the_expectation_with_them(tmp_p
 async def test_a_block_that_is_left_early_ends_the_run_in_order(tmp_path: Path) -> None:
     """The last samples are taken in, and the log has the end."""
     with RunLog.open(tmp_path) as log:
-        async with asyncio.timeout(DEADLINE_S), open_run_session(ENDLESS, PRESET, LOOPBACK, log=log) as session:
+        async with (
+            asyncio.timeout(DEADLINE_S),
+            open_run_session(ENDLESS_RUN, log=log) as session,
+        ):
             async for event in session:
                 if isinstance(event, Started):
                     break
@@ -91,7 +101,7 @@ async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_
 
     async def abandon(log: RunLog) -> None:
         samples = 0
-        async with open_run_session(ENDLESS, PRESET, LOOPBACK, log=log) as session:
+        async with open_run_session(ENDLESS_RUN, log=log) as session:
             async for event in session:
                 samples += isinstance(event, Sampled)
                 if samples == 8:
@@ -126,7 +136,9 @@ async def test_a_csv_that_becomes_unwritable_causes_a_notice_and_the_run_continu
     with RunLog.open(tmp_path / "data") as log:
         async with (
             asyncio.timeout(DEADLINE_S),
-            open_run_session(BRIEF, PRESET, LOOPBACK, log=log, options=SessionOptions(csv=path)) as session,
+            open_run_session(
+                RunSpec(BRIEF, LOOPBACK, Judging(PRESET), outputs=Outputs(csv=path)), log=log
+            ) as session,
         ):
             await asyncio.to_thread(reader.join)
             async for _event in session:
@@ -142,7 +154,7 @@ async def test_a_csv_path_is_looked_at_before_anything_is_started(tmp_path: Path
     peer = Peer("host.invalid")
     with pytest.raises(PlanError, match="CSV file"):
         async with open_run_session(
-            BRIEF, PRESET, peer, log=None, options=SessionOptions(csv=tmp_path / "no" / "rows.csv")
+            RunSpec(BRIEF, peer, Judging(PRESET), outputs=Outputs(csv=tmp_path / "no" / "rows.csv")), log=None
         ):
             raise AssertionError("the run must not start")
 
@@ -150,7 +162,7 @@ async def test_a_csv_path_is_looked_at_before_anything_is_started(tmp_path: Path
 async def test_an_endpoint_that_the_caller_has_is_used_for_loopback() -> None:
     """The app keeps one for all its runs. This one is none, and that is found out."""
     with pytest.raises(Exception, match=r"127\.0\.0\.1:1") as caught:
-        async with open_run_session(BRIEF, None, LOOPBACK, log=None, far_end=Peer("127.0.0.1", 1)):
+        async with open_run_session(RunSpec(BRIEF, LOOPBACK), log=None, far_end=Peer("127.0.0.1", 1)):
             raise AssertionError("the run must not start")
     assert not isinstance(caught.value, WorkerError)
 
@@ -165,9 +177,7 @@ async def test_a_run_ends_when_its_mean_is_precise_enough_or_its_time_is_up(
     plan = plan if not is_reached else ENDLESS
     async with (
         asyncio.timeout(DEADLINE_S),
-        open_run_session(
-            plan, PRESET, LOOPBACK, log=None, options=SessionOptions(target_ci_percent=percent)
-        ) as session,
+        open_run_session(RunSpec(plan, LOOPBACK, Judging(PRESET), target_ci_percent=percent), log=None) as session,
     ):
         async for _event in session:
             pass

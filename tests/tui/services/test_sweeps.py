@@ -15,7 +15,8 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.sweep import SweepPoint, SweepResult
 from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.presets.wire import Variant
-from linkgauge.tui.services.run_session import RunSession, SessionOptions, open_run_session
+from linkgauge.tui.services.run_session import RunSession, open_run_session
+from linkgauge.tui.services.run_spec import Record, RunSpec
 from linkgauge.tui.services.sweeps import (
     find_sweep,
     load_failures,
@@ -85,8 +86,8 @@ async def test_a_run_that_breaks_off_leaves_its_point_missing_and_the_sweep_cont
         async with ForkServerLease(), open_far_end(LOOPBACK) as far:
 
             def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
-                plan, options = point.to_plan(sweep.base), SessionOptions(group=sweep.group)
-                return open_run_session(plan, None, LOOPBACK, log=log, far_end=far, options=options)
+                spec = RunSpec(point.to_plan(sweep.base), LOOPBACK, record=Record(group=sweep.group))
+                return open_run_session(spec, log=log, far_end=far)
 
             await run_points(sweep.points[:3], open_run, observer)
     with RunLog.open(tmp_path) as log:
@@ -126,8 +127,8 @@ async def test_a_point_that_the_user_stops_early_has_no_result(
         async with ForkServerLease(), open_far_end(LOOPBACK) as far:
 
             def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
-                plan, options = point.to_plan(sweep.base), SessionOptions(group=sweep.group)
-                return open_run_session(plan, None, LOOPBACK, log=log, far_end=far, options=options)
+                spec = RunSpec(point.to_plan(sweep.base), LOOPBACK, record=Record(group=sweep.group))
+                return open_run_session(spec, log=log, far_end=far)
 
             await run_points(sweep.points[:1], open_run, observer)
     with RunLog.open(tmp_path) as log:

@@ -52,15 +52,16 @@ def open_app(
 
         check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
         raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
+    from ...services.run_spec import Judging, Outputs, RunSpec
     from ..preset_option import find_preset
-    from ..runners.run_test import TestJob, run_test
+    from ..runners.run_test import run_test
 
     return run_test(
-        TestJob(
+        RunSpec(
             plan,
-            find_preset(preset or "loopback"),
             far_peer,
-            as_json=as_json,
+            Judging(preset=find_preset(preset or "loopback")),
+            outputs=Outputs(as_json=as_json),
             sending_rate=plan_options.sending_rate(),
         )
     )

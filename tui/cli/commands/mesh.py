@@ -286,7 +286,7 @@ def mesh(
     from ..preset_option import load_catalog_with_warnings
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
-    page = output.check_files()
+    outputs = output.to_outputs()
     catalog, words, earlier = load_catalog_with_warnings(), hosts or [], None
     if source.local is not None and options.preset in {None, AUTO}:
         options = replace(options, preset=_LAB_PRESET)
@@ -303,18 +303,7 @@ def mesh(
     has_screen = not headless and _is_for_a_person(output)
     if has_screen:
         keep_log_off_screen()
-    return run_mesh(
-        MeshJob(
-            request,
-            catalog,
-            earlier,
-            csv=output.csv,
-            report=page,
-            as_json=output.as_json,
-            as_json_stream=output.as_json_stream,
-            has_screen=has_screen,
-        )
-    )
+    return run_mesh(MeshJob(request, catalog, earlier, outputs, has_screen))
 
 
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:

@@ -31,20 +31,18 @@ def respond(
     Latency is measured without load, then with the link loaded out, in, and both ways, each until rate and latency
     are steady: 25 s at most. Without --max-rise or --grade nothing is judged.
     """
-    from ..runners.run_test import TestJob, run_test
+    from ...services.run_spec import Judging, Record, RunSpec
+    from ..runners.run_test import run_test
 
     plan, limit = turn.apply_to(load.to_plan()), latency.limit()
     far_end = ssh.apply_to(access.parse_peer(peer))
     check_measurable(far_end, "latency under load")
     return run_test(
-        TestJob(
+        RunSpec(
             plan,
-            None,
             far_end,
-            csv=output.csv,
-            as_json=output.as_json,
-            as_json_stream=output.as_json_stream,
-            label=validate_label(output.label),
-            latency_limit=limit,
+            Judging(latency_limit=limit),
+            Record(label=validate_label(output.label)),
+            output.to_outputs(),
         )
     )

@@ -16,7 +16,7 @@ from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions, c
 from ..turn_options import TurnOptions
 
 if TYPE_CHECKING:
-    from ..runners.run_test import TestJob
+    from ...services.run_spec import RunSpec
 
 
 def check(
@@ -56,13 +56,12 @@ def check(
     """
     preset_id, peer_text = _preset_and_peer(preset, peer)
     latency.check_workload(test_options.workload)
-    if test_options.workload.is_datagram and test_options.sending_rate() not in {"search", "max"}:
-        return _test_steps(
-            test_options, turn, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, max_jitter
-        )
-    if max_jitter is not None:
+    has_steps = test_options.workload.is_datagram and test_options.sending_rate() not in {"search", "max"}
+    if max_jitter is not None and not has_steps:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
-    return _test(test_options, turn, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output, latency)
+    jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
+    spec = _spec(test_options, turn, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output)
+    return _test_steps(spec, jitter_ns) if has_steps else _test(spec, latency)
 
 
 def run(
@@ -87,7 +86,7 @@ def run(
     output: OutputOptions,
 ) -> int:
     """Run a test without an expected rate, or with a preset."""
-    return _test(test_options, turn, preset, link, ssh.apply_to(access.parse_peer(peer)), output, latency)
+    return _test(_spec(test_options, turn, preset, link, ssh.apply_to(access.parse_peer(peer)), output), latency)
 
 
 def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
@@ -107,16 +106,40 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
     return AUTO, first
 
 
-def _test(
+def _test(spec: "RunSpec", latency: LatencyOptions) -> int:
+    """Run the test, with latency under load if it has a pass mark; return the exit status."""
+    from ..runners.run_test import run_test
+
+    judging = replace(spec.judging, latency_limit=latency.limit())
+    return run_test(replace(spec, plan=latency.apply_to(spec.plan, spec.peer), judging=judging))
+
+
+def _test_steps(spec: "RunSpec", max_jitter_ns: int | None) -> int:
+    """Run a test at each step of the rate; return the exit status.
+
+    Raises UsageError if a step would have no end, or another one than its duration.
+    """
+    from ....presets.rate_steps import StepGoals
+    from ..runners.step_runner import run_steps
+
+    if spec.plan.duration_ns is None:
+        raise UsageError("--seconds none has no next step; give the duration of each step")
+    if spec.confirm:
+        raise UsageError("--confirm does not go with steps of a rate; leave it out, or give --rate max or search")
+    if spec.target_ci_percent is not None:
+        raise UsageError("--until-ci does not go with steps of a rate; leave it out, or give --rate max or search")
+    return run_steps(spec, StepGoals(spec.judging.pass_percent, spec.plan.loss_goal_ppm, max_jitter_ns))
+
+
+def _spec(
     test_options: TestOptions,
     turn: TurnOptions,
     preset_id: str | None,
     link: LinkOptions,
     peer: Peer,
     output: OutputOptions,
-    latency: LatencyOptions,
-) -> int:
-    """Check every option before anything starts, then run the test; return the exit status.
+) -> "RunSpec":
+    """Return the test as it is asked for, with every option checked before anything starts.
 
     Args:
         test_options: the options of the plan and of an early end.
@@ -125,76 +148,26 @@ def _test(
         link: the differences of the link from the preset's.
         peer: the far end, with its credentials.
         output: the pass mark, the label and the files of the results.
-        latency: the pass marks of latency under load.
     """
-    from ..runners.run_test import run_test
-
-    job = _job(test_options, turn, preset_id, link, peer, output)
-    return run_test(replace(job, plan=latency.apply_to(job.plan, peer), latency_limit=latency.limit()))
-
-
-def _test_steps(
-    test_options: TestOptions,
-    turn: TurnOptions,
-    preset_id: str | None,
-    link: LinkOptions,
-    peer: Peer,
-    output: OutputOptions,
-    max_jitter: str | None,
-) -> int:
-    """Check every option before anything starts, then run a test at each step of the rate; return the exit status.
-
-    Args:
-        test_options: the options of the plan of each step.
-        turn: whether the test has the endpoint alone, and how long it waits for it.
-        preset_id: the preset's id, `auto`, or None for steps of a rate of one's own.
-        link: the differences of the link from the preset's.
-        peer: the far end, with its credentials.
-        output: the pass mark, the label and the files of the results.
-        max_jitter: the largest mean jitter as typed; None for any.
-
-    Raises:
-        UsageError: a step would have no end, or another one than its duration.
-    """
-    from ....presets.rate_steps import StepGoals
-    from ..runners.step_runner import run_steps
-
-    jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
-    job = _job(test_options, turn, preset_id, link, peer, output)
-    if job.plan.duration_ns is None:
-        raise UsageError("--seconds none has no next step; give the duration of each step")
-    if job.confirm:
-        raise UsageError("--confirm does not go with steps of a rate; leave it out, or give --rate max or search")
-    if job.target_ci_percent is not None:
-        raise UsageError("--until-ci does not go with steps of a rate; leave it out, or give --rate max or search")
-    return run_steps(job, StepGoals(job.pass_percent, job.plan.loss_goal_ppm, jitter_ns))
-
-
-def _job(
-    test_options: TestOptions,
-    turn: TurnOptions,
-    preset_id: str | None,
-    link: LinkOptions,
-    peer: Peer,
-    output: OutputOptions,
-) -> "TestJob":
-    from ..preset_option import find_preset, read_pass_mark
-    from ..runners.run_test import TestJob
+    from ...services.run_spec import Judging, Record, RunSpec
+    from ..preset_option import check_link_options, find_preset, read_pass_mark
 
     plan, variant, pass_mark = turn.apply_to(test_options.to_plan()), link.to_variant(), output.pass_mark
     check_supported(plan, peer, test_options.sending_rate())
-    return TestJob(
-        plan,
-        find_preset(preset_id),
-        peer,
-        read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
-        csv=output.csv,
-        as_json=output.as_json,
-        as_json_stream=output.as_json_stream,
+    judging = Judging(
+        preset=find_preset(preset_id),
         variant=variant,
-        label=validate_label(output.label),
-        target_ci_percent=test_options.target_ci_percent(),
-        why=output.why,
-        confirm=output.confirm,
+        pass_percent=read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
+        why=output.why or output.confirm,
+    )
+    check_link_options(judging.preset, variant)
+    return RunSpec(
+        plan,
+        peer,
+        judging,
+        Record(label=validate_label(output.label)),
+        output.to_outputs(),
         sending_rate=test_options.sending_rate(),
+        target_ci_percent=test_options.target_ci_percent(),
+        confirm=output.confirm,
     )

@@ -111,11 +111,12 @@ def sweep(
     Names the fastest settings, the smallest that are as fast, and the point from which more brings nothing;
     confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
     """
+    from ...services.run_spec import Judging, RunSpec
     from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
-    from ..runners.sweep_runner import SweepJob, run_sweep
+    from ..runners.sweep_runner import run_sweep
 
     catalog, variant = load_catalog_with_warnings(), link.to_variant()
-    page = output.check_files()
+    outputs = output.to_outputs()
     if options.resume is not None:
         if options.has_axes or link != LinkOptions():
             raise UsageError("--resume continues a sweep with its own settings; give no others with it")
@@ -130,18 +131,8 @@ def sweep(
     far_peer = ssh.apply_to(access.parse_peer(definition.peer))
     for point in definition.points:
         check_supported(point.to_plan(definition.base), far_peer)
-    return run_sweep(
-        SweepJob(
-            definition,
-            preset,
-            far_peer,
-            variant,
-            csv=output.csv,
-            report=page,
-            as_json=output.as_json,
-            as_json_stream=output.as_json_stream,
-        )
-    )
+    judging = Judging(preset=preset, variant=variant)
+    return run_sweep(definition, RunSpec(definition.base, far_peer, judging, outputs=outputs))
 
 
 def _find_stored(group: str, peer: str | None) -> "tuple[Sweep, Variant]":

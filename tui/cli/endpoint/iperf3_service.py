@@ -110,7 +110,7 @@ def serve_iperf3(
     # Endpoints without iperf3 start without it. The first client would wait for these modules otherwise.
     from ....engine.iperf3.far.observer import Iperf3Options
     from ....engine.iperf3.far.service import Iperf3Service
-    from ...services.iperf3_output import Iperf3Output
+    from .iperf3_output import Iperf3Output
 
     options = Iperf3Options(setup.listener, setup.users, Iperf3Output, gives_json=gives_json)
     return Iperf3Service(options, endpoint)

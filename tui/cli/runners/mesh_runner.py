@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -30,10 +29,10 @@ from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
 from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
+from ...services.run_spec import Outputs
 from ...services.storage import open_data_dir, open_run_list, open_run_log
 from ...text import numbers
 from ...text.mesh.mesh_document import (
-    MeshVerdict,
     csv_rows,
     end_line,
     judge_mesh,
@@ -50,7 +49,6 @@ from ...text.mesh.mesh_sentences import (
 )
 from ..output import (
     PROGRAM,
-    check_json_options,
     emit_json,
     emit_json_line,
     emit_rich,
@@ -59,7 +57,7 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import INCOMPLETE, PASS, SHORT, RunStopper, handle_signals, signal_exit_status
+from ..termination import RunStopper, handle_signals, mesh_exit_status, unfinished_exit_status
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -73,16 +71,9 @@ class MeshJob:
 
     request: MeshRequest
     catalog: Catalog
-    earlier: MeshDefinition | None = None
-    csv: Path | None = None
-    report: Path | None = None
-    as_json: bool = False
-    as_json_stream: bool = False
+    earlier: MeshDefinition | None
+    outputs: Outputs
     has_screen: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise UsageError for two kinds of JSON."""
-        check_json_options(self.as_json, self.as_json_stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +100,7 @@ def run_mesh(job: MeshJob) -> int:
         if result is not None and log is not None:
             result = replace(result, comparison=compare_with_previous(log, result.definition, result.matrix))
     except LinkgaugeError as error:
-        if job.as_json_stream:
+        if job.outputs.as_json_stream:
             emit_json_line(error_line(str(error)))
         raise
     finally:
@@ -120,20 +111,14 @@ def run_mesh(job: MeshJob) -> int:
                 print_stderr(log.problem)
     if result is None:
         print_stderr("interrupted before anything was measured")
-        return _exit_status("none", progress.signal_number)
+        return unfinished_exit_status(progress.signal_number)
     if log is not None and not result.definition.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
-    return _exit_status(verdict, progress.signal_number)
-
-
-def _exit_status(verdict: MeshVerdict, signal_number: int | None) -> int:
-    if signal_number is not None:
-        return signal_exit_status(signal_number)
-    return {"pass": PASS, "short": SHORT, "fail": SHORT, "none": INCOMPLETE}[verdict]
+    return mesh_exit_status(verdict, progress.signal_number)
 
 
 def is_over(definition: MeshDefinition) -> bool:
@@ -203,7 +188,7 @@ class _Progress:
     def show(self, update: MeshUpdate, session: MeshSession) -> None:
         """Print what there is to say about an event."""
         event = update.event
-        if self._job.as_json_stream:
+        if self._job.outputs.as_json_stream:
             if isinstance(event, MeshBegan):
                 done = sum(figure.value is not None for figure in session.matrix.figures.values())
                 emit_json_line(start_line(session.matrix.group, event, done))
@@ -259,9 +244,9 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
     """Print the result, and write the CSV file and the page of the job."""
     matrix, findings, pass_percent = result.matrix, result.findings, job.request.pass_percent
     document = mesh_json(result.definition.plan, matrix, findings, pass_percent, result.comparison)
-    if job.as_json:
+    if job.outputs.as_json:
         emit_json(document)
-    elif job.as_json_stream:
+    elif job.outputs.as_json_stream:
         emit_json_line(end_line(document))
     else:
         from ....mesh.reading import order_hosts
@@ -271,10 +256,10 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
         emit_rich(*mesh_parts(matrix, findings, order_hosts(matrix), width=width, pass_percent=pass_percent))
         if result.comparison is not None:
             emit_rich(*map(Text, comparison_lines(result.comparison)))
-    if job.csv is not None:
-        write_csv_file(job.csv, csv_rows(matrix))
-    if job.report is not None:
+    if job.outputs.csv is not None:
+        write_csv_file(job.outputs.csv, csv_rows(matrix))
+    if job.outputs.report is not None:
         from ...report.mesh_page import write_mesh_report
 
-        write_mesh_report(job.report, result.definition, matrix, findings, result.comparison)
-        print_stderr(f"report written to {job.report}")
+        write_mesh_report(job.outputs.report, result.definition, matrix, findings, result.comparison)
+        print_stderr(f"report written to {job.outputs.report}")

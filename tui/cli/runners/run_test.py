@@ -3,22 +3,18 @@
 import asyncio
 import signal
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from ....engine.host.event_loop import run
-from ....engine.model.errors import LinkgaugeError, UsageError
+from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event, Reason, Started, Warned
-from ....engine.model.peer import Peer
-from ....engine.model.plan import Plan
 from ....engine.near.connect import FarEnd, open_far_end
 from ....engine.results.json_stream import confirmation_line, error_line, warning_line
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
-from ....presets.catalog import Catalog
 from ....presets.diagnosis.confirmation import (
     Confirmation,
     Experiment,
@@ -28,20 +24,15 @@ from ....presets.diagnosis.confirmation import (
     judge_experiment,
     nothing_to_confirm,
 )
-from ....presets.latency_limit import LatencyLimit
-from ....presets.preset import Preset
-from ....presets.sending_rate import SendingRate
-from ....presets.verdict import DEFAULT_PASS_PERCENT
-from ....presets.wire import DEFAULT_VARIANT, Variant
-from ...services.preset_choice import PresetChoice, choose_preset, with_sending_rate
+from ...services.preset_choice import choose_preset, with_sending_rate
 from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
-from ...services.run_session import RunSession, SessionOptions, open_run_session
+from ...services.run_session import RunSession, open_run_session
+from ...services.run_spec import RunSpec
 from ...services.storage import open_run_log
 from ...text import numbers
 from ..live_line import LiveLine
 from ..output import (
-    check_json_options,
     emit_json,
     emit_json_line,
     emit_line,
@@ -49,51 +40,17 @@ from ..output import (
     print_stderr,
     write_in_background,
 )
-from ..preset_option import check_link_options
 from ..render.summary import summary_parts
 from ..termination import (
-    INCOMPLETE,
     RunStopper,
     handle_signals,
     interruption,
     signal_exit_status,
+    unfinished_exit_status,
     verdict_exit_status,
 )
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
-
-
-@dataclass(frozen=True, slots=True)
-class TestJob:
-    """A test and its outputs, with checked options.
-
-    With a catalog as preset, the one that fits the link is chosen once the far end is known. `why` asks for the
-    diagnosis of a run without an expected rate, too. `sending_rate` is the requested rate of datagrams,
-    `latency_limit` what latency under load is judged by. `confirm` asks for a second test, which shows whether the
-    first finding is the limit.
-    """
-
-    plan: Plan
-    preset: Preset | Catalog | None
-    peer: Peer
-    pass_percent: float = DEFAULT_PASS_PERCENT
-    csv: Path | None = None
-    as_json: bool = False
-    as_json_stream: bool = False
-    variant: Variant = DEFAULT_VARIANT
-    label: str | None = None
-    target_ci_percent: float | None = None
-    why: bool = False
-    sending_rate: SendingRate | None = None
-    latency_limit: LatencyLimit | None = None
-    confirm: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise PlanError for link options that do not go with the preset, UsageError for options in conflict."""
-        check_link_options(self.preset, self.variant)
-        check_json_options(self.as_json, self.as_json_stream)
-        if self.confirm and not self.plan.has_end:
-            raise UsageError("--confirm needs a test that ends by itself; give --seconds")
 
 
 @dataclass(slots=True)
@@ -126,7 +83,7 @@ class _Progress:
             self.confirmation = failed_confirmation(self.experiment, "interrupted")
 
 
-def run_test(test: TestJob) -> int:
+def run_test(test: RunSpec) -> int:
     """Run a test and print its result, and that of its confirmation if there is one; return the exit status."""
     write_in_background()
     log = open_run_log(print_stderr)
@@ -134,7 +91,7 @@ def run_test(test: TestJob) -> int:
     try:
         run(_carry_out(test, log, progress))
     except LinkgaugeError as error:
-        if test.as_json_stream:
+        if test.outputs.as_json_stream:
             emit_json_line(error_line(str(error)))
         raise
     finally:
@@ -145,10 +102,10 @@ def run_test(test: TestJob) -> int:
     outcome, signal_number = progress.outcome, progress.signal_number
     if outcome is None:
         text = "interrupted before anything was measured"
-        if test.as_json_stream:
+        if test.outputs.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
+        return unfinished_exit_status(signal_number)
     if log is not None and log.problem is None:
         ids = progress.run_ids
         print_stderr(f"saved as {'run' if len(ids) == 1 else 'runs'} {' and '.join(ids)}")
@@ -160,14 +117,14 @@ def run_test(test: TestJob) -> int:
     return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
 
 
-def _print_results(test: TestJob, progress: _Progress, outcome: Outcome) -> None:
+def _print_results(test: RunSpec, progress: _Progress, outcome: Outcome) -> None:
     """Print the result unless that was done, then what the confirmation brought."""
     progress.end_confirmation()
     confirmation = progress.confirmation
-    if test.as_json:
+    if test.outputs.as_json:
         document = None if confirmation is None else confirmation_document(confirmation)
         emit_json({**outcome.document, **({"confirmation": document} if test.confirm else {})})
-    elif test.as_json_stream:
+    elif test.outputs.as_json_stream:
         if confirmation is not None:
             emit_json_line(confirmation_line(confirmation_document(confirmation), run_id=outcome.run_id))
     else:
@@ -177,20 +134,20 @@ def _print_results(test: TestJob, progress: _Progress, outcome: Outcome) -> None
             emit_line(numbers.sanitize(confirmation.text))
 
 
-def _print_outcome(test: TestJob, outcome: Outcome) -> None:
+def _print_outcome(test: RunSpec, outcome: Outcome) -> None:
     emit_rich(
         *summary_parts(
             outcome.summary,
             outcome.verdict,
             preset_id=outcome.preset_id,
             started=outcome.started,
-            pass_percent=test.pass_percent,
+            pass_percent=test.judging.pass_percent,
             findings=outcome.findings,
         )
     )
 
 
-async def _carry_out(test: TestJob, log: RunLog | None, progress: _Progress) -> None:
+async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress) -> None:
     """Carry out a test, and its confirmation. A signal ends them; `progress` has what there is by then."""
     stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
     with handle_signals(stopper.receive):
@@ -214,7 +171,7 @@ class _Runner:
     """Runs a test against one far end, and then the experiment that its findings ask for."""
 
     def __init__(
-        self, test: TestJob, log: RunLog | None, far: FarEnd | None, stopper: RunStopper, progress: _Progress
+        self, test: RunSpec, log: RunLog | None, far: FarEnd | None, stopper: RunStopper, progress: _Progress
     ) -> None:
         """Prepare the test.
 
@@ -226,17 +183,13 @@ class _Runner:
             progress: What has been carried out so far.
         """
         self._test, self._log, self._far, self._stopper, self._progress = test, log, far, stopper, progress
-        self._plan = test.plan
-        self._choice = PresetChoice(None, test.variant)
 
     async def run_test(self) -> None:
         """Choose the preset and the rate, and run the test."""
         test, far = self._test, self._far or self._test.peer
         with LiveLine(test.plan, str(test.peer)) as live:
-            choice = await choose_preset(test.preset, test.variant, far)
-            self._plan, self._choice = await with_sending_rate(test.plan, test.sending_rate, choice, far)
-            options = replace(self._options(), notices=self._choice.notices)
-            async with self._open(self._plan, options) as session:
+            self._test = test = await with_sending_rate(await choose_preset(test, far), far)
+            async with open_run_session(test, log=self._log, far_end=self._far) as session:
                 self._progress.session = session
                 await self._show(session, live)
         self._stopper.run = None
@@ -246,14 +199,14 @@ class _Runner:
         outcome, progress = self._progress.outcome, self._progress
         if outcome is None:
             return
-        if not (self._test.as_json or self._test.as_json_stream):
+        if not self._test.outputs.is_for_programs:
             _print_outcome(self._test, outcome)
             progress.is_printed = True
         is_whole = outcome.summary.is_whole
         progress.confirmation = nothing_to_confirm(outcome.findings, is_whole=is_whole)
         if not is_whole:
             return
-        for experiment in find_experiments(outcome.findings, self._plan):
+        for experiment in find_experiments(outcome.findings, self._test.plan):
             if progress.experiment is not None:
                 print_stderr(progress.confirmation.text)  # why the one before it has no result
             progress.experiment, progress.confirmation = experiment, None
@@ -266,34 +219,18 @@ class _Runner:
 
     async def _try(self, experiment: Experiment, first: Outcome) -> Confirmation:
         """Return what an experiment says. Raises LinkgaugeError if it cannot be carried out."""
-        plan = experiment.trial.apply_to(self._plan)
-        print_stderr(experiment.announce(self._plan))
-        options = replace(self._options(), group=f"{_GROUP_PREFIX}{first.run_id}")
-        with LiveLine(plan, str(self._test.peer)) as live:
-            async with self._open(plan, options) as session:
+        test = self._test
+        print_stderr(experiment.announce(test.plan))
+        record = replace(test.record, group=f"{_GROUP_PREFIX}{first.run_id}", notices=())
+        second = replace(test, plan=experiment.trial.apply_to(test.plan), record=record)
+        with LiveLine(second.plan, str(test.peer)) as live:
+            async with open_run_session(second, log=self._log, far_end=self._far) as session:
                 self._progress.second = session
                 await self._show(session, live)
         self._stopper.run = None
         if session.outcome is None:
             return failed_confirmation(experiment, "nothing was measured")
         return judge_experiment(experiment, first.summary, session.outcome.summary, session.run_id)
-
-    def _options(self) -> SessionOptions:
-        test = self._test
-        return SessionOptions(
-            csv=test.csv,
-            pass_percent=test.pass_percent,
-            variant=self._choice.variant,
-            label=test.label,
-            target_ci_percent=test.target_ci_percent,
-            diagnose_without_target=test.why or test.confirm,
-            latency_limit=test.latency_limit,
-        )
-
-    def _open(self, plan: Plan, options: SessionOptions) -> AbstractAsyncContextManager[RunSession]:
-        return open_run_session(
-            plan, self._choice.preset, self._test.peer, log=self._log, far_end=self._far, options=options
-        )
 
     async def _show(self, session: RunSession, live: LiveLine) -> None:
         """Show the run's progress. Warnings are in the summary, but a person does not see them in JSON."""
@@ -302,14 +239,14 @@ class _Runner:
         async for event in session:
             for interval in session.intervals:
                 live.show(interval, session.meter)
-            if isinstance(event, Warned) and (test.as_json or test.as_json_stream):
+            if isinstance(event, Warned) and test.outputs.is_for_programs:
                 live.print_above(event.text)
             notices = session.notices[count:]
             for notice in notices:
                 live.print_above(notice)
             count += len(notices)
             self._progress.printed += notices
-            if test.as_json_stream:
+            if test.outputs.as_json_stream:
                 _emit_lines(session, event, notices)
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Warned
-from ....engine.model.plan import Plan
 from ....engine.near.connect import FarEnd, open_far_end
 from ....engine.results.json_stream import end_line, error_line
 from ....engine.results.run_log import RunLog, new_run_id
@@ -27,16 +26,23 @@ from ....presets.rate_steps import (
 )
 from ....presets.verdict import Verdict
 from ...services.credentials import with_access
-from ...services.preset_choice import PresetChoice, choose_preset, with_sending_rate
+from ...services.preset_choice import choose_preset, with_sending_rate
 from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
-from ...services.run_session import RunSession, SessionOptions, open_run_session
+from ...services.run_session import RunSession, open_run_session
+from ...services.run_spec import RunSpec
 from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
-from ..termination import INCOMPLETE, RunStopper, handle_signals, signal_exit_status, verdict_exit_status
-from .run_test import TestJob
+from ..termination import (
+    INCOMPLETE,
+    RunStopper,
+    handle_signals,
+    signal_exit_status,
+    unfinished_exit_status,
+    verdict_exit_status,
+)
 
 _GROUP_PREFIX: Final = "steps-"
 
@@ -70,7 +76,7 @@ class _Steps:
         return {**outcome.document, "verdict": self.verdict.word, **steps_json(self.steps, self.goals)}
 
 
-def run_steps(test: TestJob, goals: StepGoals) -> int:
+def run_steps(test: RunSpec, goals: StepGoals) -> int:
     """Run a test at each step of its rate and print the result; return the exit status."""
     write_in_background()
     log = open_run_log(print_stderr)
@@ -78,7 +84,7 @@ def run_steps(test: TestJob, goals: StepGoals) -> int:
     try:
         run(_run_steps(test, log, progress))
     except LinkgaugeError as error:
-        if test.as_json_stream:
+        if test.outputs.as_json_stream:
             emit_json_line(error_line(str(error)))
         if progress.newest is None:
             raise
@@ -91,17 +97,17 @@ def run_steps(test: TestJob, goals: StepGoals) -> int:
     return _finish(test, progress)
 
 
-def _finish(test: TestJob, progress: _Steps) -> int:
+def _finish(test: RunSpec, progress: _Steps) -> int:
     outcome, number = progress.newest, progress.signal_number
     if outcome is None:
         text = "interrupted before anything was measured"
-        if test.as_json_stream:
+        if test.outputs.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return INCOMPLETE if number is None else signal_exit_status(number)
-    if test.as_json:
+        return unfinished_exit_status(number)
+    if test.outputs.as_json:
         emit_json(progress.document(outcome))
-    elif test.as_json_stream:
+    elif test.outputs.as_json_stream:
         emit_json_line(end_line(progress.document(outcome), run_id=outcome.run_id))
     else:
         findings = () if progress.bad is None else progress.bad.findings
@@ -113,21 +119,20 @@ def _finish(test: TestJob, progress: _Steps) -> int:
     return INCOMPLETE if progress.verdict.word == "none" and not status else status
 
 
-async def _run_steps(test: TestJob, log: RunLog | None, progress: _Steps) -> None:
+async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> None:
     stopper = RunStopper()
     with handle_signals(stopper.receive):
         try:
             async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
                 # Not earlier: ssh may ask for something on the terminal while it connects.
                 live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-                choice = await choose_preset(test.preset, test.variant, far)
-                plan, choice = await with_sending_rate(test.plan, test.sending_rate, choice, far)
-                for notice in choice.notices:
+                spec = await with_sending_rate(await choose_preset(test, far), far)
+                for notice in spec.record.notices:
                     live.print_above(notice)
-                runner = _StepRunner(test, choice, far, log, live)
+                runner = _StepRunner(spec, far, log, live)
                 for percent in STEP_PERCENTS:
                     if not stopper.received:
-                        await runner.run_step(plan, percent, progress, stopper)
+                        await runner.run_step(percent, progress, stopper)
         except asyncio.CancelledError:
             if not stopper.received:
                 raise
@@ -138,62 +143,45 @@ async def _run_steps(test: TestJob, log: RunLog | None, progress: _Steps) -> Non
 class _StepRunner:
     """Runs the steps of a check against one far end; the run log has them as one group."""
 
-    def __init__(
-        self, test: TestJob, choice: PresetChoice, far: FarEnd, log: RunLog | None, live: LiveLine
-    ) -> None:
+    def __init__(self, test: RunSpec, far: FarEnd, log: RunLog | None, live: LiveLine) -> None:
         """Prepare the steps.
 
         Args:
-            test: The test and its outputs.
-            choice: The preset, with the options of the link.
+            test: The test of the whole rate, with its preset.
             far: The far end, which is up.
             log: The run log to write to; None for runs that are not stored.
             live: The line that shows the progress.
         """
-        self._test, self._choice, self._far, self._log, self._live = test, choice, far, log, live
-        self._group = f"{_GROUP_PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}"
+        group = f"{_GROUP_PREFIX}{new_run_id(datetime.now(UTC), SystemRandom())}"
+        self._test = replace(test, record=replace(test.record, group=group, notices=()))
+        self._far, self._log, self._live = far, log, live
 
-    async def run_step(self, plan: Plan, percent: int, progress: _Steps, stopper: RunStopper) -> None:
+    async def run_step(self, percent: int, progress: _Steps, stopper: RunStopper) -> None:
         """Run one step and add its result.
 
         Args:
-            plan: The plan of the whole rate.
             percent: The share of that rate.
             progress: The steps so far.
             stopper: Stops the run at a signal.
         """
+        plan = self._test.plan
         settings = step_settings(plan.settings, percent)
-        options = SessionOptions(
-            csv=self._test.csv,
-            pass_percent=self._test.pass_percent,
-            variant=self._choice.variant,
-            label=self._test.label,
-            group=self._group,
-            diagnose_without_target=self._test.why,
-        )
-        async with open_run_session(
-            replace(plan, settings=settings),
-            self._choice.preset,
-            self._test.peer,
-            log=self._log,
-            far_end=self._far,
-            options=options,
-        ) as session:
+        step = replace(self._test, plan=replace(plan, settings=settings))
+        async with open_run_session(step, log=self._log, far_end=self._far) as session:
             stopper.run = session
             await self._show(session, progress)
         stopper.run = None
         if session.outcome is not None and settings.rate_bit_s is not None:
-            step = progress.add(percent, settings.rate_bit_s, session.outcome)
-            self._live.print_above(step_line(step))
+            self._live.print_above(step_line(progress.add(percent, settings.rate_bit_s, session.outcome)))
 
     async def _show(self, session: RunSession, progress: _Steps) -> None:
-        has_lines = self._test.as_json_stream
+        has_lines = self._test.outputs.as_json_stream
         if has_lines and progress.newest is not None:  # the last of these lines has all steps
             emit_json_line(end_line(progress.newest.document, run_id=progress.newest.run_id))
         async for event in session:
             for interval in session.intervals:
                 self._live.show(interval, session.meter)
-            if isinstance(event, Warned) and (has_lines or self._test.as_json):
+            if isinstance(event, Warned) and (has_lines or self._test.outputs.as_json):
                 self._live.print_above(event.text)
             for line in session.json_lines(event) if has_lines else ():
                 if line["type"] != "end":

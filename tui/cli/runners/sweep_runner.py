@@ -2,27 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event
-from ....engine.model.peer import Peer
 from ....engine.near.connect import FarEnd, open_far_end
 from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....engine.workers.fork_client import ForkServerLease
-from ....presets.catalog import Catalog
-from ....presets.preset import Preset
-from ....presets.wire import DEFAULT_VARIANT, Variant
 from ...services.credentials import with_access
-from ...services.preset_choice import PresetChoice, choose_preset
+from ...services.preset_choice import choose_preset
 from ...services.pruning import thin_old_runs
-from ...services.run_session import RunSession, SessionOptions, open_run_session
+from ...services.run_session import RunSession, open_run_session
+from ...services.run_spec import Outputs, Record, RunSpec
 from ...services.storage import open_run_log
 from ...services.sweeps import load_failures, load_results, missing_points, run_points, save_sweep
 from ...text import numbers
@@ -30,7 +26,6 @@ from ...text.sweep import csv_rows, point_words, result_words, sweep_end_json, s
 from ..live_line import LiveLine
 from ..output import (
     PROGRAM,
-    check_json_options,
     emit_json,
     emit_json_line,
     emit_rich,
@@ -38,41 +33,29 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import INCOMPLETE, PASS, RunStopper, handle_signals, signal_exit_status
+from ..termination import PASS, RunStopper, handle_signals, unfinished_exit_status
 
 
-@dataclass(frozen=True, slots=True)
-class SweepJob:
-    """A sweep and its outputs. With a catalog as preset, the one that fits the link is chosen."""
+def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
+    """Run the missing points of a sweep and print the whole result; return the exit status.
 
-    sweep: Sweep
-    preset: Preset | Catalog | None
-    peer: Peer
-    variant: Variant = DEFAULT_VARIANT
-    csv: Path | None = None
-    report: Path | None = None
-    as_json: bool = False
-    as_json_stream: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise UsageError for two kinds of JSON."""
-        check_json_options(self.as_json, self.as_json_stream)
-
-
-def run_sweep(job: SweepJob) -> int:
-    """Run the missing points of a sweep and print the whole result; return the exit status."""
+    Args:
+        sweep: the sweep, with the plan that its points change.
+        spec: what its runs have in common, and the outputs of the sweep.
+    """
+    as_json_stream = spec.outputs.as_json_stream
     write_in_background()
     log = open_run_log(print_stderr)
-    progress = _Progress(job.sweep)
+    progress = _Progress(sweep)
     try:
         if log is not None:
-            progress.cells = load_results(log, job.sweep)
-            progress.failures = load_failures(log, job.sweep)
-        if job.as_json_stream:
-            emit_json_line(sweep_start_json(job.sweep, progress.cells))
-        _run_missing(job, log, progress)
+            progress.cells = load_results(log, sweep)
+            progress.failures = load_failures(log, sweep)
+        if as_json_stream:
+            emit_json_line(sweep_start_json(sweep, progress.cells))
+        _run_missing(spec, log, progress)
     except LinkgaugeError as error:
-        if job.as_json_stream:
+        if as_json_stream:
             emit_json_line(error_line(str(error)))
         raise
     finally:
@@ -80,27 +63,27 @@ def run_sweep(job: SweepJob) -> int:
             log.close(print_stderr)
             if log.problem is not None:
                 print_stderr(log.problem)
-    _write_result(replace(job, sweep=progress.sweep), progress.cells, progress.failures)
-    missing = len(job.sweep.points) - len(progress.cells)
+    _write_result(spec.outputs, progress)
+    missing = len(sweep.points) - len(progress.cells)
     if not missing:
         thin_old_runs()
         return PASS
     if log is not None:
         print_stderr(
-            f"{numbers.quantity(missing, 'run')} missing; to continue: {PROGRAM} sweep --resume {job.sweep.group}"
+            f"{numbers.quantity(missing, 'run')} missing; to continue: {PROGRAM} sweep --resume {sweep.group}"
         )
-    return INCOMPLETE if progress.signal_number is None else signal_exit_status(progress.signal_number)
+    return unfinished_exit_status(progress.signal_number)
 
 
-def _run_missing(job: SweepJob, log: RunLog | None, progress: "_Progress") -> None:
+def _run_missing(spec: RunSpec, log: RunLog | None, progress: "_Progress") -> None:
     """Run the points without a result. After the first result an error is printed and ends the sweep."""
-    todo = missing_points(job.sweep, progress.cells)
+    todo = missing_points(progress.sweep, progress.cells)
     if progress.cells and todo:
-        print_stderr(f"{len(progress.cells)} of {len(job.sweep.points)} runs are done already")
+        print_stderr(f"{len(progress.cells)} of {len(progress.sweep.points)} runs are done already")
     if not todo:
         return
     try:
-        run(_run_points(job, log, todo, progress))
+        run(_run_points(spec, log, todo, progress))
     except LinkgaugeError as error:
         if not progress.cells:
             raise
@@ -161,28 +144,19 @@ class _LiveProgress:
             self._live.print_above(f"{point_words(point)}: {numbers.sanitize(detail)}")
 
 
-async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
-    stopper = RunStopper()
+async def _run_points(spec: RunSpec, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
+    stopper, base = RunStopper(), progress.sweep.base
     with handle_signals(stopper.receive):
         try:
-            async with ForkServerLease(), open_far_end(with_access(job.peer)) as far, AsyncExitStack() as stack:
+            async with ForkServerLease(), open_far_end(with_access(spec.peer)) as far, AsyncExitStack() as stack:
                 # Not earlier: ssh may ask for something on the terminal while it connects.
-                live = stack.enter_context(LiveLine(job.sweep.base, str(job.peer)))
-                choice = await _choose_preset(job, log, far, live)
-                if choice.preset is not None:
-                    progress.sweep = replace(job.sweep, preset=choice.preset.id)
+                live = stack.enter_context(LiveLine(base, str(spec.peer)))
+                each = await _with_preset(spec, log, far, live, progress)
 
                 def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
-                    return open_run_session(
-                        point.to_plan(job.sweep.base),
-                        choice.preset,
-                        job.peer,
-                        log=log,
-                        far_end=far,
-                        options=SessionOptions(group=job.sweep.group, variant=choice.variant),
-                    )
+                    return open_run_session(replace(each, plan=point.to_plan(base)), log=log, far_end=far)
 
-                observer = _LiveProgress(progress, live, stopper, has_lines=job.as_json_stream)
+                observer = _LiveProgress(progress, live, stopper, has_lines=spec.outputs.as_json_stream)
                 await run_points(todo, open_run, observer)
         except asyncio.CancelledError:
             if not stopper.received:
@@ -191,23 +165,28 @@ async def _run_points(job: SweepJob, log: RunLog | None, todo: Sequence[SweepPoi
             progress.signal_number = stopper.first
 
 
-async def _choose_preset(job: SweepJob, log: RunLog | None, far: FarEnd, live: LiveLine) -> PresetChoice:
-    """Choose the preset, and store it with the definition of the sweep."""
-    choice = await choose_preset(job.preset, job.variant, far)
-    for notice in choice.notices:
+async def _with_preset(
+    spec: RunSpec, log: RunLog | None, far: FarEnd, live: LiveLine, progress: _Progress
+) -> RunSpec:
+    """Return what each run is to be, once the preset is chosen and stored with the definition of the sweep."""
+    chosen = await choose_preset(spec, far)
+    for notice in chosen.record.notices:
         live.print_above(notice)
+    if chosen.judging.preset_id is not None:
+        progress.sweep = replace(progress.sweep, preset=chosen.judging.preset_id)
     if log is not None:
-        sweep = job.sweep if choice.preset is None else replace(job.sweep, preset=choice.preset.id)
-        save_sweep(sweep, choice.variant)
-    return choice
+        save_sweep(progress.sweep, chosen.judging.variant)
+    # The files are those of the whole sweep, and the notices are not those of each run.
+    return replace(chosen, record=Record(group=progress.sweep.group), outputs=Outputs())
 
 
-def _write_result(job: SweepJob, cells: Sequence[SweepResult], failures: Mapping[SweepPoint, str]) -> None:
-    """Print the result with the points that failed, and write the CSV file and the page of the job."""
-    sweep = replace(job.sweep, peer=numbers.sanitize(job.sweep.peer))
-    if job.as_json:
+def _write_result(outputs: Outputs, progress: _Progress) -> None:
+    """Print the result with the points that failed, and write the CSV file and the page."""
+    cells, failures = progress.cells, progress.failures
+    sweep = replace(progress.sweep, peer=numbers.sanitize(progress.sweep.peer))
+    if outputs.as_json:
         emit_json(sweep_json(sweep, cells))
-    elif job.as_json_stream:
+    elif outputs.as_json_stream:
         emit_json_line(sweep_end_json(sweep, cells))
     elif cells:
         from ..render.sweep import sweep_parts
@@ -215,10 +194,10 @@ def _write_result(job: SweepJob, cells: Sequence[SweepResult], failures: Mapping
         emit_rich(*sweep_parts(sweep, cells, failures))
     else:
         print_stderr("interrupted before anything was measured")
-    if job.csv is not None:
-        write_csv_file(job.csv, csv_rows(sweep, cells))
-    if job.report is not None and cells:
+    if outputs.csv is not None:
+        write_csv_file(outputs.csv, csv_rows(sweep, cells))
+    if outputs.report is not None and cells:
         from ...report.sweep_page import write_sweep_report
 
-        write_sweep_report(job.report, sweep, cells, failures)
-        print_stderr(f"report written to {job.report}")
+        write_sweep_report(outputs.report, sweep, cells, failures)
+        print_stderr(f"report written to {outputs.report}")

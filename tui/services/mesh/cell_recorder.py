@@ -6,7 +6,7 @@ the run's first event, so that the run log has it as if it had been known from t
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from ....engine.model.errors import LinkgaugeError, UnknownLineRate
@@ -22,24 +22,15 @@ from ....presets.diagnosis.evidence import link_evidence
 from ....presets.diagnosis.live import LiveDiagnosis
 from ....presets.expectation import find_expectation, limit_expectation
 from ....presets.preset import Preset
-from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ....presets.wire import DEFAULT_VARIANT, Variant
 from ..run_recorder import RunRecorder
+from ..run_spec import Judging
 
 CELL_KEY: Final = "cell"
 """The member of a run's document that names its cell."""
 
 _AT_EXPECTED: Final = "at-expected"
 _NO_EVENTS: Final = "the host sent no events of the test"
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """What the runs of a mesh are judged by: a preset, or the catalog to choose from, or None for no verdict."""
-
-    preset: Preset | Catalog | None = None
-    variant: Variant = DEFAULT_VARIANT
-    pass_percent: float = DEFAULT_PASS_PERCENT
 
 
 class CellRecorder:

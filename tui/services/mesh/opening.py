@@ -19,8 +19,9 @@ from ....presets.auto_select import AUTO, select_preset
 from ....presets.catalog import Catalog
 from ....presets.expectation import find_expectation
 from ....presets.sending_rate import expected_rate_bit_s
+from ..run_spec import Judging
 from ..storage import open_data_dir
-from .cell_recorder import CellRecorder, Judging
+from .cell_recorder import CellRecorder
 from .session import MeshSession, RunningMesh
 from .stored_mesh import MeshDefinition, MeshRequest, load_matrix, measured_figures, save_mesh
 

@@ -16,12 +16,12 @@ from ....engine.near.connect import open_far_end
 from ....engine.results.run_log import RunLog
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
-from ....presets.wire import DEFAULT_VARIANT
 from ....watch.events import CheckResult, CheckVerdict, Metric
 from ....watch.watch_plan import WatchedPeer
 from ..credentials import with_access
 from ..preset_choice import choose_preset, with_sending_rate
-from ..run_session import RunSession, SessionOptions, open_run_session
+from ..run_session import RunSession, open_run_session
+from ..run_spec import Judging, Record, RunSpec
 
 _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wait for the last samples
 _STOPPED: Final = "the watch was ended"
@@ -80,30 +80,29 @@ class PeerCheck:
             result = CheckResult(CheckVerdict.FAILED, detail=detail)
         return None if self._is_stopped else result
 
-    async def _measure(self) -> CheckResult:
-        """Carry out the run. Raises LinkgaugeError where there is none."""
+    def _spec(self) -> RunSpec:
+        """Return the run as the plan of the watch asks for it. Raises UnknownPreset."""
         watched, context = self._watched, self._context
         preset = None
         if watched.preset is not None:
             preset = context.catalog if watched.preset == AUTO else context.catalog.find(watched.preset)
+        return RunSpec(
+            watched.plan,
+            watched.peer,
+            Judging(preset=preset, pass_percent=watched.pass_percent, is_rate_expected=True),
+            Record(label=watched.name, group=context.group, run_id=self.run_id),
+            sending_rate=watched.plan.settings.rate_bit_s,
+        )
+
+    async def _measure(self) -> CheckResult:
+        """Carry out the run. Raises LinkgaugeError where there is none."""
+        watched, context = self._watched, self._context
         async with open_far_end(with_access(watched.peer)) as far:
             known = far if watched.peer.ssh else watched.peer
-            choice = await choose_preset(preset, DEFAULT_VARIANT, known)
-            plan = watched.plan
-            if not plan.settings.searches_rate:
-                plan, choice = await with_sending_rate(plan, plan.settings.rate_bit_s, choice, known)
-            options = SessionOptions(
-                pass_percent=watched.pass_percent,
-                variant=choice.variant,
-                notices=choice.notices,
-                label=watched.name,
-                group=context.group,
-                run_id=self.run_id,
-                is_rate_expected=True,
-            )
-            async with open_run_session(
-                plan, choice.preset, watched.peer, log=context.log, far_end=far, options=options
-            ) as session:
+            spec = await choose_preset(self._spec(), known)
+            if not spec.plan.settings.searches_rate:
+                spec = await with_sending_rate(spec, known)
+            async with open_run_session(spec, log=context.log, far_end=far) as session:
                 self._session = session
                 if self._is_stopped:
                     session.stop(Reason.INTERRUPTED, _STOPPED)

@@ -21,7 +21,7 @@ from linkgauge.mesh.reading import cells_to_recheck, find_faults
 from linkgauge.presets.catalog import Catalog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.runners import mesh_runner
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
 from linkgauge.tui.services.mesh.session import MeshSession
 from linkgauge.tui.services.mesh.stored_mesh import (
     MeshDefinition,
@@ -30,6 +30,7 @@ from linkgauge.tui.services.mesh.stored_mesh import (
     measured_figures,
     save_mesh,
 )
+from linkgauge.tui.services.run_spec import Judging
 
 from ....json_schemas import check
 from ...scripted_mesh import HOST_DOWN, PLAN, ScriptedMesh, all_events, cell_ended

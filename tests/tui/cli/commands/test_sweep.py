@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.results.sweep import Sweep
 from linkgauge.tui.cli.main import run_command_line
+from linkgauge.tui.services.run_spec import RunSpec
 from linkgauge.tui.text.sweep import CSV_COLUMNS
 
 K = 1024
@@ -41,15 +43,14 @@ def test_a_figure_of_a_document_is_a_sweep(tmp_path: Path, monkeypatch: pytest.M
     from linkgauge.tui.cli.runners import sweep_runner as sweep_run
 
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    jobs: list[sweep_run.SweepJob] = []
-    monkeypatch.setattr(sweep_run, "run_sweep", lambda job: jobs.append(job) or 0)
+    asked: list[tuple[Sweep, RunSpec]] = []
+    monkeypatch.setattr(sweep_run, "run_sweep", lambda sweep, spec: asked.append((sweep, spec)) or 0)
     assert run_command_line(["sweep", "db-02", "--figure", "hp-1", "--seconds", "2"]) == 0
-    (job,) = jobs
-    assert job.preset is not None
-    assert job.preset.id == "hp-atm155-clip-9180"
-    assert job.sweep.windows == (32 * K, 56 * K)
-    assert job.sweep.messages[-1] == 10_240
-    assert len(job.sweep.points) == 24
+    ((sweep, spec),) = asked
+    assert spec.judging.preset_id == "hp-atm155-clip-9180"
+    assert sweep.windows == (32 * K, 56 * K)
+    assert sweep.messages[-1] == 10_240
+    assert len(sweep.points) == 24
 
 
 @pytest.fixture

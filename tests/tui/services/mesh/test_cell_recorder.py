@@ -14,7 +14,8 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.event_blocks import unpack_events
 from linkgauge.mesh.events import CellEnded, CellFailure, FailureCode
 from linkgauge.mesh.plan import Cell, MeshMode
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging, figure_of_run
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, figure_of_run
+from linkgauge.tui.services.run_spec import Judging
 
 from ....json_schemas import check
 from ...scripted_mesh import CATALOG, GOOD_BIT_S, PLAN, PRESET, SLOW_BIT_S, UNREACHABLE, cell_ended, run_events

@@ -7,8 +7,9 @@ from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEnded
 from linkgauge.mesh.figures import MeshFinding, MeshMatrix
 from linkgauge.mesh.plan import Cell
 from linkgauge.tui.services.mesh import MeshSession, MeshUpdate
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
 from linkgauge.tui.services.mesh.stored_mesh import MeshDefinition
+from linkgauge.tui.services.run_spec import Judging
 
 from ...scripted_mesh import (
     CATALOG,

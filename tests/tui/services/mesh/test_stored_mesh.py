@@ -11,7 +11,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.figures import CellFigure
 from linkgauge.mesh.plan import GROUP_PREFIX, Cell, MeshMode
 from linkgauge.presets.wire import Variant
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, Judging
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
 from linkgauge.tui.services.mesh.stored_mesh import (
     EmulatedHosts,
     MeshDefinition,
@@ -22,6 +22,7 @@ from linkgauge.tui.services.mesh.stored_mesh import (
     new_mesh_name,
     save_mesh,
 )
+from linkgauge.tui.services.run_spec import Judging
 
 from ...scripted_mesh import CATALOG, PLAN, SLOW_BIT_S, UNREACHABLE, cell_ended
 

@@ -5,10 +5,10 @@ import json
 import pytest
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.services.iperf3_output import Iperf3Output
+from linkgauge.tui.cli.endpoint.iperf3_output import Iperf3Output
 
-from ...json_schemas import check
-from ..iperf3_tests import client_test
+from ....json_schemas import check
+from ...iperf3_tests import client_test
 
 
 def observed(direction: Direction, workload: Workload) -> Iperf3Output:

@@ -4,14 +4,14 @@ import random
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ...engine.model.events import Event
-from ...engine.results.meter import Meter
-from ...engine.results.run_log import new_run_id
-from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.live import LiveDiagnosis
-from ...presets.verdict import judge
-from ..text.server_output import server_output
-from .run_recorder import run_document
+from ....engine.model.events import Event
+from ....engine.results.meter import Meter
+from ....engine.results.run_log import new_run_id
+from ....presets.diagnosis.finding import Finding
+from ....presets.diagnosis.live import LiveDiagnosis
+from ....presets.verdict import judge
+from ...services.run_recorder import run_document
+from ...text.server_output import server_output
 
 _RANDOM: Final = random.SystemRandom()
 
