@@ -8,11 +8,11 @@ from typing import Final
 
 from ...model.events import SessionTotal
 from ...model.plan import Direction
-from ...model.samples import GAUGE, LEAST, Sample, SessionSample, sum_known
+from ...model.samples import LEAST, Sample, SessionSample, sum_known
 from ..counter_sums import OWN, Histogram, Sums
+from .lost_at_once import LostAtOnce
 from .send_holds import SendHolds
 
-_OUTLIERS: Final = 2
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
 _SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
 _MEDIANS: Final = (
@@ -31,19 +31,13 @@ _read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_S
 _read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_MEDIANS)
 
 
-def _largest(values: Sequence[int]) -> list[int]:
-    return sorted(values, reverse=True)[:_OUTLIERS]
-
-
 @dataclass(slots=True)
 class SenderSum(Sums):
     """Sums and medians of the senders' TCP counters, over sessions and samples.
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
     which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
-    smallest one. In `lossy_samples` of the `samples` something was sent again, in the last `quiet_samples` nothing;
-    `lost_squares` is the sum of the squares of how many segments in each, and `most_lost` has the largest of these
-    numbers. `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session still
+    smallest one. `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session still
     has the one of its handshake.
     """
 
@@ -53,11 +47,7 @@ class SenderSum(Sums):
     largest_windows: dict[int, int] = field(default_factory=dict[int, int], metadata=OWN)
     first_windows: dict[int, int] = field(default_factory=dict[int, int], metadata=OWN)
     smallest_windows: dict[int, int] = field(default_factory=dict[int, int], metadata=OWN)
-    samples: int = 0
-    lossy_samples: int = 0
-    lost_squares: int = 0
-    most_lost: list[int] = field(default_factory=list[int])
-    quiet_samples: int = field(default=0, metadata=GAUGE)
+    losses: LostAtOnce = field(default_factory=LostAtOnce)
     holds: SendHolds = field(default_factory=SendHolds)
     carrying_rtts: Histogram = field(default_factory=Histogram)
     sessions: set[int] = field(default_factory=set[int])
@@ -71,12 +61,7 @@ class SenderSum(Sums):
         sessions = [session for session in sample.sessions if session.direction is flow]
         for session in sessions:
             self._add_session(session)
-        lost = sum(session.retransmits or 0 for session in sessions)
-        self.samples += 1
-        self.lossy_samples += lost > 0
-        self.quiet_samples = 0 if lost else self.quiet_samples + 1
-        self.lost_squares += lost * lost
-        self.most_lost = _largest([*self.most_lost, lost])
+        self.losses.add(sum(session.retransmits or 0 for session in sessions))
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -137,29 +122,6 @@ class SenderSum(Sums):
     def low_window_share(self) -> float | None:
         """The share of samples in which data that nobody read had made the other end's window smaller."""
         return self.low_windows / self.windows if self.windows else None
-
-    @property
-    def lossy_share(self) -> float | None:
-        """The share of samples in which something was sent again; None without samples."""
-        return self.lossy_samples / self.samples if self.samples else None
-
-    @property
-    def loss_dispersion(self) -> float | None:
-        """The variance of the segments sent again in a sample, as a share of their mean; None without any.
-
-        It is about 1 if each packet is lost by chance, and large if many are lost at once, again and again. The two
-        largest samples are left out: a slow start that ends in a queue loses much at once.
-        """
-        largest = _largest(self.most_lost)
-        samples, lost = self.samples - len(largest), (self.retransmits or 0) - sum(largest)
-        if samples < _OUTLIERS or lost <= 0:
-            return None
-        return (self.lost_squares - sum(each * each for each in largest)) / lost - lost / samples
-
-    @property
-    def quiet_share(self) -> float | None:
-        """The share of samples after the last one in which something was sent again; None without samples."""
-        return self.quiet_samples / self.samples if self.samples else None
 
     @property
     def least_window_bytes(self) -> float | None:
