@@ -126,6 +126,12 @@ def text_in(document: object, *keys: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def cell_in(document: object, *keys: str) -> str | float | None:
+    """Return a member that is a text, a number or a truth value; None for anything else."""
+    value = value_in(document, *keys)
+    return value if isinstance(value, str | int | float) else None
+
+
 def list_in(document: object, *keys: str) -> list[Any]:
     """Return a member that is a list; an empty one for anything else."""
     value = value_in(document, *keys)
