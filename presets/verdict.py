@@ -179,7 +179,8 @@ def _judge_direction(
     if measured.counted_by == "sender" and measured.datagrams is not None:
         text = f"{name} {format_rate(measured.bit_s)} was sent; how much of it arrived was not reported."
         return Verdict("none", text)
-    was, wanted, percent = _compared(expected, measured)
+    was, wanted = _compared(expected, measured)
+    percent = measured.percent_of(expected) or 0.0
     word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
     text = f"{name} {was} is {_percent(percent, pass_percent)} of {wanted} ({expected.basis}: {expected.source})"
     if expected.is_exceeded_by(measured.result_bit_s):
@@ -194,14 +195,12 @@ def _judge_direction(
     return Verdict(word, text, percent)
 
 
-def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str, float]:
-    """Return the measured and the expected rate as text, and the percentage."""
+def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str]:
+    """Return the measured and the expected rate as text."""
     transactions_s = measured.transactions_s
     if expected.transactions_s is None or transactions_s is None:
-        percent = measured.result_bit_s * 100 / expected.bit_s
-        return format_rate(measured.result_bit_s), format_rate(expected.bit_s), percent
-    percent = transactions_s * 100 / expected.transactions_s
-    return format_transaction_rate(transactions_s), format_transaction_rate(expected.transactions_s), percent
+        return format_rate(measured.result_bit_s), format_rate(expected.bit_s)
+    return format_transaction_rate(transactions_s), format_transaction_rate(expected.transactions_s)
 
 
 def _words(measured: Measurement) -> str:

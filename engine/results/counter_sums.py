@@ -15,6 +15,16 @@ _EXACT_BITS: Final = 12
 T = TypeVar("T")
 
 
+def percent_of(part: float | None, whole: float | None) -> float | None:
+    """Return a part in percent of the whole; a percentage of nothing is nothing."""
+    return None if part is None or not whole else 100 * part / whole
+
+
+def lost_percent(lost: int | None, received: int | None) -> float | None:
+    """Return lost datagrams in percent of those that were due; None if that is unknown, or there were none."""
+    return None if lost is None or received is None else percent_of(lost, lost + received)
+
+
 class Histogram:
     """Counts of whole numbers in buckets, whose median is exact for small values and close for large ones.
 

@@ -135,13 +135,7 @@ def _warmup_s(summary: Summary) -> float | None:
 
 def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
     """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
-    if expected is None:
-        return None
-    if expected.transactions_s and measured.transactions_s is not None:
-        return round_figure(measured.transactions_s * 100 / expected.transactions_s)
-    if expected.bit_s <= 0:
-        return None
-    return round_figure(measured.result_bit_s * 100 / expected.bit_s)
+    return None if expected is None else round_known(measured.percent_of(expected))
 
 
 def _expected_rates(summary: Summary) -> Expectation:

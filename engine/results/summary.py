@@ -6,10 +6,11 @@ Pure data. `None` is unknown, `0` is measured. A summary can be rebuilt from the
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ..model.events import Expectation, Reason, RunEnd
+from ..model.events import Expectation, ExpectedRate, Reason, RunEnd
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
+from .counter_sums import lost_percent, percent_of
 from .responsiveness.result import Responsiveness
 
 DatagramMode = Literal["rate", "quality", "mixed"]
@@ -94,28 +95,22 @@ class DatagramSummary:
     @property
     def lost_percent(self) -> float | None:
         """The lost ones in percent of the received and the lost; None where neither is known to exist."""
-        if self.lost is None or not self.lost + (self.received or 0):
-            return None
-        return 100 * self.lost / (self.lost + (self.received or 0))
+        return lost_percent(self.lost, self.received or 0)
 
     @property
     def reordered_percent(self) -> float | None:
         """The reordered ones in percent of the received."""
-        return _percent(self.reordered, self.received)
+        return percent_of(self.reordered, self.received)
 
     @property
     def reordered_3_percent(self) -> float | None:
         """Those that TCP would take for lost, in percent of the received."""
-        return _percent(self.reordered_3, self.received)
+        return percent_of(self.reordered_3, self.received)
 
     @property
     def mean_burst(self) -> float | None:
         """The mean length of the bursts of loss; None without any."""
         return None if self.lost is None or not self.bursts else self.lost / self.bursts
-
-
-def _percent(part: int | None, whole: int | None) -> float | None:
-    return None if part is None or not whole else 100 * part / whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +145,12 @@ class Measurement:
         """The rate to compare with the expected one: that of the best second where it was searched for."""
         capacity = None if self.datagrams is None else self.datagrams.capacity
         return self.bit_s if capacity is None else capacity.bit_s
+
+    def percent_of(self, expected: ExpectedRate) -> float | None:
+        """Return the result in percent of the expected rate, of transactions if it has them; None of 0."""
+        if expected.transactions_s and self.transactions_s is not None:
+            return self.transactions_s * 100 / expected.transactions_s
+        return self.result_bit_s * 100 / expected.bit_s if expected.bit_s > 0 else None
 
     @property
     def packets_s(self) -> float | None:

@@ -26,6 +26,7 @@ from ...engine.results.json_document import subject_document
 from ...engine.results.meter import Meter
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
+from ...engine.results.run_result import value_in
 from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import findings_json, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
@@ -38,7 +39,7 @@ from ..state.instrument_values import Phase, PlotPoint
 from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
-from ..text.run_list import RunLine, run_line, value_in
+from ..text.run_list import RunLine, run_line
 from .run_recorder import Outcome, run_document
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}

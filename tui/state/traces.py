@@ -9,7 +9,7 @@ from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
 from ...engine.model.samples import GAUGE, MEAN, PEAK, DatagramSample, Sample, combine, sum_known
 from ...engine.model.workload import Workload
-from ...engine.results.counter_sums import host_percent, hottest_core_percent
+from ...engine.results.counter_sums import host_percent, hottest_core_percent, percent_of
 from ...engine.results.sums.receiver_sum import latency_counts
 from ...engine.results.sums.session_sums import SessionSums
 from ...engine.results.udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
@@ -85,7 +85,7 @@ class SessionDatagrams:
     @property
     def lost_percent(self) -> float | None:
         """The missing ones in percent of those that passed; None before any."""
-        return 100 * max(self.passed - self.received, 0) / self.passed if self.passed else None
+        return percent_of(max(self.passed - self.received, 0), self.passed)
 
     @property
     def jitter_ns(self) -> float | None:

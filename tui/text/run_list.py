@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
 from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
+from ...engine.results.run_result import list_in, number_in, value_in
 from . import numbers, responsiveness
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
@@ -125,19 +126,6 @@ def run_end_text(row: RunEntry) -> str:
     return "running" if row.is_running else "interrupted"
 
 
-def number_in(document: Any, *keys: str) -> float | None:
-    """Return a number of a run's document; None if there is none."""
-    value = value_in(document, *keys)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def value_in(document: Any, *keys: str) -> Any:
-    """Return a value of a run's document; None if there is none."""
-    for key in keys:
-        document = cast("dict[str, Any]", document).get(key) if isinstance(document, dict) else None
-    return document
-
-
 def _test(document: Any) -> str:
     """Return workload, direction and sessions in a few cells: `→5`, `⇄2`, `rr→10`.
 
@@ -171,12 +159,11 @@ def grade_in(document: Any) -> str:
 
 def _latency(document: Any) -> str:
     """Return the latency under load in one phrase: `idle 412 µs, out +45.2 ms, …`; empty if none was measured."""
-    loads = value_in(document, "responsiveness", "loads")
-    if not isinstance(loads, list):
+    if value_in(document, "responsiveness", "loads") is None:
         return ""
     idle_ms = number_in(document, "responsiveness", "idle_ms", "p50")
     words = [] if idle_ms is None else [f"idle {responsiveness.time(idle_ms * _MILLISECOND_NS)}"]
-    for load in cast("list[Any]", loads):
+    for load in list_in(document, "responsiveness", "loads"):
         direction, rise_ms = value_in(load, "direction"), number_in(load, "rise_ms")
         if direction in _ARROWS and rise_ms is not None:
             name = "both" if direction == Direction.DUPLEX.value else direction
@@ -196,11 +183,8 @@ def settings_count(document: Any) -> int:
 
 def _settings_in_turn(document: Any) -> list[Settings]:
     """Return the settings of a document's periods; none if it is damaged."""
-    periods = value_in(document, "stretches")
-    if not isinstance(periods, list):
-        return []
     try:
-        return [_settings(period) for period in cast("list[Any]", periods)]
+        return [_settings(period) for period in list_in(document, "stretches")]
     except (PlanError, TypeError, ValueError):
         return []
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ..run_result import list_in, number_in, value_in
 from .removal import pause_after
 from .schema import has_list_index, open_connection, prepare_database
 
@@ -28,17 +29,15 @@ DigestRow = tuple[str, float | None, float | None, float | None]
 
 def digest_row(document: object) -> DigestRow:
     """Return the values of DIGEST_COLUMNS for a document. What is missing or damaged in it is left out."""
-    total = _member(_member(document, "measured"), "total")
-    periods = _member(document, "stretches")
     turns: list[Any] = []
-    for period in cast("list[Any]", periods) if isinstance(periods, list) else []:
+    for period in list_in(document, "stretches"):
         settings = _part(period, _SETTINGS)
         if not turns or turns[-1] != settings:
             turns.append(settings)
-    brief = {"plan": _part(_member(document, "plan"), _PLAN), "stretches": turns}
-    if (responsiveness := _responsiveness(_member(document, "responsiveness"))) is not None:
+    brief = {"plan": _part(value_in(document, "plan"), _PLAN), "stretches": turns}
+    if (responsiveness := _responsiveness(value_in(document, "responsiveness"))) is not None:
         brief["responsiveness"] = responsiveness
-    mbit_s, transactions_s, percent = (_number(_member(total, name)) for name in _RATES)
+    mbit_s, transactions_s, percent = (number_in(document, "measured", "total", name) for name in _RATES)
     return json.dumps(brief, separators=(",", ":")), mbit_s, transactions_s, percent
 
 
@@ -98,18 +97,12 @@ def _responsiveness(value: object) -> dict[str, Any] | None:
     found = _part(value, ("grade", "rise_ms"))
     if found is None:
         return None
-    loads = _member(value, "loads")
-    listed = cast("list[Any]", loads)[:_LOADS] if isinstance(loads, list) else []
     return {
         **found,
-        "idle_ms": _part(_member(value, "idle_ms"), ("p50",)),
-        "loads": [_part(load, ("direction", "rise_ms")) for load in listed],
-        "round_trips": _part(_member(value, "round_trips"), ("per_minute", "class")),
+        "idle_ms": _part(value_in(value, "idle_ms"), ("p50",)),
+        "loads": [_part(load, ("direction", "rise_ms")) for load in list_in(value, "loads")[:_LOADS]],
+        "round_trips": _part(value_in(value, "round_trips"), ("per_minute", "class")),
     }
-
-
-def _member(value: object, name: str) -> Any:
-    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
 
 
 def _part(value: object, names: tuple[str, ...]) -> dict[str, Any] | None:
@@ -123,11 +116,4 @@ def _part(value: object, names: tuple[str, ...]) -> dict[str, Any] | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return value[:_MAX_TEXT]
-    return value if value is None or isinstance(value, bool) or _number(value) is not None else "?"
-
-
-def _number(value: Any) -> float | None:
-    """Return a number that SQLite can store; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) < 2.0**63 else None
+    return value if value is None or isinstance(value, bool) or number_in(value) is not None else "?"

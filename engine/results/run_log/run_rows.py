@@ -5,9 +5,10 @@ ever added, at the end.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ..csv_export import Cell, cell_text
+from ..run_result import cell_in, list_in
 from .store import RunRecord
 
 # The column, and the members of the document that lead to its value.
@@ -44,23 +45,13 @@ def run_rows(runs: Iterable[RunRecord]) -> Iterator[list[str]]:
     for run in runs:
         named: list[Cell] = [run.run_id, run.started_utc, run.peer, run.label, run.preset, run.verdict]
         document = _with_newest(run.document)
-        figures = (_value_in(document, keys) for keys in _FIGURES.values())
+        figures = (cell_in(document, *keys) for keys in _FIGURES.values())
         yield [cell_text(value) for value in (*named, *figures)]
 
 
 def _with_newest(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return a document with the settings that its results are of, as `newest`, and the number of its periods."""
-    periods: list[Any] = _list_of((document or {}).get("stretches"))
-    measured = [period for period in periods if _value_in(period, ("measured", "total", "bytes")) is not None]
+    periods = list_in(document, "stretches")
+    measured = [period for period in periods if cell_in(period, "measured", "total", "bytes") is not None]
     newest = measured[-1] if measured else (document or {}).get("plan")
     return {**(document or {}), "newest": newest, "periods": len(periods) or None}
-
-
-def _list_of(value: object) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def _value_in(document: object, keys: tuple[str, ...]) -> Cell:
-    for key in keys:
-        document = cast("Mapping[str, Any]", document).get(key) if isinstance(document, Mapping) else None
-    return document if isinstance(document, str | int | float) else None

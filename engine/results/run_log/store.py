@@ -21,10 +21,10 @@ from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
 from ...model.serialization import make_printable
-from ..labels import truncate_label, validate_label, validate_note
 from .digest import DIGEST_COLUMNS, add_digests, digest_row, load_document
 from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .event_pages import decode_event, encode_event, read_page, thinned_until
+from .labels import truncate_label, validate_label, validate_note
 from .listing import (
     ID_BEGINS,
     RunEntry,

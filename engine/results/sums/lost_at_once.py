@@ -1,7 +1,7 @@
 """How many segments a sender's TCP sends again at once: sample by sample, over all sessions of a direction.
 
-Chance takes single packets, so that their number in a sample varies about as much as its mean. A queue that is full,
-or a policer whose bucket is empty, takes many at once.
+Chance takes single packets, so that their number in a sample varies about as much as its mean. A full queue, or a
+policer with an empty bucket, takes many at once.
 """
 
 from collections.abc import Sequence

@@ -37,8 +37,8 @@ class SenderSum(Sums):
 
     Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
     which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
-    smallest one. `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session still
-    has the one of its handshake.
+    smallest one. `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session
+    still has the one of its handshake.
     """
 
     span_ns: int = 0

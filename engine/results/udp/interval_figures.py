@@ -7,6 +7,7 @@ from ...model.events import Sampled
 from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction
 from ...model.samples import DatagramSample, sum_known
+from ..counter_sums import lost_percent
 from .datagram_sums import delays_of, missing_datagrams
 
 FIGURES: Final[tuple[str, ...]] = (
@@ -81,9 +82,7 @@ def _figures(
         "packets_s": None if count is None or not span_ns else count * SECOND_NS / span_ns,
         "sent": sum_known(part.sent for part in sent),
         "lost": lost,
-        "lost_percent": 100 * lost / (lost + count)
-        if lost is not None and count is not None and lost + count
-        else None,
+        "lost_percent": lost_percent(lost, count),
         "duplicates": sum_known(part.duplicates for part in received),
         "reordered": sum_known(part.reordered for part in received),
         "jitter_ms": jitter_ns / jitters / 1e6 if jitters and jitter_ns is not None else None,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ....engine.results.labels import validate_label
+from ....engine.results.run_log.labels import validate_label
 from ..latency_options import LatencyOptions, LoadOptions, check_measurable
 from ..options import ResultOptions
 from ..peer_options import AccessOptions, SshOptions

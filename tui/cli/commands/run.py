@@ -7,7 +7,7 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK, Peer
-from ....engine.results.labels import validate_label
+from ....engine.results.run_log.labels import validate_label
 from ...text import parsing
 from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions

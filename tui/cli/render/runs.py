@@ -13,9 +13,10 @@ from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.meter import replay
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
+from ....engine.results.run_result import number_in
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import grade_in, is_in_phases, number_in, run_end_text, settings_count, short_peers
+from ...text.run_list import grade_in, is_in_phases, run_end_text, settings_count, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}

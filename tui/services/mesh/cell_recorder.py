@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ....engine.model.errors import LinkgaugeError, UnknownLineRate
-from ....engine.model.events import Event, Reason, Started
+from ....engine.model.events import Event, Started
 from ....engine.results.meter import Meter
 from ....engine.results.run_log import RunLog
+from ....engine.results.run_result import RunResult
 from ....mesh.events import CellEnded, CellFailure, FailureCode
 from ....mesh.figures import CellFigure
 from ....mesh.plan import Cell, MeshMode, MeshPlan
@@ -108,34 +109,20 @@ def figure_of_run(
 
     A run that broke off, or that measured nothing, is a failure with the detail of its end.
     """
-    measured, ended = document["measured"]["total"], document["ended"]
-    if failure is None and (measured is None or not Reason(ended["reason"]).is_regular):
-        failure = CellFailure(FailureCode.FAILED, ended["detail"])
-    if failure is not None or measured is None:
+    run = RunResult.of(document)
+    if failure is None and (run.total is None or not run.reason.is_regular):
+        failure = CellFailure(FailureCode.FAILED, run.detail or "")
+    if failure is not None or run.total is None:
         return CellFigure(cell, run_id, failure=failure)
-    expected = document["expected"]["total"] or document["expected"]["out"] or document["expected"]["in"]
-    codes = [finding["code"] for finding in document["why"] if finding["code"] != _AT_EXPECTED]
     return CellFigure(
         cell,
         run_id=run_id,
-        bit_s=measured["mbit_s"] * 1e6,
-        transactions_s=measured["transactions_s"],
-        expected_bit_s=None if expected is None else expected["mbit_s"] * 1e6,
-        loss=_loss(document),
-        why=codes[0] if codes else None,
+        bit_s=run.total.bit_s,
+        transactions_s=run.total.transactions_s,
+        expected_bit_s=run.expected_bit_s,
+        loss=run.loss,
+        why=next((code for code in run.why if code != _AT_EXPECTED), None),
     )
-
-
-def _loss(document: Mapping[str, Any]) -> float | None:
-    """Return what a run lost as a share of what it sent; None where that is unknown, and for transactions."""
-    total = document["measured"]["total"]
-    if total["transactions_s"] is not None:
-        return None
-    if total["udp"] is not None:
-        lost_percent = total["udp"]["lost_percent"]
-        return None if lost_percent is None else lost_percent / 100
-    efficiency_percent = document["tcp"]["efficiency_percent"]
-    return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 
 def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:

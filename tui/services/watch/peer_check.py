@@ -5,15 +5,16 @@ A peer that is down, refuses, or breaks off is a result too, with the sentence t
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
 from ....engine.model.plan import SECOND_NS
 from ....engine.near.connect import open_far_end
 from ....engine.results.run_log import RunLog
+from ....engine.results.run_result import MeasuredResult, RunResult
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....watch.events import CheckResult, CheckVerdict, Metric
@@ -116,64 +117,35 @@ class PeerCheck:
 
 def result_of_document(document: Mapping[str, Any], run_id: str) -> CheckResult:
     """Return what the document of a run says of its peer: of one that has just ended, or of a stored one."""
-    ended, total = _object(document, "ended"), _object(_object(document, "measured"), "total")
-    detail = str(ended.get("detail") or "the run did not finish")
-    has_ended = _reason(ended).is_regular
-    cost = _payload_bytes(document, total)
-    if not has_ended or not total or not total.get("bytes"):
-        text = detail if not has_ended else "no payload arrived" if total else "nothing was measured"
-        return CheckResult(CheckVerdict.FAILED, cost, detail=text, run_id=run_id)
-    why = cast("list[dict[str, Any]]", document.get("why") or [])
+    run = RunResult.of(document)
+    cost = 0 if run.total is None else _payload_bytes(run, run.total)
+    if not run.reason.is_regular or run.total is None or not run.total.bytes:
+        text = "no payload arrived" if run.total is not None else "nothing was measured"
+        detail = text if run.reason.is_regular else run.detail or "the run did not finish"
+        return CheckResult(CheckVerdict.FAILED, cost, detail=detail, run_id=run_id)
     return CheckResult(
-        CheckVerdict.BELOW if document.get("verdict") in _BELOW else CheckVerdict.GOOD,
+        CheckVerdict.BELOW if run.verdict in _BELOW else CheckVerdict.GOOD,
         cost,
-        _figures(document, total),
-        _percent(document),
-        str(why[0]["code"]) if why else None,
+        tuple(_figures(run, run.total)),
+        run.worst_percent,
+        run.why[0] if run.why else None,
         run_id=run_id,
     )
 
 
-def _reason(ended: Mapping[str, Any]) -> Reason:
-    try:
-        return Reason(ended.get("reason"))
-    except ValueError:
-        return Reason.FAILED
+def _figures(run: RunResult, total: MeasuredResult) -> Iterator[tuple[Metric, float]]:
+    is_stream = total.transactions_s is None
+    goodput = total.bit_s if is_stream else total.transactions_s
+    if goodput is not None:
+        yield Metric.GOODPUT_BIT_S, goodput
+    if total.loss is not None:
+        yield Metric.LOSS, total.loss
+    if run.retransmits is not None and is_stream and not total.is_datagrams and total.bytes:
+        yield Metric.RETRANSMITS, run.retransmits / (total.bytes / _GIGABYTE)
 
 
-def _figures(document: Mapping[str, Any], total: Mapping[str, Any]) -> tuple[tuple[Metric, float], ...]:
-    figures: list[tuple[Metric, float]] = []
-    transactions_s, mbit_s = total.get("transactions_s"), total.get("mbit_s")
-    if transactions_s is not None:
-        figures.append((Metric.GOODPUT_BIT_S, float(transactions_s)))
-    elif mbit_s is not None:
-        figures.append((Metric.GOODPUT_BIT_S, float(mbit_s) * 1e6))
-    lost_percent = _object(total, "udp").get("lost_percent")
-    if lost_percent is not None:
-        figures.append((Metric.LOSS, float(lost_percent) / 100))
-    retransmits = _object(document, "tcp").get("retransmits")
-    if retransmits is not None and transactions_s is None and not total.get("udp"):
-        figures.append((Metric.RETRANSMITS, float(retransmits) / (float(total["bytes"]) / _GIGABYTE)))
-    return tuple(figures)
-
-
-def _percent(document: Mapping[str, Any]) -> float | None:
-    """Return the percentage of the worst direction that has an expected rate."""
-    measured = _object(document, "measured")
-    percents = [_object(measured, name).get("percent_of_expected") for name in ("out", "in", "total")]
-    return min((float(percent) for percent in percents if percent is not None), default=None)
-
-
-def _payload_bytes(document: Mapping[str, Any], total: Mapping[str, Any]) -> int:
+def _payload_bytes(run: RunResult, total: MeasuredResult) -> int:
     """Return the payload of a run as it was sent; that of the warm-up, which is not counted, at the same rate."""
-    arrived, seconds = float(total.get("bytes") or 0), float(total.get("seconds") or 0)
-    stretches = cast("list[dict[str, Any]]", document.get("stretches") or [])
-    warmup_s = sum(float(each.get("warmup_s") or 0) for each in stretches)
-    lost = min(float(_object(total, "udp").get("lost_percent") or 0) / 100, _MOST_LOST)
-    measured = arrived / (1 - lost)
-    return round(measured * (1 + warmup_s / seconds)) if seconds > 0 else round(measured)
-
-
-def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    member = value.get(name)
-    return cast("Mapping[str, Any]", member) if isinstance(member, dict) else {}
+    measured = (total.bytes or 0) / (1 - min(total.loss or 0, _MOST_LOST))
+    seconds = total.seconds or 0
+    return round(measured * (1 + run.warmup_s / seconds)) if seconds > 0 else round(measured)

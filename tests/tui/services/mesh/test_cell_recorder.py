@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Started
@@ -14,7 +13,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.event_blocks import unpack_events
 from linkgauge.mesh.events import CellEnded, CellFailure, FailureCode
 from linkgauge.mesh.plan import Cell, MeshMode
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder, figure_of_run
+from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
 from linkgauge.tui.services.run_spec import Judging
 
 from ....json_schemas import check
@@ -46,31 +45,6 @@ def test_a_cell_is_a_run_of_the_mesh_s_group_with_its_expected_rate_and_verdict(
     assert row.document is not None
     check("run.schema.json", row.document)
     assert row.document["cell"] == {"sender": "db-01", "receiver": "db-02", "near": "db-01", "is_again": False}
-
-
-@pytest.mark.parametrize(
-    ("transactions_s", "udp", "efficiency_percent", "loss"),
-    [
-        (None, None, 99.0, 0.01),
-        (None, None, 100.0, 0.0),
-        (None, None, None, None),
-        (None, {"lost_percent": 2.5}, None, 0.025),
-        (None, {"lost_percent": None}, 99.0, None),
-        (41_000.0, None, 99.0, None),
-    ],
-)
-def test_what_a_cell_lost_is_what_tcp_sent_again_or_the_datagrams_that_are_missing(
-    transactions_s: float | None, udp: dict[str, Any] | None, efficiency_percent: float | None, loss: float | None
-) -> None:
-    """Unknown for transactions, and where a kernel counts nothing."""
-    document = {
-        "measured": {"total": {"mbit_s": 940.0, "transactions_s": transactions_s, "udp": udp}},
-        "ended": {"reason": "completed", "detail": ""},
-        "expected": {"total": None, "out": None, "in": None},
-        "why": [],
-        "tcp": {"efficiency_percent": efficiency_percent},
-    }
-    assert figure_of_run(CELL, "run-1", document).loss == (None if loss is None else pytest.approx(loss))
 
 
 @pytest.mark.parametrize("spoil", [lambda text: text, lambda text: f"{text}\n", lambda text: f" {text}\u00a0"])

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ..model.errors import PlanError
-from ..model.serialization import make_printable
+from ...model.errors import PlanError
+from ...model.serialization import make_printable
 
 MAX_LABEL_CHARACTERS: Final = 80  # one line of a list
 MAX_NOTE_CHARACTERS: Final = 2_000  # a few sentences

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import PlanError, RunLogError
-from linkgauge.engine.results.labels import MAX_LABEL_CHARACTERS, MAX_NOTE_CHARACTERS, validate_label, validate_note
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_log.labels import (
+    MAX_LABEL_CHARACTERS,
+    MAX_NOTE_CHARACTERS,
+    validate_label,
+    validate_note,
+)
 
 OLD = """
 CREATE TABLE runs (

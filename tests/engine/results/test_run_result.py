@@ -1,0 +1,55 @@
+"""Results read from documents: of this version, of an earlier one, and of a damaged run log."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.results.run_result import RunResult
+
+EARLIER = json.loads((Path(__file__).parent / "data" / "earlier_version.json").read_text(encoding="utf-8"))
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def test_the_document_of_an_earlier_version_has_its_result() -> None:
+    """What that version did not write is unknown."""
+    result = RunResult.of(EARLIER)
+    total = EARLIER["measured"]["total"]
+    assert result.total is not None
+    assert (result.total.bytes, result.total.bit_s) == (total["bytes"], total["mbit_s"] * 1e6)
+    assert (result.total.is_datagrams, result.total.loss) == (False, None)
+    assert result.verdict == EARLIER["verdict"]
+    assert result.reason is Reason(EARLIER["ended"]["reason"])
+
+
+@pytest.mark.parametrize(
+    ("transactions_s", "udp", "efficiency_percent", "loss"),
+    [
+        (None, None, 99.0, 0.01),
+        (None, None, 100.0, 0.0),
+        (None, None, None, None),
+        (None, {"lost_percent": 2.5}, None, 0.025),
+        (None, {"lost_percent": None}, 99.0, None),
+        (41_000.0, None, 99.0, None),
+    ],
+)
+def test_a_run_lost_what_tcp_sent_again_or_the_datagrams_that_are_missing(
+    transactions_s: float | None, udp: dict[str, Any] | None, efficiency_percent: float | None, loss: float | None
+) -> None:
+    """Unknown for transactions, and if a kernel counts nothing."""
+    total = {"mbit_s": 940.0, "transactions_s": transactions_s, "udp": udp}
+    result = RunResult.of({"measured": {"total": total}, "tcp": {"efficiency_percent": efficiency_percent}})
+    assert result.loss == (None if loss is None else pytest.approx(loss))
+
+
+@given(st.sampled_from(sorted(EARLIER)), _ANY)
+def test_a_damaged_document_is_a_result_with_less_in_it(name: str, value: object) -> None:
+    """Whatever stands in place of a member."""
+    RunResult.of({**EARLIER, name: value, "measured": {"total": {name: value, "udp": value, "bytes": value}}})
