@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from ....engine.results.run_log.labels import validate_label
 from ..latency_options import LatencyOptions, LoadOptions, check_measurable
 from ..options import ResultOptions
 from ..peer_options import AccessOptions, SshOptions
@@ -37,6 +36,8 @@ def respond(
     plan, limit = turn.apply_to(load.to_plan()), latency.limit()
     far_end = ssh.apply_to(access.parse_peer(peer))
     check_measurable(far_end, "latency under load")
+    from ....engine.results.run_log.labels import validate_label  # here: it loads SQLite
+
     return run_test(
         RunSpec(
             plan,

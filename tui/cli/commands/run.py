@@ -7,7 +7,6 @@ import typer
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK, Peer
-from ....engine.results.run_log.labels import validate_label
 from ...text import parsing
 from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions
@@ -161,6 +160,8 @@ def _spec(
         why=output.why or output.confirm,
     )
     check_link_options(judging.preset, variant)
+    from ....engine.results.run_log.labels import validate_label  # here: it loads SQLite
+
     return RunSpec(
         plan,
         peer,
