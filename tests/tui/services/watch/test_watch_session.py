@@ -150,7 +150,8 @@ async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path
 
 async def test_a_test_with_a_rate_of_its_own_is_judged_by_that_rate(tmp_path: Path, peer: Peer) -> None:
     """A watch that should not load a link of 1 Gb/s is not told each time that 20 Mb/s are too few."""
-    plan = watch_of(WatchedPeer("light", peer, BRIEF, "gbe-fd-1500", timing=SELDOM))
+    long = replace(BRIEF, duration_ns=2 * SECOND_NS)  # of half a second a busy machine loses a twentieth
+    plan = watch_of(WatchedPeer("light", peer, long, "gbe-fd-1500", timing=SELDOM))
     with RunLog.open(tmp_path) as log:
         async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
             events = await read_until(session, lambda event: isinstance(event, WatchEnded))
