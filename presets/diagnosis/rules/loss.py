@@ -50,8 +50,8 @@ _ONCE: Final = 0.25  # of the samples: losses of a slow start
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _EXPLAINS: Final = 1.5  # a bound further from the measured rate says nothing about it
 _DISPERSED: Final = 2.5  # by chance it was up to 1.4 in 28 runs
-# Times the rate that so much loss by chance leaves, and more if few were lost: of 130 runs with loss by chance none
-# had more than 1.1 + 4 / sqrt(lost).
+# Times the rate that so much loss by chance leaves, and more if few were lost: of 70 runs with loss by chance none
+# had more than 1.11 + 4 / sqrt(lost).
 _OVER_BOUND: Final = 1.3
 _OF_FEW_LOST: Final = 4.0
 _LATE_US: Final = 1_000
