@@ -22,6 +22,8 @@ _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
 _STANDING_US: Final = 5_000  # a queue so long is no busy host's, even if rates vary
 _FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
+_SMALL_QUEUE_US: Final = 1_000
+_SMALL_QUEUE: Final = 0.05  # of the shortest round trip
 _LATE_US: Final = 1_000
 _BURSTS: Final = ((4_000, 15), (9_000, 8))  # so much longer without a queue: µs, but no more than so many packets
 # The share of losses that end in a timeout, over the loss, and its length: fitted to 48 runs with 2 to 12 % loss by
@@ -109,12 +111,22 @@ class FlowView:
         return None if not rtt_us else self.flow.bit_s / 8 * rtt_us * _MICRO / self.evidence.sessions
 
     @property
+    def rise_us(self) -> int | None:
+        """By how much the round trip is longer than the shortest one; None if either is unknown."""
+        rtt_us, shortest_us = self.flow.rtt_us, self.flow.min_rtt_us
+        return None if rtt_us is None or shortest_us is None else rtt_us - shortest_us
+
+    @property
     def has_queue(self) -> bool:
         """Whether packets queue on the path: the round trip is at least twice the shortest one."""
-        rtt, shortest = self.flow.rtt_us, self.flow.min_rtt_us
-        if rtt is None or shortest is None:
-            return False
-        return rtt >= 2 * shortest and rtt - shortest >= max(_MIN_QUEUE_US, self.packet_us)
+        rise_us, shortest_us = self.rise_us, self.flow.min_rtt_us or 0
+        return rise_us is not None and rise_us >= max(shortest_us, _MIN_QUEUE_US, self.packet_us)
+
+    @property
+    def has_small_queue(self) -> bool:
+        """Whether the round trip is longer than a long path's own, as with a small queue at a slow place."""
+        rise_us, shortest_us = self.rise_us, self.flow.min_rtt_us or 0
+        return rise_us is not None and rise_us >= max(_SMALL_QUEUE_US, _SMALL_QUEUE * shortest_us)
 
     @property
     def has_no_room(self) -> bool:
@@ -123,11 +135,10 @@ class FlowView:
         Behind policers it was up to 9 ms and 15 packets longer, by late acknowledgements and the sender's bursts.
         Queues of slow paths made it 8 ms and 9 packets longer, or more.
         """
-        rtt_us, shortest_us = self.flow.rtt_us, self.flow.min_rtt_us
-        if rtt_us is None or shortest_us is None:
-            return False
+        rise_us = self.rise_us
         late_us = 0 if self.has_queue else _LATE_US + _FEW_PACKETS * self.packet_us
-        return rtt_us - shortest_us <= max(late_us, *(min(us, count * self.packet_us) for us, count in _BURSTS))
+        bursts_us = (min(us, count * self.packet_us) for us, count in _BURSTS)
+        return rise_us is not None and rise_us <= max(late_us, *bursts_us)
 
     @property
     def fills_queue(self) -> bool:

@@ -54,7 +54,6 @@ _DISPERSED: Final = 2.5  # by chance it was up to 1.4 in 28 runs
 # had more than 1.11 + 4 / sqrt(lost).
 _OVER_BOUND: Final = 1.3
 _OF_FEW_LOST: Final = 4.0
-_LATE_US: Final = 1_000
 _SHORT_QUEUE: Final = 20  # packets
 _SHORT_QUEUE_US: Final = 9_000
 _MIN_BURSTS: Final = 20  # packets: of fewer, some come at once by chance
@@ -145,13 +144,12 @@ def _exceeds_bound(view: FlowView, lost: int) -> bool:
 
 def _has_short_queue(view: FlowView) -> bool:
     """Return whether the round trip is longer than that of the path, but not by what a full queue makes it."""
-    rise_us = (view.flow.rtt_us or 0) - (view.flow.min_rtt_us or 0)
-    return not view.has_queue and rise_us <= min(_SHORT_QUEUE_US, _SHORT_QUEUE * view.packet_us)
+    most_us = min(_SHORT_QUEUE_US, _SHORT_QUEUE * view.packet_us)
+    return view.rise_us is not None and not view.has_queue and view.rise_us <= most_us
 
 
 def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
     flow, evidence, bound = view.flow, view.evidence, view.lossy_bit_s
-    rtt_us, shortest_us = flow.rtt_us or 0, flow.min_rtt_us or 0
     slower = remedies.lower_rate(flow.bit_s)
     spread = format_percent(flow.rate_spread or 0.0)
     sign = f"the rate {evidence.tense('stays', 'stayed')} the same within {spread}"
@@ -159,7 +157,7 @@ def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
         sign = (
             f"so much loss by chance {evidence.tense('leaves', 'would have left')} TCP about {format_rate(bound)}"
         )
-    queue = "no queue" if rtt_us - shortest_us < max(_LATE_US, shortest_us // 20) else "at most a short queue"
+    queue = "at most a short queue" if view.has_small_queue else "no queue"
     return Finding(
         "policer",
         share,
@@ -167,7 +165,7 @@ def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
         f"A policer on the path {evidence.tense('drops', 'dropped')} what {evidence.tense('exceeds', 'exceeded')} "
         f"about {format_rate(flow.bit_s)}.",
         f"{loss_text}; {sign}, and {queue} {evidence.tense('builds', 'built up')}: "
-        f"round trip {format_time(rtt_us)}, at best {format_time(shortest_us)}",
+        f"round trip {format_time(flow.rtt_us or 0)}, at best {format_time(flow.min_rtt_us or 0)}",
         remedies.shape_below(view.sender, flow, slower),
         trial=slower,
     )

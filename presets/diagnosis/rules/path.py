@@ -42,8 +42,6 @@ _MUCH_WAITS: Final = 0.25  # of a direction's gap
 _KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
 _BY_CHANCE: Final = 1.5  # variance of the segments lost in a sample, as a share of their mean
 _GROWN: Final = 0.9  # of bandwidth x delay
-_SMALL_QUEUE_US: Final = 1_000
-_SMALL_QUEUE: Final = 0.05  # of the shortest round trip
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
 _UNSEEN_CONFIDENCE: Final = 0.3
@@ -183,7 +181,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
     if delivery_bit_s >= flow.bit_s:  # a median below what arrived says how much acknowledgements vary
         evidence.append(f"the path delivered {format_rate(delivery_bit_s)} while data was sent")
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
-        queue = "a small queue" if _is_longer_than_path(view) else "no queue"
+        queue = "a small queue" if view.has_small_queue else "no queue"
         queue = "a queue" if view.has_queue else queue
         evidence.append(
             f"{queue} {view.evidence.tense('builds', 'built up')}: round trip {format_time(flow.rtt_us)}, "
@@ -234,7 +232,7 @@ def _unseen_sender(view: FlowView, share: float) -> Finding:
 def _room(view: FlowView) -> Iterator[str]:
     """Yield the filled part of the congestion window if it speaks against the path."""
     filled = _filled_share(view)
-    if filled is not None and filled < _IN_QUEUE and not (view.has_queue or _is_longer_than_path(view)):
+    if filled is not None and filled < _IN_QUEUE and not (view.has_queue or view.has_small_queue):
         yield f"{format_percent(filled)} of the congestion window {view.evidence.tense('is', 'was')} in flight"
 
 
@@ -254,7 +252,7 @@ def _path_confidence(view: FlowView) -> float:
         return 0.4 if view.has_queue and misses_little(view.evidence) else 0.6
     if view.has_queue and waiting_part(view) < _MUCH_WAITS and not _may_lose_by_chance(view):
         return 0.85
-    if view.has_queue or _is_longer_than_path(view):
+    if view.has_queue or view.has_small_queue:
         return 0.6
     return 0.4 if filled is not None and filled < _IN_QUEUE and not view.flow.is_bbr else 0.5
 
@@ -266,14 +264,6 @@ def _may_lose_by_chance(view: FlowView) -> bool:
         dispersion = flow.loss_dispersion
         return dispersion is not None and dispersion <= _BY_CHANCE and (flow.lossy or 0.0) >= _KEEPS_LOSING
     return flow.rate_spread is not None and not view.fills_queue
-
-
-def _is_longer_than_path(view: FlowView) -> bool:
-    """Return whether the round trip is longer than a long path's own, as with a small queue at a slow place."""
-    rtt_us, shortest_us = view.flow.rtt_us, view.flow.min_rtt_us
-    if rtt_us is None or shortest_us is None:
-        return False
-    return rtt_us - shortest_us >= max(_SMALL_QUEUE_US, _SMALL_QUEUE * shortest_us)
 
 
 def _other_control(view: FlowView) -> str:
