@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ....engine.model.errors import UsageError, require_extra
-from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT, check_zone
+from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
 from ...text import parsing
 from ..metrics_options import MetricsOptions
 from ..options import JsonOption
@@ -93,23 +93,21 @@ class EndpointOptions:
         as_json: bool,
     ) -> "EndpointConfig":
         """Return the configuration; raise UsageError for options that exclude each other."""
-        from ..endpoint.endpoint_service import EndpointConfig
+        from ..endpoint.endpoint_service import EndpointConfig, check_access
 
-        if self.open_ and self.key_file is not None:
-            raise UsageError("--key-file and --open exclude each other; give one of them")
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise UsageError("--tls-cert and --tls-key need each other; give both")
-        if self.bind is not None:
-            check_zone("--bind", self.bind)
+        key_file, tls_cert, tls_key = (
+            None if path is None else str(path) for path in (self.key_file, self.tls_cert, self.tls_key)
+        )
+        tls = check_access(self.bind, key_file, (tls_cert, tls_key), is_open=self.open_)
         if self.announce is not None:
             require_extra("--announce needs multicast DNS", "discover", "zeroconf")
         return EndpointConfig(
             self.bind,
             parsing.listening_port(self.port),
-            None if self.key_file is None else str(self.key_file),
+            key_file,
             is_open=self.open_,
             is_exclusive=self.exclusive,
-            tls=None if self.tls_cert is None or self.tls_key is None else (str(self.tls_cert), str(self.tls_key)),
+            tls=tls,
             limits=limits,
             as_json=as_json,
             log_as_json=self.log_json,

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from .... import __version__
-from ....engine.model.errors import LinkgaugeError, PlanError, UsageError
-from ....engine.model.peer import DEFAULT_PORT, check_zone
+from ....engine.model.errors import LinkgaugeError, PlanError
+from ....engine.model.peer import DEFAULT_PORT
 from ....engine.model.plan import MAX_PORT
 from ..output import print_stderr
-from .endpoint_service import EndpointConfig, LimitSources, print_limits, serve
+from .endpoint_service import EndpointConfig, LimitSources, check_access, print_limits, serve
 
 _NAME: Final = "linkgauge-endpoint.pyz"
 
@@ -44,20 +44,16 @@ def _parser() -> ArgumentParser:
 
 def _to_config(options: Namespace) -> EndpointConfig:
     """Return the configuration; raise LinkgaugeError for options that are wrong, or exclude each other."""
-    if options.open and options.key_file is not None:
-        raise UsageError("--key-file and --open exclude each other; give one of them")
-    if (options.tls_cert is None) != (options.tls_key is None):
-        raise UsageError("--tls-cert and --tls-key need each other; give both")
+    tls_files = options.tls_cert, options.tls_key
+    tls = check_access(options.bind, options.key_file, tls_files, is_open=options.open)
     if not 0 <= options.port <= MAX_PORT:
         raise PlanError("--port", options.port, "give a number from 1 to 65535, or 0 for a free one")
-    if options.bind is not None:
-        check_zone("--bind", options.bind)
     return EndpointConfig(
         options.bind,
         options.port,
         options.key_file,
         is_open=options.open,
-        tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
+        tls=tls,
         limits=LimitSources(options.limits, tuple(options.limit), tuple(options.allow), tuple(options.deny)),
         as_json=options.json,
         log_as_json=options.log_json,

@@ -34,10 +34,11 @@ from ....engine.model.errors import (
     LinkgaugeError,
     RunLogError,
     TlsError,
+    UsageError,
     explain_os_error,
 )
 from ....engine.model.limits import Limits, limit_rules
-from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, is_loopback_address
+from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
 from ....engine.model.shell_commands import shell_command
 from ....engine.workloads.mode_trial import ModeChooser
 from ....metrics.publication import PublishingPlan
@@ -103,6 +104,25 @@ def print_limits(sources: LimitSources, *, as_json: bool) -> int:
         unit = "" if rule.unit == "networks" else rule.unit
         emit_line(f"{name:<20} {text:>16} {unit:<11} {rule.description}".rstrip())
     return 0
+
+
+def check_access(
+    bind: str | None, key_file: str | None, tls: tuple[str | None, str | None], *, is_open: bool
+) -> tuple[str, str] | None:
+    """Check the options that say who may connect, and how; return the files of the certificate, None without one.
+
+    Raises:
+        PlanError: The address to listen on has no interface, or one that cannot be.
+        UsageError: Options exclude or need each other.
+    """
+    if is_open and key_file is not None:
+        raise UsageError("--key-file and --open exclude each other; give one of them")
+    certificate, key = tls
+    if (certificate is None) != (key is None):
+        raise UsageError("--tls-cert and --tls-key need each other; give both")
+    if bind is not None:
+        check_zone("--bind", bind)
+    return None if certificate is None or key is None else (certificate, key)
 
 
 @dataclass(frozen=True, slots=True)
