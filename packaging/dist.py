@@ -2,7 +2,8 @@
 
 Usage: make dist, or .venv/bin/python packaging/dist.py [FOLDER]
 
-What an earlier call made in the folder is replaced. `sha256sum --check SHA256SUMS` checks the files.
+The folder is new, empty, or that of an earlier call, whose files are replaced. `sha256sum --check SHA256SUMS`
+checks the files.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -18,7 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from endpoint_archive import NAME, ROOT, write_archive
+from release_check import git
 
+_SUMS: Final = "SHA256SUMS"
 _BUILD: Final = """
 import sys
 from setuptools import build_meta
@@ -28,30 +31,34 @@ build_meta.build_wheel(folder)
 """
 
 
-def _git(*arguments: str) -> str:
-    command = ["/usr/bin/env", "git", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-
-
 def _build_packages(folder: Path) -> None:
     """Build wheel and sdist of the clone's files, in a copy, so that building leaves nothing in the clone."""
     with tempfile.TemporaryDirectory() as copy:
-        for name in filter(None, _git("ls-files", "-z").split("\0")):
+        for name in filter(None, git("ls-files", "-z").split("\0")):
             target = Path(copy) / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target)
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": _git("log", "-1", "--format=%ct").strip()}
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").strip()}
         command = [sys.executable, "-W", "ignore", "-c", _BUILD, str(folder)]
-        subprocess.run(
-            command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
-        )
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"the packages cannot be built:\n{done.stderr}")
+
+
+def _remove_earlier_files(folder: Path) -> None:
+    """Remove what an earlier call made; end where the folder has anything else, which may be a user's."""
+    files = sorted(folder.iterdir())
+    if foreign := [path.name for path in files if not (path.name == _SUMS or path.match("linkgauge-*"))]:
+        sys.exit(f"{folder} has files that are no packages ({', '.join(foreign[:3])}): name a new or empty folder")
+    for path in files:
+        path.unlink()
 
 
 def main() -> None:
     """Make the files, and print each with its size."""
     folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist").resolve()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    _remove_earlier_files(folder)
     _build_packages(folder)
     write_archive(folder / NAME)
     lines: list[str] = []
@@ -59,7 +66,7 @@ def main() -> None:
         data = path.read_bytes()
         lines.append(f"{hashlib.sha256(data).hexdigest()}  {path.name}\n")
         print(f"{path.name}: {len(data):,} bytes")
-    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+    (folder / _SUMS).write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

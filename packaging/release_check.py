@@ -44,12 +44,12 @@ def problems_of_version(version: str, changelog: str, tags: list[str]) -> Iterat
 def check_version() -> Iterator[str]:
     """Yield what is wrong with the version, the changelog and the tags of this commit."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    yield from problems_of_version(__version__, changelog, _git("tag", "--points-at", "HEAD").split())
+    yield from problems_of_version(__version__, changelog, git("tag", "--points-at", "HEAD").split())
 
 
 def check_tree() -> Iterator[str]:
     """Yield the files that are in no commit."""
-    for line in _git("status", "--porcelain").splitlines():
+    for line in git("status", "--porcelain").splitlines():
         yield f"commit or remove {line[3:]}"
 
 
@@ -66,7 +66,8 @@ def check_packages_and_documents() -> Iterator[str]:
         yield f"{' and '.join(TESTS)} fail:\n{done.stdout[-3000:]}"
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
+    """Return what a command of git prints about this clone."""
     command = ["/usr/bin/env", "git", *arguments]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
