@@ -8,7 +8,7 @@ from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
-from ...engine.results.counter_sums import host_percent
+from ...engine.results.counter_sums import host_percent, percent_of
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.sums.receiver_sum import latency_counts
 from ..text import numbers
@@ -159,7 +159,7 @@ def _loss(interval: Interval, flow: Direction) -> str:
         return f"loss{arrow} {loss_percent(None):>8}"
     received = sum(part.received or 0 for part in counts)
     passed = sum(part.advanced or 0 for part in counts)
-    lost = numbers.share(max(passed - received, 0), passed)
+    lost = percent_of(max(passed - received, 0), passed)
     per_s = received * 1e9 / receiver.sample.interval_ns
     return f"loss{arrow} {loss_percent(lost):>8}  {numbers.number(per_s):>9} packets/s"
 

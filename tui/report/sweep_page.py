@@ -11,6 +11,7 @@ from typing import Final
 
 from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ..services.storage import data_dir
@@ -107,7 +108,7 @@ def _cells(result: SweepResult) -> tuple[str, ...]:
         *(axis_value_words(axis, result.point.value(axis)) for axis in AXIS_NAMES),
         numbers.mbit(result.bit_s),
         margin_cell(estimate),
-        numbers.percent(numbers.share(result.bit_s, None if expected is None else expected.bit_s)),
+        numbers.percent(percent_of(result.bit_s, None if expected is None else expected.bit_s)),
         numbers.percent(summary.near_cpu.host_percent),
         numbers.percent(summary.far_cpu.host_percent),
         numbers.count(summary.tcp.retransmits),

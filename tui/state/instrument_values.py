@@ -12,6 +12,7 @@ from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan, Settings
 from ...engine.model.samples import GAUGE, LEAST, MEAN
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.summary import DatagramSummary, Summary
 from ..text import numbers
 from ..text.numbers import RateScale, RateUnit
@@ -145,7 +146,7 @@ class FlowReading:
     @property
     def percent(self) -> float | None:
         """The rate in percent of the expected rate; None without an expectation."""
-        return numbers.share(self.bit_s, self.expected.bit_s if self.expected else None)
+        return percent_of(self.bit_s, self.expected.bit_s if self.expected else None)
 
     @property
     def peak_above_expected(self) -> ExpectedRate | None:

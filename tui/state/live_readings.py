@@ -15,7 +15,7 @@ from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ...engine.model.samples import Sample, SessionSample, combine
-from ...engine.results.counter_sums import core_percents, host_percent
+from ...engine.results.counter_sums import core_percents, host_percent, percent_of
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
 from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second
@@ -180,7 +180,7 @@ class LiveReadings:
             host_percent=host_percent(cores),
             hottest_core=hottest,
             hottest_percent=percents[hottest],
-            hottest_kernel_percent=numbers.share(kernel, whole),
+            hottest_kernel_percent=percent_of(kernel, whole),
             msec_per_mib=cost,
             cores=percents,
         )

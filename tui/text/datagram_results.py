@@ -8,6 +8,7 @@ from typing import Final
 
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Measurement, Summary
 from . import numbers
 from .numbers import NBSP, UNKNOWN
@@ -115,7 +116,7 @@ def loss_shares_text(places: LossByHost | None) -> str:
     if len(known) < 2:
         return next((name for _, name in known), "")
     whole = sum(value for value, _ in known)
-    return ", ".join(f"{name}{NBSP}{numbers.percent(numbers.share(value, whole), 0)}" for value, name in known)
+    return ", ".join(f"{name}{NBSP}{numbers.percent(percent_of(value, whole), 0)}" for value, name in known)
 
 
 def bursts_text(datagrams: DatagramSummary) -> str:

@@ -154,11 +154,6 @@ def percent(value: float | None, places: int = 1, width: int = 0, mark: float | 
     return f"{number(value, 0 if value is None else places):>{width}}{NBSP}%"
 
 
-def share(part: float | None, whole: float | None) -> float | None:
-    """Return `part` in percent of `whole`; a percentage of nothing is nothing."""
-    return None if part is None or not whole else 100 * part / whole
-
-
 def margin_of_error(percent_: float | None) -> str:
     """Return half the width of a confidence interval in percent of the mean: `±0.31 %`; empty if unknown."""
     if percent_ is None:

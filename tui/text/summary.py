@@ -10,6 +10,7 @@ from ...engine.model.events import EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Plan
 from ...engine.results.confidence import Estimate
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.summary import (
     CpuSummary,
     Measurement,
@@ -345,7 +346,7 @@ def margin_cell(estimate: Estimate | None) -> str:
 
 def share_cell(bit_s: float | None, expected: ExpectedRate | None, pass_percent: float) -> str:
     """Return a rate in percent of the expected rate; a percentage of nothing is a dash."""
-    share = numbers.share(bit_s, None if expected is None else expected.bit_s)
+    share = percent_of(bit_s, None if expected is None else expected.bit_s)
     return numbers.UNKNOWN if share is None else numbers.percent(share, mark=pass_percent)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.json_document import DOCUMENT_VERSION, build_document, round_figure
 from ...engine.results.sweep import (
     AXES,
@@ -249,7 +250,7 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
             None if estimate is None else estimate.low / 1e6,
             None if estimate is None else estimate.high / 1e6,
             None if expected is None else expected.bit_s / 1e6,
-            numbers.share(cell.bit_s, None if expected is None else expected.bit_s),
+            percent_of(cell.bit_s, None if expected is None else expected.bit_s),
             summary.near_cpu.host_percent,
             summary.far_cpu.host_percent,
             summary.near_cpu.msec_per_mib,

@@ -11,6 +11,7 @@ from linkgauge.engine.results.counter_sums import (
     core_percents,
     host_percent,
     hottest_core_percent,
+    percent_of,
 )
 
 BUSY, IDLE, OFF = CoreTimes(30, 20, 10, 0, 40), CoreTimes(0, 10, 0, 0, 90), CoreTimes(0, 0, 0, 0, 0)
@@ -65,3 +66,11 @@ def test_a_mean_is_that_of_all_values_whatever_their_buckets(values: list[int], 
     first.extend(second)
     assert first.mean == pytest.approx(statistics.fmean(values))
     assert Histogram().mean is None
+
+
+def test_a_percentage_of_nothing_is_nothing() -> None:
+    """Nor is one of something unknown."""
+    assert percent_of(1.0, None) is None
+    assert percent_of(1.0, 0) is None
+    assert percent_of(None, 3) is None
+    assert percent_of(1, 4) == 25

@@ -78,10 +78,6 @@ def test_percents_keep_their_width_and_unknown_is_a_dash() -> None:
     assert spaced(numbers.percent(92.47, mark=95.0)) == "92.5 %"
     assert spaced(numbers.percent(None)) == "– %"
     assert spaced(numbers.percent(5, places=0, width=3)) == "  5 %"
-    assert numbers.share(1.0, None) is None
-    assert numbers.share(1.0, 0) is None
-    assert numbers.share(None, 3) is None
-    assert numbers.share(1, 4) == 25
 
 
 @pytest.mark.parametrize(

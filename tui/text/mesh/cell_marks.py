@@ -5,6 +5,7 @@ from enum import Enum
 from statistics import median
 from typing import Final
 
+from ....engine.results.counter_sums import percent_of
 from ....mesh.figures import CellFigure, MeshMatrix
 from ....mesh.plan import Cell
 from ....mesh.reading.relative_rates import expected_rates
@@ -53,7 +54,7 @@ class CellScale:
             return None
         if figure.percent is not None:
             return figure.percent
-        return numbers.share(figure.value, self._expected.get(cell, self.median))
+        return percent_of(figure.value, self._expected.get(cell, self.median))
 
     def is_of_expected(self, cell: Cell) -> bool:
         """Return whether the percentage of a cell is of an expected rate, and not of the median."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ....engine.model.plan import SECOND_NS
+from ....engine.results.counter_sums import percent_of
 from ....presets.diagnosis.why_words import why_words
 from ....watch.events import (
     ChangeFound,
@@ -107,7 +108,7 @@ def change_words(change: ChangeFound, *, is_transactions: bool = False) -> str:
 
 def change_parts(change: ChangeFound, now_s: float, *, is_transactions: bool = False) -> ChangeWords:
     """Return a change in parts: `rate fell at 14:05, by 40 %`, and both levels with how they are known."""
-    share = numbers.share(change.after.median - change.before.median, change.before.median)
+    share = percent_of(change.after.median - change.before.median, change.before.median)
     by = "" if share is None else _by(share)
     return ChangeWords(
         f"{_verb(change)} at {at_words(change.since_s, now_s)}{by}",
