@@ -10,7 +10,7 @@ from typing import Final
 from .event_blocks import pack_events
 
 BLOCK_EVENTS: Final = 512  # about a minute of both ends' samples
-_BLOCK_CHARACTERS: Final = 4 << 20
+BLOCK_CHARACTERS: Final = 4 << 20
 
 SqlParameters = tuple[str | int | float | None, ...]
 
@@ -81,7 +81,7 @@ class Rows:
     @property
     def is_full(self) -> bool:
         """Whether these are enough for a block."""
-        return len(self.texts) >= BLOCK_EVENTS or self.size >= _BLOCK_CHARACTERS
+        return len(self.texts) >= BLOCK_EVENTS or self.size >= BLOCK_CHARACTERS
 
     def extend(self, texts: Sequence[str]) -> None:
         """Append texts."""

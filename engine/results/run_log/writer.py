@@ -24,6 +24,7 @@ from typing import Final
 
 from ...model.errors import RunLogError
 from .entries import (
+    BLOCK_CHARACTERS,
     BLOCK_EVENTS,
     Block,
     BoundStatement,
@@ -34,7 +35,7 @@ from .entries import (
     SqlStatement,
     WaitingEntry,
 )
-from .schema import connect_sqlite, explain_error, is_lock_error, prepare_connection
+from .log_file import connect_for_writing, explain_error, is_lock_error
 
 # What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
 # minutes of those of 128 duplex sessions, in about 180 MB at most. An entry has the weight of some sessions.
@@ -90,7 +91,6 @@ class LogWriter:
         self._locked_since: float | None = None
         self._lock_error: Exception | None = None
         self._connection: sqlite3.Connection | None = None
-        self._is_prepared = False
 
     def put(self, entry: QueueEntry) -> None:
         """Queue an entry; never waits and never raises."""
@@ -342,16 +342,13 @@ class LogWriter:
         except (sqlite3.Error, OSError) as error:
             _log.debug("rows of %s stay as they are: %s", tail.run_id, error)
             self._roll_back()
-            if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS:
+            if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS and tail.size < 2 * BLOCK_CHARACTERS:
                 return
         del self._tails[tail.run_id]
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = connect_sqlite(self._path, _BUSY_S)
-        if not self._is_prepared:  # the file may have been locked when the log was opened
-            prepare_connection(self._path, self._connection)
-            self._is_prepared = True
+            self._connection = connect_for_writing(self._path, _BUSY_S)
         return self._connection
 
     def _roll_back(self) -> None:

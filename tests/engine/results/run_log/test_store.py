@@ -238,30 +238,16 @@ def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> Non
     assert "\\u" not in texts[-1]
 
 
-def test_a_text_of_a_run_that_is_no_text_is_an_error_that_can_be_printed(log: RunLog) -> None:
-    """SQLite's own message repeats the bytes, whatever is among them."""
+def test_a_text_of_a_run_that_is_no_text_can_be_printed(log: RunLog) -> None:
+    """And the list has the run, whatever bytes are in one cell of it."""
     write_run(log, "r1", STARTED, sampled(0))
     assert log.flush()
     log.close()
     with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
         connection.execute("UPDATE runs SET label = CAST(x'1b5b324aff0a' AS TEXT)")
-    with RunLog.open(log.path.parent, create=False) as other, pytest.raises(RunLogError) as caught:
-        other.list_runs()
-    assert str(caught.value).isprintable()
-
-
-def test_a_row_without_the_values_that_every_run_has_is_read_all_the_same(log: RunLog) -> None:
-    """Damage may hit the table's own rules."""
-    write_run(log, "r1", STARTED, sampled(0))
-    log.close()
-    columns = "number INTEGER PRIMARY KEY, id, preset, peer, label, owner, started_utc, reason, detail, verdict"
-    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE runs")
-        connection.execute(f"CREATE TABLE runs ({columns}, document, note, grp)")
-        connection.execute("INSERT INTO runs (label) VALUES ('all the rest is gone')")
     with RunLog.open(log.path.parent, create=False) as other:
         (record,) = other.list_runs()
-    assert (record.run_id, record.preset, record.peer, record.is_running) == ("", "", "", False)
+    assert (record.run_id, record.label) == ("r1", "\N{REPLACEMENT CHARACTER}[2J" + 2 * "\N{REPLACEMENT CHARACTER}")
 
 
 _WRITER = """
