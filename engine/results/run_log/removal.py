@@ -14,7 +14,6 @@ import math
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,14 +31,6 @@ _CHECKPOINT_BUSY_MS: Final = 100
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class RunSize:
-    """A run, and at least how many bytes of the file its deletion frees."""
-
-    run_id: str
-    size_bytes: int
-
-
 def file_size(path: Path) -> int:
     """Return the bytes of the file; 0 if there is none. Its write-ahead log is small, and comes and goes."""
     with contextlib.suppress(OSError):
@@ -53,17 +44,17 @@ def used_size(path: Path) -> int:
         return 0 if connection is None else used_bytes(connection)
 
 
-def run_sizes(path: Path) -> list[RunSize]:
-    """Return the sizes of all runs, the oldest first. It reads the whole file of an older linkgauge."""
+def run_sizes(path: Path) -> dict[str, int]:
+    """Return the bytes that the deletion of each run frees at least. A file of only rows is read whole."""
     sql = (
         "SELECT runs.id, sum(size) FROM runs JOIN ("
         "SELECT id AS run_id, coalesce(length(document), 0) AS size FROM runs "
         "UNION ALL SELECT run_id, length(event) FROM events UNION ALL SELECT run_id, length(data) FROM blocks"
-        ") AS part ON part.run_id = runs.id GROUP BY runs.id ORDER BY runs.number"
+        ") AS part ON part.run_id = runs.id GROUP BY runs.id"
     )
     with open_for_reading(path) as connection:
         rows = [] if connection is None else list(connection.rows(sql))
-    return [RunSize(run_id, size) for run_id, size in rows if isinstance(run_id, str) and isinstance(size, int)]
+    return {run_id: size for run_id, size in rows if isinstance(run_id, str) and isinstance(size, int)}
 
 
 def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) -> None:

@@ -42,7 +42,7 @@ from .listing import (
     read_start_times,
 )
 from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
-from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
+from .removal import file_size, remove_runs, run_sizes, used_size
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ class RunLog:
         """Return the part of the size that deleted runs do not still occupy."""
         return used_size(self.path)
 
-    def run_sizes(self) -> list[RunSize]:
-        """Return each run with the bytes that its deletion frees at least, the oldest first."""
+    def run_sizes(self) -> dict[str, int]:
+        """Return the bytes that the deletion of each run frees at least."""
         self._flush_for_reading()
         return run_sizes(self.path)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ....engine.results.run_log import RunLog, RunRecord
-    from ...services.pruning import PrunePlan, ThinPlan
+    from ...services.pruning import PrunePlan
 
 app = typer.Typer(
     cls=DefaultGroup,
@@ -332,7 +332,7 @@ def prune_runs(
         )
     from datetime import UTC, datetime
 
-    from ...services.pruning import plan_pruning, plan_thinning
+    from ...services.pruning import RunChooser
     from ...text import parsing
 
     now = datetime.now(UTC)
@@ -340,15 +340,12 @@ def prune_runs(
     max_bytes = None if max_size is None else parsing.log_size(max_size)
     thin_age = None if thin is None else parsing.age(thin, "--thin")
     with open_run_list() as log:
+        chooser = RunChooser(log, now, with_named, with_uncertain=not yes)
         deleted, thinned = None, None
         if keep is not None or max_size is not None:
-            deleted = plan_pruning(
-                log, now, keep=age, max_bytes=max_bytes, with_named=with_named, with_uncertain=not yes
-            )
+            deleted = chooser.deletion(age, max_bytes)
         if thin_age is not None:
-            thinned = plan_thinning(
-                log, now, thin_age, with_named=with_named, with_uncertain=not yes, besides=deleted
-            )
+            thinned = chooser.thinning(thin_age, besides=deleted)
         question = _pruning_question(deleted, thinned)
         if not yes and (pause := _pause_text(deleted, thinned)) is not None:
             print_stderr(f"{pause}: check that the clock of this host is right")
@@ -359,14 +356,14 @@ def prune_runs(
     return 0
 
 
-def _pruning_question(deleted: "PrunePlan | None", thinned: "ThinPlan | None") -> str | None:
+def _pruning_question(deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> str | None:
     """Return what to ask; None if there is nothing to do."""
     from ...text import numbers
 
     parts: list[str] = []
-    if deleted is not None and deleted.rows:
-        span = _span([row.run_id for row in deleted.rows])
-        runs = numbers.quantity(len(deleted.rows), "run")
+    if deleted is not None and deleted.run_ids:
+        span = _span(deleted.run_ids)
+        runs = numbers.quantity(len(deleted.run_ids), "run")
         parts.append(f"delete {runs} ({span}, {numbers.disk_size(deleted.size_bytes)})")
     if thinned is not None and thinned.run_ids:
         parts.append(f"thin {numbers.quantity(len(thinned.run_ids), 'run')} ({_span(thinned.run_ids)})")
@@ -374,7 +371,7 @@ def _pruning_question(deleted: "PrunePlan | None", thinned: "ThinPlan | None") -
     return f"{question[0].upper()}{question[1:]}?" if parts else None
 
 
-def _pause_text(*plans: "PrunePlan | ThinPlan | None") -> str | None:
+def _pause_text(*plans: "PrunePlan | None") -> str | None:
     """Return from when to when no test was saved, if that makes the age of runs uncertain."""
     pause = next((plan.pause for plan in plans if plan is not None and plan.pause is not None), None)
     return None if pause is None else f"no test was saved between {pause[0]:%Y-%m-%d} and {pause[1]:%Y-%m-%d}"
@@ -385,7 +382,7 @@ def _span(run_ids: "Sequence[str]") -> str:
     return run_ids[0] if len(run_ids) == 1 else f"{run_ids[0]} to {run_ids[-1]}"
 
 
-def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None") -> None:
+def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> None:
     """Delete and thin runs, and print what was done."""
     from ...text import numbers
     from ...text.run_list import log_text
@@ -394,8 +391,8 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
     problems: tuple[str, ...] = ()
     if deleted is not None:
         if log.size_bytes():
-            log.delete_all([row.run_id for row in deleted.rows], rewrite=True)
-        results.append(f"{numbers.quantity(len(deleted.rows), 'run')} deleted")
+            log.delete_all(deleted.run_ids, rewrite=True)
+        results.append(f"{numbers.quantity(len(deleted.run_ids), 'run')} deleted")
     if thinned is not None:
         runs, freed_bytes = 0, 0
         if thinned.run_ids:
