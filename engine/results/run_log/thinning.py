@@ -144,14 +144,14 @@ class _RunThinning:
         number = max(0, self._state or 0)
         merger = self._merger(reason, number)
         if merger is None:
-            self._mark_complete()
+            self._advance(COMPLETE)
             return False
         has_merged = False
         while time.monotonic() < deadline:
             size = _WINDOW_EVENTS if deadline == math.inf else _HASTY_WINDOW_EVENTS
             window = self._read_window(number, size)
             if not window.rows:
-                self._mark_complete()
+                self._advance(COMPLETE)
                 return has_merged
             next_number = self._replace(window, merger)
             has_merged = True
@@ -195,15 +195,7 @@ class _RunThinning:
                 break
             rows += page
             characters += sum(len(text) for _, text in page)
-        return _Window(rows, not (rows and self._has_more(rows[-1][0])))
-
-    def _has_more(self, number: int) -> bool:
-        """Return whether the run has events after this number."""
-        sql = (
-            "SELECT EXISTS (SELECT 1 FROM blocks WHERE run_id = ?1 AND first > ?2) "
-            "OR EXISTS (SELECT 1 FROM events WHERE run_id = ?1 AND seq > ?2)"
-        )
-        return self._connection.execute(sql, (self._run_id, number)).fetchone() == (1,)
+        return _Window(rows, not rows or self._last_number() <= rows[-1][0])
 
     def _replace(self, window: _Window, merger: SampleMerger) -> int | None:
         """Replace a window by its merged events; return the number of the first event that is not merged yet.
@@ -241,9 +233,6 @@ class _RunThinning:
             text = encode_event(event)
             decode_event(self._path, self._run_id, seq, text)  # sums of damaged numbers may be too large
         return text
-
-    def _mark_complete(self) -> None:
-        self._advance(COMPLETE)
 
     def _advance(self, state: int) -> bool:
         """Note how far the run is thinned; return False if it is gone, or if another process has changed that."""

@@ -75,10 +75,11 @@ def test_a_file_of_each_version_is_read_as_it_is_and_upgraded_when_it_is_written
         assert log.find(run.run_id).note == "seen"
         assert log.add_digests()
         assert len(list(log.events(run.run_id))) == 26
+        log.begin("r1", "", "h", group="g")
+        assert [run.run_id for run in log.runs_of_group("g")] == ["r1"]
     with Journal(path, "a") as journal:
         journal.append("1")
-    with RunLog.open(tmp_path, create=False) as log:
-        assert log.count_runs() == 1
+        assert [entry.text for entry in journal.entries()] == ["1"]
 
 
 @pytest.mark.parametrize(
