@@ -32,7 +32,7 @@ from linkgauge.engine.workers.ipc import (
     WorkerEvent,
     WorkerReady,
 )
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
 
 T = TypeVar("T")
 _LARGE = 10**15  # 17 bytes of a message
@@ -248,7 +248,7 @@ async def test_a_channel_closed_by_its_own_callback_delivers_no_more() -> None:
 
 SPEC = SessionSpec(Direction.IN, 3, 1, 65_536, "00" * 16)
 SAMPLES: tuple[Command | WorkerEvent, ...] = (
-    Configure(End.FAR, 1, 2, Mode.COPY, SocketOptions(), Workload.RR, 3, 4, 5, 6, (0, 1), shares_core=True),
+    Configure(SessionConfig(End.FAR, Workload.RR, SocketOptions(), Iperf3Format()), 1, 2, Mode.COPY, cores=(0, 1)),
     OpenSession(SPEC, ConnectTarget.from_address("00" * 16, ("::1", 5820, 0, 0))),
     AdoptSession(SPEC),
     StartPayload(),

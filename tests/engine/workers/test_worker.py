@@ -13,10 +13,8 @@ from linkgauge.engine.metering.shared_counters import ProbeHistogram, SharedCoun
 from linkgauge.engine.model.plan import (
     DATAGRAM_PROBE_SESSION,
     HANDSHAKE_PROBE_SESSION,
-    Dialect,
     Direction,
     End,
-    Mode,
     Settings,
     SocketOptions,
 )
@@ -41,14 +39,13 @@ from linkgauge.engine.workers.ipc import (
     WorkerReady,
 )
 from linkgauge.engine.workers.worker import Worker
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
 
 from ..tcp_pair import pair
 
 DEADLINE_S = 20.0
-CONFIGURE = Configure(
-    End.FAR, 10**8, 65_536, Mode.COPY, SocketOptions(), Workload.STREAM, 0, 0, 1, 0, (), shares_core=False
-)
+CONFIGURE = Configure(SessionConfig(End.FAR, Workload.STREAM, SocketOptions()), 10**8, 65_536)
+CRR = replace(CONFIGURE.sessions, workload=Workload.CRR)
 
 
 class WorkerHost:
@@ -166,7 +163,7 @@ async def test_a_session_that_is_opened_again_and_again_is_opening_once(
     host: WorkerHost, direction: Direction
 ) -> None:
     """A client that leaves openings of crr unfinished would otherwise take a port of this host with each."""
-    host.send(replace(CONFIGURE, workload=Workload.CRR, request_bytes=64, response_bytes=64))
+    host.send(replace(CONFIGURE, sessions=CRR, request_bytes=64, response_bytes=64))
     await host.until(lambda: len(host.events) == 2)
     senders: list[socket.socket] = []
     ports: list[int] = []
@@ -202,7 +199,7 @@ async def test_a_stream_of_iperf3_that_ends_after_the_payload_is_not_lost(
     host: WorkerHost, direction: Direction, sessions: int
 ) -> None:
     """The far end's sockets are closed before its results come: alone in a thread, or several on the loop."""
-    host.send(replace(CONFIGURE, dialect=Dialect.IPERF3))
+    host.send(replace(CONFIGURE, sessions=replace(CONFIGURE.sessions, iperf3=Iperf3Format())))
     await host.until(lambda: len(host.events) == 2)
     with contextlib.ExitStack() as stack:
         ends: list[socket.socket] = []
@@ -233,7 +230,7 @@ async def test_a_stream_of_iperf3_that_ends_after_the_payload_is_not_lost(
 
 async def test_a_sender_of_iperf3_sends_nothing_after_the_payload(host: WorkerHost) -> None:
     """But the block that it has begun, so that a client can read to the end."""
-    host.send(replace(CONFIGURE, dialect=Dialect.IPERF3))
+    host.send(replace(CONFIGURE, sessions=replace(CONFIGURE.sessions, iperf3=Iperf3Format())))
     await host.until(lambda: len(host.events) == 2)
     theirs, ours = pair(65_536)
     with theirs:

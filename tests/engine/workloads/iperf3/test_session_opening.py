@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
-from linkgauge.engine.model.plan import Dialect, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import Direction, End, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workloads.iperf3 import session_opening
 from linkgauge.engine.workloads.iperf3.session_opening import connect_datagrams, connect_stream, open_session
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
 from linkgauge.engine.workloads.udp import socket_options
 
 from ...iperf3_peer import Outcome, Sessions, drive_far, drive_near, needs_iperf3, stock_server, until_all_is_read
@@ -244,7 +244,7 @@ async def test_an_adopted_socket_forgets_what_came_before_it_was_connected() -> 
         for _ in range(10):
             stranger.sendto(bytes(1_400), sock.getsockname())
         sock.connect(("127.0.0.1", 9))
-        config = SessionConfig(End.FAR, Workload.UDP, SocketOptions(), Dialect.IPERF3)
+        config = SessionConfig(End.FAR, Workload.UDP, SocketOptions(), Iperf3Format())
         await open_session(sock, SessionSpec(Direction.OUT, 1, 0, None, ""), None, config)
         with pytest.raises(BlockingIOError):
             sock.recv(1)
@@ -264,7 +264,7 @@ async def test_a_receiver_has_its_buffer_before_the_hello() -> None:
 
         loop = asyncio.get_running_loop()
         loop.add_reader(server, answer)
-        config = SessionConfig(End.NEAR, Workload.UDP, SocketOptions(), Dialect.IPERF3)
+        config = SessionConfig(End.NEAR, Workload.UDP, SocketOptions(), Iperf3Format())
         target = ConnectTarget.from_address("", server.getsockname())
         spec = SessionSpec(Direction.IN, 1, 0, None, "")
         await open_session(sock, spec, target, config, plan.settings)
