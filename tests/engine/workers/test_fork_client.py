@@ -81,6 +81,22 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
     assert fork_servers_of(ME) == [replacement]
 
 
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_a_stopped_fork_server_is_replaced(monkeypatch: pytest.MonkeyPatch, is_ready: bool) -> None:
+    """By SIGSTOP, also while it starts: it does not answer, and nobody may ever continue it."""
+    monkeypatch.setattr("linkgauge.engine.workers.fork_client._LOOK_S", 0.1)
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
+        if is_ready:
+            async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+                pass
+        while not (stopped := fork_servers_of(ME)):  # noqa: ASYNC110 - only looking tells of another process
+            await asyncio.sleep(0.001)
+        os.kill(stopped[0], signal.SIGSTOP)
+        async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+            assert len(workers_of(ME)) == 1
+        assert stopped[0] not in fork_servers_of(ME)
+
+
 async def kill_next_fork_server(killed: set[int]) -> None:
     """Wait for a fork server that is not in the set, kill it, and add it."""
     while not (new := set(fork_servers_of(ME)) - killed):  # noqa: ASYNC110 - only looking tells of another process
