@@ -81,6 +81,11 @@ class BaseFarRun(ABC):
             _log.debug("run ends: %s: %s", reason, detail)
             self._ending.set_result(RunEnd(reason, detail))
 
+    @property
+    @abstractmethod
+    def awaited_connections(self) -> int:
+        """The number of data connections that its near end is about to open."""
+
     @abstractmethod
     async def execute(self) -> RunEnd:
         """Serve the near end until the run ends, and tell it the end."""

@@ -60,12 +60,11 @@ class Iperf3Service:
     def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
         """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
         self._options = options
-        self._admission, self._pending, self._log = endpoint.admission, endpoint.pending, endpoint.log
+        self._admission, self._pending, self._log = endpoint.admission, endpoint.pending.beside(), endpoint.log
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
             options.listener,
-            endpoint.admission,
-            endpoint.pending,
+            self._pending,
             endpoint.log,
             self._serve,
             _refuse_connection,
@@ -103,6 +102,7 @@ class Iperf3Service:
     async def _serve(self, connection: PendingConnection) -> None:
         """Read the cookie of a connection, and serve it as a stream or as a control connection."""
         connection.is_served = True
+        connection.last_words = State.ACCESS_DENIED.wire_byte
         serial = next(self._serials)  # the tasks of connections start in the order of their acceptance
         sock, client = connection.sock, connection.client
         try:

@@ -356,6 +356,23 @@ async def test_a_stream_comes_from_the_address_of_its_client_only() -> None:
         assert any("another address" in text for text in scene.texts("dropped"))
 
 
+async def test_silent_connections_at_its_port_take_no_place_of_linkgauges_own_clients() -> None:
+    """Nor the other way round; one that makes room is told that the server is busy, as iperf3 says it."""
+    async with serve(limits=Limits(pending=16, handshake_s=60)) as scene:
+        async with asyncio.timeout(DEADLINE_S):
+            waiting = await asyncio.open_connection(*scene.endpoint.address)
+            client = await RawClient.connect(scene.port)
+            assert await client.state() is State.PARAM_EXCHANGE
+            crowd = [await asyncio.open_connection("127.0.0.1", scene.port) for _ in range(40)]
+            assert await client.state() is State.ACCESS_DENIED
+            assert await crowd[0][0].read() == State.ACCESS_DENIED.wire_byte
+            assert scene.endpoint.get_status().pending == 16 + 1
+            assert not waiting[0].at_eof()
+        for _reader, writer in (*crowd, waiting):
+            writer.close()
+        await client.close()
+
+
 async def test_a_second_connection_with_a_known_cookie_is_closed() -> None:
     """While the test runs, and before it has parameters."""
     async with serve() as scene:
