@@ -21,6 +21,7 @@ from linkgauge.engine.model.serialization import decode_tagged, encode
 from linkgauge.engine.results.json_stream import end_line, event_lines
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.mesh.plan import Cell
 from linkgauge.metrics.exposition import encode as encode_metrics
 from linkgauge.metrics.watch_metrics import WatchMetrics
@@ -144,7 +145,7 @@ def test_a_recorded_run_gives_the_same_bytes(run_id: str, folder: Path, golden: 
         _short(_command(folder, "runs", "export", run_id)),
         _short("\n".join(_stream(run_id))),
         json.dumps(encode(result_of_document(document, run_id))),
-        json.dumps(encode(figure_of_run(Cell("web-07", "db-02"), run_id, document))),
+        json.dumps(encode(figure_of_run(Cell("web-07", "db-02"), run_id, RunResult.of(document)))),
         *tables,
     ]
     assert "\n".join(parts).encode() == golden
