@@ -8,7 +8,7 @@ import logging
 import time
 from asyncio import Event, to_thread
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from textual import on
@@ -240,10 +240,8 @@ class WatchScreen(ActionScreen):
     # Drawing.
 
     def _draw(self) -> None:
-        self._view = watch_view(
-            self._session.plan,
-            self._session.statuses,
-            self._clock(),
+        self._view = replace(
+            watch_view(self._session.plan, self._session.statuses, self._clock()),
             is_stopping=self._is_closing,
             is_over=self.over.is_set(),
             is_elsewhere=self._session.is_elsewhere,

@@ -20,7 +20,7 @@ _LOCKED_S: Final = 3_600.0
 
 
 class CommittedEvents:
-    """Commits the events of a watch, and passes them on. `read` returns one after the other, `WatchEnded` last.
+    """Commits the events of a watch, and passes them on. Iterate over it once: `WatchEnded` is the last event.
 
     Args:
         stored: the journal.
@@ -42,8 +42,11 @@ class CommittedEvents:
         """Pass each event from now on to a function as well, before the reader gets it."""
         self._observers.append(observe)
 
-    async def read(self) -> WatchEvent:
-        """Return the next event; raise what ended the watch. StopAsyncIteration follows the last one."""
+    def __aiter__(self) -> "CommittedEvents":
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        """Return the next event; raise what ended the watch."""
         if self._is_over:
             raise StopAsyncIteration
         event = await self._queue.get()
@@ -57,19 +60,23 @@ class CommittedEvents:
         """Have the reader get an error as the last thing."""
         self._queue.put_nowait(error)
 
-    async def emit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
-        """Commit events of a watch by a plan together, take them in, and pass them on. Raises RunLogError."""
-        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
-        await asyncio.shield(asyncio.ensure_future(self._commit(events, plan)))
+    async def emit(self, event: WatchEvent, plan: WatchPlan) -> None:
+        """Commit an event of a watch by a plan, take it in, and pass it on. Raises RunLogError.
 
-    async def _commit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
+        The changes of level that it completes are committed with it.
+        """
+        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
+        await asyncio.shield(asyncio.ensure_future(self._commit(event, plan)))
+
+    async def _commit(self, event: WatchEvent, plan: WatchPlan) -> None:
         async with self._writing:
+            events = (event, *self._state.find_changes(event))
             await self._append(events, plan)
-            for event in events:
-                self._state.apply(event)
+            for each in events:
+                self._state.apply(each)
                 for observe in self._observers:
-                    observe(event)
-                self._queue.put_nowait(event)
+                    observe(each)
+                self._queue.put_nowait(each)
 
     async def _append(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
         """Write events down; where another process has the run log locked, wait for it."""

@@ -12,7 +12,6 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Coroutine
-from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, Final
@@ -64,7 +63,7 @@ class Notifier:
     """
 
     def __init__(self, report: Callable[[str, str], object], note_told: Callable[[ChangeFound], object]) -> None:
-        """`report` gets a peer's name and a sentence for each problem, `note_told` each change that is done."""
+        """`report` gets a sentence for each problem and its peer, `note_told` each change that is done."""
         self._report, self._note_told = report, note_told
         self._command_turn, self._webhook_turn = asyncio.Lock(), asyncio.Lock()  # those who wait get it in turn
         self._tasks: set[asyncio.Task[None]] = set()
@@ -74,7 +73,7 @@ class Notifier:
         if not plan.notify.command and plan.notify.webhook is None:
             return
         if len(self._tasks) >= _MOST_WAITING:
-            self._report(change.peer, f"notification dropped: {_MOST_WAITING} are waiting already")
+            self._report(f"notification dropped: {_MOST_WAITING} are waiting already", change.peer)
             return
         body = json.dumps(change_document(plan, change), allow_nan=False).encode()
         task = asyncio.create_task(self._send(plan.notify, change, body))
@@ -94,7 +93,10 @@ class Notifier:
 
     async def _send(self, notify: Notify, change: ChangeFound, body: bytes) -> None:
         """Tell the program and the webhook of a change, each in its turn."""
-        report = partial(self._report, change.peer)
+
+        def report(problem: str) -> None:
+            self._report(problem, change.peer)
+
         await asyncio.gather(
             self._in_turn(self._command_turn, run_command(notify.command, body), report),
             self._in_turn(self._webhook_turn, post(notify.webhook, body, report), report),

@@ -12,6 +12,7 @@ from ....engine.model.errors import RunLogError, UnknownRun
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
+from ....engine.results.run_result import RunResult
 from ....watch.changes.level_watch import LevelWatch
 from ....watch.data_budget import LIKE_LAST_TESTS, MonthUse
 from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
@@ -33,7 +34,7 @@ from ....watch.events import (
 from ....watch.peer_status import PeerStatus, advance
 from ....watch.watch_plan import WatchPlan
 from ..stored_run import load_stored_run
-from .peer_check import result_of_document
+from .peer_check import result_of_run
 
 
 @dataclass(slots=True)
@@ -231,14 +232,13 @@ class StoredWatch:
             return None
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
-        if record.document is not None:
-            return result_of_document(record.document, run_id)
-        # The end of a run is written before its document: a kill can come in between.
-        try:
-            outcome = load_stored_run(self._log, record).outcome
-        except RunLogError:  # its entries are damaged: the test is made again
-            return None
-        return result_of_document(outcome.document, run_id)
+        document = record.document
+        if document is None:  # the end of a run is written before its document: a kill can come in between
+            try:
+                document = load_stored_run(self._log, record).outcome.document
+            except RunLogError:  # its entries are damaged: the test is made again
+                return None
+        return result_of_run(RunResult.of(document), run_id)
 
     def close(self) -> None:
         """Close the journal."""

@@ -120,7 +120,7 @@ class WatchSession:
         self._state, self._stored, self._locks = state, stored, locks
         self._context, self._clock = context, clock
         self._stopping = asyncio.Event()
-        self._events = CommittedEvents(stored, state, clock, self._stopping)
+        self.events = CommittedEvents(stored, state, clock, self._stopping)
         self._wakes: dict[str, asyncio.Event] = {}
         self._wanted: set[str] = set()
         self._timed_since: dict[str, float] = {}  # when a reload gave a peer other times
@@ -131,7 +131,7 @@ class WatchSession:
         self._main: asyncio.Task[None] | None = None
         self._pruning: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
-        self._notifier: Notifier | None = None
+        self._notifier = Notifier(self.report, self._note_told)
         self._once = False
 
     @property
@@ -140,15 +140,8 @@ class WatchSession:
         return {peer.name: self._state.statuses[peer.name] for peer in self.plan.peers}
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        return self
-
-    async def __anext__(self) -> WatchEvent:
-        """Return the next event. Raises what ended the watch, such as a journal that cannot be written."""
-        return await self._events.read()
-
-    def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
-        """Pass each event from now on to a function as well, before the reader of the events gets it."""
-        self._events.subscribe(observe)
+        """Iterate over the events. Raises what ended the watch, such as a journal that cannot be written."""
+        return self.events
 
     def check_now(self, name: str) -> None:
         """Make a test of this peer due now; of a peer that is not watched nothing happens."""
@@ -160,9 +153,9 @@ class WatchSession:
         """Watch by another plan from now on. A test that runs ends by the old one, and the watch keeps its name."""
         self._spawn(self._reload(plan))
 
-    def report(self, text: str) -> None:
-        """Add a notice for a person to the events."""
-        self._notice(None, text)
+    def report(self, text: str, peer: str | None = None) -> None:
+        """Add a notice to the events, about a peer or the watch."""
+        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
 
     def stop(self) -> None:
         """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
@@ -187,7 +180,7 @@ class WatchSession:
 
     async def _run(self) -> None:
         """Carry the watch out until it is stopped; a failure becomes the last thing that a reader gets."""
-        self._notifier = Notifier(self._notice, self._note_told)
+        self.events.subscribe(self._tell)
         try:
             try:
                 await self._start()
@@ -200,7 +193,7 @@ class WatchSession:
             self._raise_failure()
             await self._emit(WatchEnded(self._clock()))
         except Exception as error:  # noqa: BLE001 - else the reader waits for ever for an event
-            self._events.fail(error)
+            self.events.fail(error)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -212,7 +205,7 @@ class WatchSession:
         self._state.begun.clear()
         ends = await call_in_thread(partial(adopted_ends, begun, self._stored, self.plan, now_s), name="journal")
         for end in ends:
-            await self._emit_result(end)
+            await self._emit(end)
         for peer in self.plan.peers:
             if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
@@ -259,8 +252,7 @@ class WatchSession:
         for task in self._probes.values():
             task.cancel()
         await asyncio.gather(*self._peers.values(), *self._probes.values(), return_exceptions=True)
-        if self._notifier is not None:
-            await self._notifier.close()
+        await self._notifier.close()
         if self._pruning is not None:
             self._pruning.cancel()
             await asyncio.gather(self._pruning, return_exceptions=True)
@@ -332,7 +324,7 @@ class WatchSession:
                 self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
                 return await self._carry_out_test(watched, cycle_s, attempt)
         except TimeoutError:
-            await self._emit_result(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
+            await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
             return True
         finally:
             self._checks.pop(watched.name, None)
@@ -353,7 +345,7 @@ class WatchSession:
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
         # Without data for a repetition this test counts: else the last result would be an older, better one.
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
-        await self._emit_result(replace(ended, decides=bool(is_last)))
+        await self._emit(replace(ended, decides=bool(is_last)))
         return bool(is_last)
 
     async def _probe_peer(self, name: str) -> None:
@@ -382,7 +374,7 @@ class WatchSession:
         with suppress(TimeoutError):
             async with self._locks.hold_for_probe(interface, every_s):
                 result = await probe_peer(watched)
-            await self._emit_result(ProbeEnded(self._clock(), watched.name, result))
+            await self._emit(ProbeEnded(self._clock(), watched.name, result))
 
     async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
         """Return whether the budgets lack room for a test, which is skipped then; a notice says so once a month."""
@@ -392,7 +384,7 @@ class WatchSession:
         now_s = self._clock()
         if shortage.peer not in self._state.use.at(now_s).told:
             await self._emit(shortage.notice(now_s))
-        await self._emit_result(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
+        await self._emit(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
         return True
 
     def _find_shortage(self, watched: WatchedPeer, ended: CheckEnded | None = None) -> Shortage | None:
@@ -424,23 +416,13 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    async def _emit_result(self, event: CheckEnded | CheckSkipped | ProbeEnded) -> None:
-        """Emit a result together with the changes of level that it completes."""
-        changes = self._state.find_changes(event)
-        await self._emit(event, *changes)
-        for change in changes:
-            self._tell(change)
+    def _tell(self, event: WatchEvent) -> None:
+        """Notify whom the plan names, if an event is news to them."""
+        if isinstance(event, ChangeFound):
+            self._notifier.send(self.plan, event)
 
-    def _tell(self, change: ChangeFound) -> None:
-        if self._notifier is not None:
-            self._notifier.send(self.plan, change)
-
-    async def _emit(self, *events: WatchEvent) -> None:
-        """Commit events together, take them in, and give them to the reader."""
-        await self._events.emit(events, self.plan)
-
-    def _notice(self, peer: str | None, text: str) -> None:
-        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
+    async def _emit(self, event: WatchEvent) -> None:
+        await self.events.emit(event, self.plan)
 
     def _note_told(self, change: ChangeFound) -> None:
         """Note in the journal that a notification was sent, or given up: a restart does not send it again."""

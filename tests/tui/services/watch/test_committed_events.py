@@ -13,7 +13,16 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.services.watch.committed_events import CommittedEvents
 from linkgauge.tui.services.watch.stored_watch import StoredWatch, WatchState
-from linkgauge.watch.events import WatchEnded, WatchEvent, WatchNotice
+from linkgauge.watch.events import (
+    ChangeFound,
+    CheckResult,
+    CheckVerdict,
+    Metric,
+    ProbeEnded,
+    WatchEnded,
+    WatchEvent,
+    WatchNotice,
+)
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 
 from ....watch.event_examples import NOON_S, ended, probed
@@ -42,24 +51,37 @@ async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(st
     events.subscribe(
         lambda event: seen.append((event, len(stored.read_after(0)[0]), sum(state.statuses["db-1"].checks)))
     )
-    await events.emit((ended(), probed()), PLAN)
-    await events.emit((WatchEnded(NOON_S),), PLAN)
-    assert seen == [(ended(), 2, 1), (probed(), 2, 1), (WatchEnded(NOON_S), 3, 1)]
-    assert [await events.read() for _ in range(3)] == [ended(), probed(), WatchEnded(NOON_S)]
-    with pytest.raises(StopAsyncIteration):
-        await events.read()
+    for event in (ended(), probed(), WatchEnded(NOON_S)):
+        await events.emit(event, PLAN)
+    assert seen == [(ended(), 1, 1), (probed(), 2, 1), (WatchEnded(NOON_S), 3, 1)]
+    assert [event async for event in events] == [ended(), probed(), WatchEnded(NOON_S)]
+    assert [event async for event in events] == []
+
+
+async def test_a_change_of_level_is_committed_with_the_result_that_completes_it(stored: StoredWatch) -> None:
+    """A restart that has the one has the other."""
+    seen: list[int] = []
+    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
+    events.subscribe(lambda _event: seen.append(len(stored.read_after(0)[0])))
+    for number in range(60):
+        latency_s = 0.001 if number < 40 else 0.009
+        result = CheckResult(CheckVerdict.GOOD, 400, ((Metric.LATENCY_S, latency_s),))
+        await events.emit(ProbeEnded(NOON_S + number, "db-1", result), PLAN)
+    journal = stored.read_after(0)[0]
+    (change,) = (number for number, event in enumerate(journal) if isinstance(event, ChangeFound))
+    assert isinstance(journal[change - 1], ProbeEnded)
+    assert seen[change - 1] == seen[change] == change + 1
 
 
 async def test_an_error_is_the_last_thing_that_the_reader_gets(stored: StoredWatch) -> None:
     """After the events that were there before it."""
     events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
-    await events.emit((ended(),), PLAN)
+    await events.emit(ended(), PLAN)
     events.fail(ArithmeticError("no such kind was expected"))
-    assert await events.read() == ended()
+    assert await anext(events) == ended()
     with pytest.raises(ArithmeticError):
-        await events.read()
-    with pytest.raises(StopAsyncIteration):
-        await events.read()
+        await anext(events)
+    assert [event async for event in events] == []
 
 
 @pytest.mark.every
@@ -69,14 +91,14 @@ async def test_a_run_log_that_is_locked_delays_events_and_loses_none(stored: Sto
     events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
     async with asyncio.timeout(60):
         with locked(tmp_path) as database:
-            emitting = asyncio.create_task(events.emit((ended(),), PLAN))
-            told = await events.read()
+            emitting = asyncio.create_task(events.emit(ended(), PLAN))
+            told = await anext(events)
             assert isinstance(told, WatchNotice)
             assert "another process has locked it" in told.text
             assert not emitting.done()
             database.execute("COMMIT")
         await emitting
-    assert await events.read() == ended()
+    assert await anext(events) == ended()
     assert stored.read_after(0)[0] == [probed(), ended()]
 
 
@@ -89,4 +111,4 @@ async def test_a_watch_that_ends_does_not_wait_for_a_locked_run_log(stored: Stor
     events = CommittedEvents(stored, WatchState(), lambda: NOON_S, stopping)
     async with asyncio.timeout(60):
         with locked(tmp_path), pytest.raises(RunLogLocked):
-            await events.emit((ended(),), PLAN)
+            await events.emit(ended(), PLAN)
