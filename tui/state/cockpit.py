@@ -200,6 +200,8 @@ class CockpitState:
     def run_opened(self, run: RunHandle) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
+        if self.readings is not None:
+            self.readings.meter = run.meter
         self.diagnosis.pass_percent = self.pass_percent
         if self.phase is Phase.STOPPING:
             run.stop()
