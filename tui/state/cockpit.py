@@ -216,7 +216,8 @@ class CockpitState:
             self.readings.feed(event)
             if self._requested == self.readings.settings:
                 self._requested = None
-            self._near, self._far = self.readings.near or self._near, self.readings.far or self._far
+            if (started := self.readings.meter.started) is not None:
+                self._near, self._far = started.near, started.far
 
     def run_ended(self, summary: Summary) -> None:
         """Judge a run that has ended."""

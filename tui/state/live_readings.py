@@ -81,16 +81,6 @@ class LiveReadings:
         return self.meter.recent.settings or self._plan.settings
 
     @property
-    def near(self) -> HostInfo | None:
-        """The host of the near end; None before the start."""
-        return self.meter.started.near if self.meter.started else None
-
-    @property
-    def far(self) -> HostInfo | None:
-        """The host of the far end; None before the start."""
-        return self.meter.started.far if self.meter.started else None
-
-    @property
     def elapsed_ns(self) -> int:
         """The end of the newest interval."""
         return self.meter.elapsed_ns
@@ -155,9 +145,8 @@ class LiveReadings:
     def highest_bit_s(self, direction: Direction) -> float:
         """Return the highest rate that a gauge has shown; of two beside each other, that of both."""
         flows = self.settings.direction.flows
-        return max(
-            (self.traces.highest_bit_s.get(flow, 0.0) for flow in (flows if direction in flows else [direction])),
-        )
+        flows = flows if direction in flows else (direction,)
+        return max(self.traces.highest_bit_s.get(flow, 0.0) for flow in flows)
 
     def source(self, direction: Direction) -> str:
         """Return what the rates of a direction are of, where its receiver has not reported; else empty."""
