@@ -14,9 +14,8 @@ from ..engine.model.events import Event, Reason
 from ..engine.model.host_info import HostInfo
 from ..engine.model.peer import Peer
 from ..engine.model.plan import Plan, Settings
-from ..engine.results.responsiveness.result import ResponsivenessPoint
+from ..engine.results.meter import Meter
 from ..engine.results.run_log import RunEntry, RunNumbers, RunQuery, RunRecord
-from ..engine.results.summary import Summary
 from ..engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ..mesh.events import MeshEvent
 from ..mesh.figures import CellFigure, MeshFinding, MeshMatrix
@@ -31,19 +30,6 @@ if TYPE_CHECKING:
     from ..mesh.reading import MeshComparison
 
 
-class SummarySource(Protocol):
-    """The part of a meter that the app uses. The service feeds it every event."""
-
-    def summary(self) -> Summary:
-        """Return the measurements so far."""
-        ...
-
-    @property
-    def responsiveness_series(self) -> tuple[ResponsivenessPoint, ...]:
-        """The latency and the goodput of each interval of a responsiveness test; empty for another run."""
-        ...
-
-
 class RunHandle(Protocol):
     """A run in progress: its events, and the actions of a person."""
 
@@ -53,8 +39,8 @@ class RunHandle(Protocol):
         ...
 
     @property
-    def meter(self) -> SummarySource:
-        """The source of the run's summary."""
+    def meter(self) -> Meter:
+        """The meter of the run. The service feeds it every event."""
         ...
 
     @property
