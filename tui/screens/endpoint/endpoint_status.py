@@ -14,9 +14,9 @@ from textual.widgets import Static
 from ....engine.far.status import EndpointStatus
 from ....engine.model.errors import RunLogError
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportFormat
 from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
+from ...services.stored_run import ExportFormat
 from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
 from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
