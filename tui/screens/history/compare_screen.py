@@ -30,7 +30,7 @@ from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ...text.run_list import RunLine, run_line
 from ...widgets.common.key_footer import KeyFooter
-from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
+from ...widgets.history.overlay_plot import Overlay, OverlayLine, OverlayPlot
 from ..app_services import ExportRuns
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
@@ -127,7 +127,7 @@ class CompareScreen(ActionScreen):
         has_latency = all(run.outcome.summary.plan.has_phases for run in message.runs)
         draw = _latency_line if has_latency else _rate_line
         lines = [draw(letter, run) for letter, run in zip(LETTERS, message.runs, strict=False)]
-        self.query_one(OverlayPlot).show(lines, unit="ms" if has_latency else "Mb/s")
+        self.query_one(OverlayPlot).show(Overlay(lines, unit="ms" if has_latency else "Mb/s"))
         legend = [_legend(letter, run_line(run.row)) for letter, run in zip(LETTERS, message.runs, strict=False)]
         self.query_one("#legend", Static).update(Content("\n").join(legend))
         self.query_one("VerticalScroll Static", Static).update(

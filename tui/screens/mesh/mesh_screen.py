@@ -306,7 +306,7 @@ class MeshScreen(ActionScreen):
         self.query_one("#head", Static).update(head_line(progress), layout=False)
         self.query_one("#now", Static).update(status_line(progress, is_saved=self._is_saved), layout=False)
         unavailable = {"close_mesh"} if len(app_of(self).screen_stack) == 1 else set[str]()
-        self.query_one(KeyFooter).set_unavailable(
+        self.query_one(KeyFooter).show(
             frozenset(unavailable if progress.is_running else unavailable | {"stop_mesh"})
         )
 

@@ -254,7 +254,7 @@ class CockpitScreen(SettingActions):
         self.query_one(TitleBar).show(snapshot)
         self.query_one(SettingsBar).show(snapshot)
         is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
-        self.query_one(KeyFooter).set_unavailable(frozenset({"respond"} if is_unavailable else ()))
+        self.query_one(KeyFooter).show(frozenset({"respond"} if is_unavailable else ()))
         if not snapshot.is_paused:
             self.query_one(Instruments).show(snapshot)
 

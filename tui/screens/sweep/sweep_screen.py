@@ -43,7 +43,7 @@ from ...widgets.history.sweep_map import (
     failure_lines,
     knee_lines,
     map_lines,
-    overlay_lines,
+    sweep_overlay,
 )
 from ..app_services import StoredServices, StoredSweeps
 from ..base_screen import ActionScreen, app_of, internal_error_text
@@ -340,8 +340,8 @@ class SweepScreen(ActionScreen):
         """Draw everything from the results so far."""
         self._show_progress()
         results = self._progress.results
-        lines, names, legend = overlay_lines(self._sweep, results, LETTERS)
-        self.query_one(OverlayPlot).show(lines, names)
+        overlay, legend = sweep_overlay(self._sweep, results, LETTERS)
+        self.query_one(OverlayPlot).show(overlay)
         self.query_one("#legend", Static).update(_legend(legend, axis_of_plot(self._sweep)))
         failures = failure_lines(self._sweep, results, self._progress.failures)
         sections = {

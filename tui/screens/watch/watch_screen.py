@@ -157,7 +157,7 @@ class WatchScreen(ActionScreen):
         unavailable = {"reload_watch"} if self._read_plan is None else set[str]()
         if self._session.is_elsewhere:
             unavailable.add("check_now")
-        self.query_one(KeyFooter).set_unavailable(frozenset(unavailable))
+        self.query_one(KeyFooter).show(frozenset(unavailable))
         self._draw()
 
     # Background work: it posts messages and changes no state.
