@@ -19,11 +19,11 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
 from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.app import MeshApp
-from linkgauge.tui.interfaces import StoredMesh
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import StoredMesh, StoredServices
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen, MeshServices
+from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen
 from linkgauge.tui.screens.stored_run_screen import StoredRunScreen
 from linkgauge.tui.widgets.mesh.heat_map import HeatMap
 from textual.pilot import Pilot
@@ -82,7 +82,7 @@ async def mesh_app(
     mesh: ScriptedMesh, size: tuple[int, int] = (80, 24), log: RunLog | None = None
 ) -> AsyncGenerator[tuple[MeshApp, Pilot[None]]]:
     """Run the app of a mesh without a terminal."""
-    app = MeshApp(mesh, MeshServices(export, load_catalog(), log))
+    app = MeshApp(mesh, StoredServices(catalog=load_catalog(), export=export, history=log))
     async with app.run_test(size=size) as pilot:
         yield app, pilot
 
@@ -217,7 +217,10 @@ async def test_the_history_opens_the_mesh_of_a_run_and_the_mesh_the_run_of_a_cel
     log, stored = stored_world(world, tmp_path)
     with log:
         async with world.cockpit((120, 40)) as cockpit:
-            history = HistoryScreen(log, export, world.catalog, None, MeshesOfTest(stored))
+            services = StoredServices(
+                catalog=world.catalog, export=export, history=log, meshes=MeshesOfTest(stored)
+            )
+            history = HistoryScreen(log, services)
             await cockpit.app.push_screen(history)
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
             await cockpit.press("g")
@@ -243,7 +246,8 @@ async def test_a_mesh_whose_definition_is_gone_is_named(world: Any, tmp_path: Pa
     log, _ = stored_world(world, tmp_path)
     with log:
         async with world.cockpit() as cockpit:
-            await cockpit.app.push_screen(HistoryScreen(log, export, world.catalog, None, MeshesOfTest(None)))
+            services = StoredServices(catalog=world.catalog, export=export, history=log, meshes=MeshesOfTest(None))
+            await cockpit.app.push_screen(HistoryScreen(log, services))
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
             await cockpit.press("g")
             await until(cockpit.pilot, lambda: any("no mesh is saved" in text for text in notifications(cockpit)))
@@ -266,7 +270,9 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
     stored = StoredMesh(replace(now, figures=halved), findings(4), DEFAULT_PASS_PERCENT)
     with RunLog.open(tmp_path) as log:
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
-            services = MeshServices(export, load_catalog(), log, MeshesOfTest(stored, before))
+            services = StoredServices(
+                catalog=load_catalog(), export=export, history=log, meshes=MeshesOfTest(stored, before)
+            )
             async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
                 await app.push_screen(MeshScreen(services, stored=stored))
                 await until(pilot, lambda words=words: words in text_of(pilot))

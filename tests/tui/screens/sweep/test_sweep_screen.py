@@ -16,13 +16,14 @@ from linkgauge.engine.results.sweep import Sweep, SweepResult
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
-from linkgauge.tui.interfaces import AppServices
+from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import AppServices, StoredSweeps
 from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.sweep.sweep_form import SweepForm
 from linkgauge.tui.screens.sweep.sweep_screen import SweepProgress, SweepScreen
 from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.services.run_spec import Judging, RunSpec
 from linkgauge.tui.text.sweep import point_words
 from linkgauge.tui.widgets.common.typed_input import TextField
 from linkgauge.tui.widgets.history.sweep_map import best_lines, failure_lines
@@ -45,17 +46,15 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
             world = AppBackend(log, standing, [], picked, catalog)
             yield (
                 LinkgaugeApp(
-                    catalog,
-                    LOOPBACK,
                     AppServices(
-                        world.start_run,
-                        world.query_host_info,
-                        world.export,
+                        catalog=catalog,
+                        start_run=world.start_run,
+                        query_host_info=world.query_host_info,
+                        export=world.export,
                         history=log,
-                        sweeps=StoredSweeps(log, world),
+                        sweeps=StoredSweeps(log, world.start_run, world.variant_of),
                     ),
-                    plan=Plan(duration_ns=SECOND_NS),
-                    preset=picked.preset,
+                    RunSpec(Plan(duration_ns=SECOND_NS), LOOPBACK, Judging(picked.preset)),
                 ),
                 log,
             )

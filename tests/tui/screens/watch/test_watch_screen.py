@@ -14,10 +14,11 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.app import WatchApp
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import StoredServices
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.dialogs.help import HelpScreen
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.watch.watch_screen import WatchScreen, WatchServices
+from linkgauge.tui.screens.watch.watch_screen import WatchScreen
 from linkgauge.watch.watch_plan import WatchPlan
 from textual.pilot import Pilot
 
@@ -58,8 +59,8 @@ async def watch_app(
     read_plan: Callable[[], WatchPlan] | None = None,
 ) -> AsyncGenerator[tuple[WatchApp, Pilot[None]]]:
     """Run the app of a watch without a terminal."""
-    services = WatchServices(export, load_catalog(), log, read_plan=read_plan)
-    app = WatchApp(watch, services, clock=lambda: NOW_S)
+    services = StoredServices(catalog=load_catalog(), export=export, history=log)
+    app = WatchApp(watch, services, read_plan=read_plan, clock=lambda: NOW_S)
     async with app.run_test(size=size) as pilot:
         watch.begin()
         yield app, pilot
