@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -34,14 +34,10 @@ from linkgauge.engine.workers.ipc import (
 )
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
 
+from ..waiting import soon
+
 T = TypeVar("T")
 _LARGE = 10**15  # 17 bytes of a message
-
-
-async def soon(awaitable: Awaitable[T]) -> T:
-    """Await with a deadline."""
-    async with asyncio.timeout(10):
-        return await awaitable
 
 
 @dataclass(frozen=True)

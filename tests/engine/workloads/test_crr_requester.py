@@ -17,6 +17,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.workloads import crr_requester
 
+from ..waiting import until
 from .crr_pair import CrrPair, sockets_open
 from .plans import plan_of
 
@@ -79,8 +80,7 @@ async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> N
         async with asyncio.timeout(20):
             await pair.until(50)
             pair.requester.share_worker()
-            while threading.active_count() > threads:  # noqa: ASYNC110 - threads have no event
-                await asyncio.sleep(0.01)
+            await until(lambda: threading.active_count() <= threads)
             await pair.until(pair.transactions + 50)
         assert not pair.lost
     finally:

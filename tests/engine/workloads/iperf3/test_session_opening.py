@@ -15,6 +15,7 @@ from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Fo
 from linkgauge.engine.workloads.udp import socket_options
 
 from ...iperf3_peer import Outcome, Sessions, drive_far, drive_near, needs_iperf3, stock_server, until_all_is_read
+from ...waiting import until
 
 ENOUGH_BYTES = 20_000_000
 RATE = 400_000_000
@@ -77,8 +78,7 @@ async def test_a_limit_of_bytes_is_the_same_count_at_both_ends(sessions: int) ->
     async with stock_server() as port:
 
         async def until_all(sessions: Sessions) -> None:
-            while sessions.carried(Direction.OUT) < LIMIT_BYTES:  # noqa: ASYNC110 - counters have no event
-                await asyncio.sleep(0.01)
+            await until(lambda: sessions.carried(Direction.OUT) >= LIMIT_BYTES)
             await until_all_is_read(port)
 
         outcome = await drive_near(plan, port, {"tcp": True, "len": 131_072, "num": LIMIT_BYTES}, until_all)
@@ -155,8 +155,7 @@ async def test_a_stock_server_exchanges_our_datagrams(direction: Direction, host
         parameters["udp_counters_64bit"] = 1
 
     async def until_some(running: Sessions) -> None:
-        while any(running.carried(flow) < 700_000 for flow in direction.flows):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: not (any(running.carried(flow) < 700_000 for flow in direction.flows)))
 
     async with stock_server(host) as port:
         outcome = await drive_near(plan, port, parameters, until_some, host=host, has_64bit_counters=is_wide)
