@@ -26,8 +26,10 @@ from ....watch.events import (
     ChangeTold,
     CheckBegan,
     CheckEnded,
+    CheckResult,
     CheckSkipped,
     ChecksMissed,
+    CheckVerdict,
     ProbeEnded,
     SkipReason,
     WatchEnded,
@@ -42,7 +44,7 @@ from ..run_recorder import new_id
 from ..storage import open_data_dir
 from .committed_events import CommittedEvents
 from .interface_locks import InterfaceLocks, interface_towards
-from .latency_probe import can_be_probed, probe_peer
+from .latency_probe import can_be_probed, find_absence, probe_peer
 from .notifications import Notifier, check_notify
 from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
@@ -319,7 +321,11 @@ class WatchSession:
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
         """Carry out one test; return whether the cycle is over."""
         interface = await interface_towards(watched.peer, watched.plan.socket)
+        absence = await self._find_absence(watched)
         try:
+            if absence is not None:
+                self._checks[watched.name] = None
+                return await self._carry_out_test(watched, cycle_s, attempt, absence)
             async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
                 self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
                 return await self._carry_out_test(watched, cycle_s, attempt)
@@ -329,17 +335,26 @@ class WatchSession:
         finally:
             self._checks.pop(watched.name, None)
 
-    async def _carry_out_test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
-        """Test a peer whose interface is held; return whether the cycle is over, or cannot go on."""
+    async def _find_absence(self, watched: WatchedPeer) -> CheckResult | None:
+        """Ask a peer that has not answered yet, or not the last time, whether it is there; return why it is not.
+
+        This needs no interface: else a peer that is down would keep it from the tests of others meanwhile.
+        """
+        status = self._state.statuses[watched.name]
+        known = [event for event in (status.last_attempt, status.last_probe) if event is not None]
+        newest = max(known, key=lambda event: event.at_s, default=None)
+        is_known = newest is not None and newest.result.verdict is not CheckVerdict.FAILED
+        return None if is_known or not can_be_probed(watched.peer) else await find_absence(watched)
+
+    async def _carry_out_test(
+        self, watched: WatchedPeer, cycle_s: float, attempt: int, absence: CheckResult | None = None
+    ) -> bool:
+        """Test a peer whose interface is held, or that is absent; return whether the cycle is over or stopped."""
         if await self._is_too_dear(watched, cycle_s):  # by the tests that had the interface meanwhile
             return True
         run_id = new_id()
         await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
-        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
-        if self._stopping.is_set():
-            check.stop()
-        result = await check.carry_out()
-        await call_in_thread(self._context.log.flush, name="run log")
+        result = absence or await self._measure(watched, run_id)
         if result is None:
             return True
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
@@ -347,6 +362,15 @@ class WatchSession:
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
         await self._emit(replace(ended, decides=bool(is_last)))
         return bool(is_last)
+
+    async def _measure(self, watched: WatchedPeer, run_id: str) -> CheckResult | None:
+        """Return the result of a test once its run is in the run log; None where it was stopped."""
+        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
+        if self._stopping.is_set():
+            check.stop()
+        result = await check.carry_out()
+        await call_in_thread(self._context.log.flush, name="run log")
+        return result
 
     async def _probe_peer(self, name: str) -> None:
         """Probe a peer whenever that is due."""
@@ -372,8 +396,10 @@ class WatchSession:
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
         with suppress(TimeoutError):
-            async with self._locks.hold_for_probe(interface, every_s):
-                result = await probe_peer(watched)
+            result = await self._find_absence(watched)
+            if result is None:
+                async with self._locks.hold_for_probe(interface, every_s):
+                    result = await probe_peer(watched)
             await self._emit(ProbeEnded(self._clock(), watched.name, result))
 
     async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
