@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PlanError, UsageError
+from ....engine.model.errors import PlanError, RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.claims import FOLDER, claim
@@ -461,7 +461,9 @@ class WatchSession:
             since_s, now_s = self._state.unpruned_since_s, self._clock()
             if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
                 await self._emit(self._state.use.as_event(now_s))
-                await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
+                if not self.events.is_behind:
+                    with suppress(RunLogFull):
+                        await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:
