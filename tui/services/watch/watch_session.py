@@ -22,20 +22,21 @@ from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage
 from ....watch.events import (
-    ChangeFound,
-    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckResult,
     CheckSkipped,
     ChecksMissed,
     CheckVerdict,
+    Metric,
+    News,
     ProbeEnded,
     SkipReason,
     WatchEnded,
     WatchEvent,
     WatchNotice,
     WatchStarted,
+    told,
 )
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
@@ -134,6 +135,7 @@ class WatchSession:
         self._pruning: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._notifier = Notifier(self.report, self._note_told)
+        self._sent: dict[tuple[str, Metric | None], News] = {}  # or begun
         self._once = False
 
     @property
@@ -212,9 +214,6 @@ class WatchSession:
             if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
-        for change in self._state.untold.values():
-            if change.at_s > now_s - _STILL_NEWS_S:
-                self._tell(change)
         for reason in self._state.unread[:1]:
             more = len(self._state.unread) - 1
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
@@ -442,17 +441,20 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    def _tell(self, event: WatchEvent) -> None:
-        """Notify whom the plan names, if an event is news to them."""
-        if isinstance(event, ChangeFound):
-            self._notifier.send(self.plan, event)
+    def _tell(self, _event: WatchEvent) -> None:
+        """Notify whom the plan names of what is news to them, each once; after a restart of the last day's."""
+        for key, news in self._state.untold.items():
+            if self._sent.get(key) is not news:
+                self._sent[key] = news
+                if news.at_s > self._clock() - _STILL_NEWS_S:
+                    self._notifier.send(self.plan, news)
 
     async def _emit(self, event: WatchEvent) -> None:
         await self.events.emit(event, self.plan)
 
-    def _note_told(self, change: ChangeFound) -> None:
+    def _note_told(self, news: News) -> None:
         """Note in the journal that a notification was sent, or given up: a restart does not send it again."""
-        self._spawn(self._emit(ChangeTold(self._clock(), change.peer, change.metric, change.since_s)))
+        self._spawn(self._emit(told(news, self._clock())))
 
     async def _prune(self) -> None:
         # A clock that was wrong at the start of the machine is right by then.

@@ -43,6 +43,9 @@ from linkgauge.watch.events import (
 from linkgauge.watch.schedule import check_times
 from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 
+from ....json_schemas import validator
+from .test_notifications import NOTIFICATION
+
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
 BRIEF = Plan(duration_ns=SECOND_NS // 2, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=20_000_000)
@@ -467,6 +470,29 @@ async def test_a_change_that_nobody_was_told_of_is_told_after_a_restart(tmp_path
                 await read_until(session, lambda event: isinstance(event, WatchEnded))
     (line,) = target.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["metric"] == "goodput_bit_s"
+
+
+async def test_a_peer_that_is_down_from_its_first_test_is_told_of_once_and_when_it_is_good_again(
+    tmp_path: Path, peer: Peer
+) -> None:
+    """A repetition that fails as well, another cycle and a restart bring no second message."""
+    target = tmp_path / "told"
+    command = (sys.executable, "-c", f"import sys; print(sys.stdin.read(), file=open({str(target)!r}, 'a'))")
+    down = WatchedPeer("a", absent_peer(), BRIEF, None, timing=replace(SELDOM, retests=1))
+    plan = replace(watch_of(down), notify=Notify(command))
+    back = replace(plan, peers=(replace(down, peer=peer),))
+    with RunLog.open(tmp_path) as log:
+        for each in (plan, plan, back, back):
+            async with open_watch(each, log=log, catalog=CATALOG, once=True) as session:
+                await read_until(session, lambda event: isinstance(event, WatchEnded))
+    lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines() if line]
+    assert [(line["type"], line["decides"], line["result"]["verdict"]) for line in lines] == [
+        ("check_end", True, "failed"),
+        ("check_end", True, "good"),
+    ]
+    assert "nothing listens" in lines[0]["text"]
+    for line in lines:
+        validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(line)
 
 
 async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:
