@@ -27,9 +27,11 @@ from ....watch.events import (
     CheckVerdict,
     DataUsed,
     Metric,
+    News,
     ProbeEnded,
     WatchEvent,
     WatchStarted,
+    told,
 )
 from ....watch.peer_status import PeerStatus, advance
 from ....watch.watch_plan import WatchPlan
@@ -48,7 +50,7 @@ class WatchState:
         begun: each test that has begun and not ended, by its peer.
         use: what this month's tests and probes have cost.
         recent: the last tests of each peer, whether they decided or not.
-        untold: the changes that nobody was told of yet, the newest of each metric of a peer.
+        untold: what nobody was told of yet, the newest change of each metric of a peer; without a metric of its verdict.
         unread: why entries were left out.
         peers: those of the newest start, or reload; None where the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
@@ -60,7 +62,7 @@ class WatchState:
     begun: dict[str, CheckBegan] = field(default_factory=dict[str, CheckBegan])
     use: MonthUse = field(default_factory=MonthUse)
     recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
-    untold: dict[tuple[str, Metric], ChangeFound] = field(default_factory=dict[tuple[str, Metric], ChangeFound])
+    untold: dict[tuple[str, Metric | None], News] = field(default_factory=dict[tuple[str, Metric | None], News])
     unread: list[str] = field(default_factory=list[str])
     peers: tuple[str, ...] | None = None
     unpruned_since_s: float | None = None
@@ -124,7 +126,9 @@ class WatchState:
         if peer is None:
             self.statuses = {name: advance(status, event) for name, status in self.statuses.items()}
         else:
-            self.statuses[peer] = advance(self.statuses.get(peer) or PeerStatus(peer), event)
+            before = self.statuses.get(peer) or PeerStatus(peer)
+            self.statuses[peer] = advance(before, event)
+            self._note_news(event, before.last_check, self.statuses[peer].last_check)
         self.use = self.use.after(event)
         if self.unpruned_since_s is None or isinstance(event, DataUsed):
             self.unpruned_since_s = event.at_s
@@ -141,8 +145,6 @@ class WatchState:
             case CheckSkipped(peer=name, cycle_s=last_s) | ChecksMissed(peer=name, until_s=last_s):
                 self.begun.pop(name, None)
                 self._close(name, last_s)
-            case ChangeFound() | ChangeTold():
-                self._note_change(event)
             case WatchStarted():  # after a reload, tests go on
                 self.peers = event.peers
                 for name, begun in self.begun.items():
@@ -150,13 +152,20 @@ class WatchState:
             case _:
                 pass
 
-    def _note_change(self, event: ChangeFound | ChangeTold) -> None:
-        """Note that a change is news, or is not any more."""
-        key = event.peer, event.metric
+    def _note_news(self, event: WatchEvent, before: CheckEnded | None, after: CheckEnded | None) -> None:
+        """Note what is news after an event, or is not any more; `before` and `after` are the tests that count.
+
+        A test is news if its verdict is another than that of the one before. The first one is if it is not good.
+        """
+        verdict = CheckVerdict.GOOD if before is None else before.result.verdict
+        if after is not None and after.result.verdict is not verdict:
+            self.untold[after.peer, None] = after
         if isinstance(event, ChangeFound):
-            self.untold[key] = event
-        elif key in self.untold and self.untold[key].since_s == event.since_s:
-            del self.untold[key]
+            self.untold[event.peer, event.metric] = event
+        elif isinstance(event, ChangeTold):
+            news = self.untold.get((event.peer, event.metric))
+            if news is not None and told(news, event.at_s) == event:
+                del self.untold[event.peer, event.metric]
 
     def set_due(self, peer: str, *, check_s: float | None = None, probe_s: float | None = None) -> None:
         """Note when the next test or probe of a peer is due."""

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PlanError, UsageError
+from ....engine.model.errors import PlanError, RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.claims import FOLDER, claim
@@ -22,18 +22,21 @@ from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage
 from ....watch.events import (
-    ChangeFound,
-    ChangeTold,
     CheckBegan,
     CheckEnded,
+    CheckResult,
     CheckSkipped,
     ChecksMissed,
+    CheckVerdict,
+    Metric,
+    News,
     ProbeEnded,
     SkipReason,
     WatchEnded,
     WatchEvent,
     WatchNotice,
     WatchStarted,
+    told,
 )
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
@@ -42,7 +45,7 @@ from ..run_recorder import new_id
 from ..storage import open_data_dir
 from .committed_events import CommittedEvents
 from .interface_locks import InterfaceLocks, interface_towards
-from .latency_probe import can_be_probed, probe_peer
+from .latency_probe import can_be_probed, find_absence, probe_peer
 from .notifications import Notifier, check_notify
 from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
@@ -132,6 +135,7 @@ class WatchSession:
         self._pruning: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self._notifier = Notifier(self.report, self._note_told)
+        self._sent: dict[tuple[str, Metric | None], News] = {}  # or begun
         self._once = False
 
     @property
@@ -210,9 +214,6 @@ class WatchSession:
             if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
-        for change in self._state.untold.values():
-            if change.at_s > now_s - _STILL_NEWS_S:
-                self._tell(change)
         for reason in self._state.unread[:1]:
             more = len(self._state.unread) - 1
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
@@ -319,7 +320,11 @@ class WatchSession:
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
         """Carry out one test; return whether the cycle is over."""
         interface = await interface_towards(watched.peer, watched.plan.socket)
+        absence = await self._find_absence(watched)
         try:
+            if absence is not None:
+                self._checks[watched.name] = None
+                return await self._carry_out_test(watched, cycle_s, attempt, absence)
             async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
                 self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
                 return await self._carry_out_test(watched, cycle_s, attempt)
@@ -329,17 +334,26 @@ class WatchSession:
         finally:
             self._checks.pop(watched.name, None)
 
-    async def _carry_out_test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
-        """Test a peer whose interface is held; return whether the cycle is over, or cannot go on."""
+    async def _find_absence(self, watched: WatchedPeer) -> CheckResult | None:
+        """Ask a peer that has not answered yet, or not the last time, whether it is there; return why it is not.
+
+        This needs no interface: else a peer that is down would keep it from the tests of others meanwhile.
+        """
+        status = self._state.statuses[watched.name]
+        known = [event for event in (status.last_attempt, status.last_probe) if event is not None]
+        newest = max(known, key=lambda event: event.at_s, default=None)
+        is_known = newest is not None and newest.result.verdict is not CheckVerdict.FAILED
+        return None if is_known or not can_be_probed(watched.peer) else await find_absence(watched)
+
+    async def _carry_out_test(
+        self, watched: WatchedPeer, cycle_s: float, attempt: int, absence: CheckResult | None = None
+    ) -> bool:
+        """Test a peer whose interface is held, or that is absent; return whether the cycle is over or stopped."""
         if await self._is_too_dear(watched, cycle_s):  # by the tests that had the interface meanwhile
             return True
         run_id = new_id()
         await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
-        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
-        if self._stopping.is_set():
-            check.stop()
-        result = await check.carry_out()
-        await call_in_thread(self._context.log.flush, name="run log")
+        result = absence or await self._measure(watched, run_id)
         if result is None:
             return True
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
@@ -347,6 +361,15 @@ class WatchSession:
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
         await self._emit(replace(ended, decides=bool(is_last)))
         return bool(is_last)
+
+    async def _measure(self, watched: WatchedPeer, run_id: str) -> CheckResult | None:
+        """Return the result of a test once its run is in the run log; None where it was stopped."""
+        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
+        if self._stopping.is_set():
+            check.stop()
+        result = await check.carry_out()
+        await call_in_thread(self._context.log.flush, name="run log")
+        return result
 
     async def _probe_peer(self, name: str) -> None:
         """Probe a peer whenever that is due."""
@@ -372,8 +395,10 @@ class WatchSession:
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
         with suppress(TimeoutError):
-            async with self._locks.hold_for_probe(interface, every_s):
-                result = await probe_peer(watched)
+            result = await self._find_absence(watched)
+            if result is None:
+                async with self._locks.hold_for_probe(interface, every_s):
+                    result = await probe_peer(watched)
             await self._emit(ProbeEnded(self._clock(), watched.name, result))
 
     async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
@@ -416,17 +441,20 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    def _tell(self, event: WatchEvent) -> None:
-        """Notify whom the plan names, if an event is news to them."""
-        if isinstance(event, ChangeFound):
-            self._notifier.send(self.plan, event)
+    def _tell(self, _event: WatchEvent) -> None:
+        """Notify whom the plan names of what is news to them, each once; after a restart of the last day's."""
+        for key, news in self._state.untold.items():
+            if self._sent.get(key) is not news:
+                self._sent[key] = news
+                if news.at_s > self._clock() - _STILL_NEWS_S:
+                    self._notifier.send(self.plan, news)
 
     async def _emit(self, event: WatchEvent) -> None:
         await self.events.emit(event, self.plan)
 
-    def _note_told(self, change: ChangeFound) -> None:
+    def _note_told(self, news: News) -> None:
         """Note in the journal that a notification was sent, or given up: a restart does not send it again."""
-        self._spawn(self._emit(ChangeTold(self._clock(), change.peer, change.metric, change.since_s)))
+        self._spawn(self._emit(told(news, self._clock())))
 
     async def _prune(self) -> None:
         # A clock that was wrong at the start of the machine is right by then.
@@ -435,7 +463,9 @@ class WatchSession:
             since_s, now_s = self._state.unpruned_since_s, self._clock()
             if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
                 await self._emit(self._state.use.as_event(now_s))
-                await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
+                if not self.events.is_behind:
+                    with suppress(RunLogFull):
+                        await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:

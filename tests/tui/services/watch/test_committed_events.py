@@ -1,7 +1,10 @@
 """Events of a watch are in its journal before anyone gets them, and wait for a run log that is locked."""
 
 import asyncio
+import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -112,3 +115,67 @@ async def test_a_watch_that_ends_does_not_wait_for_a_locked_run_log(stored: Stor
     async with asyncio.timeout(60):
         with locked(tmp_path), pytest.raises(RunLogLocked):
             await events.emit(ended(), PLAN)
+
+
+_FULL_DISK = """
+import asyncio, json, sys
+from itertools import count
+from pathlib import Path
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.tui.services.watch.committed_events import CommittedEvents
+from linkgauge.tui.services.watch.stored_watch import StoredWatch, WatchState
+from linkgauge.watch.events import CheckResult, CheckVerdict, ProbeEnded, WatchEnded, WatchNotice
+from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+
+PLAN = WatchPlan("office", (WatchedPeer("db-1", Peer("db-1.example.com"), Plan(duration_ns=SECOND_NS)),))
+
+async def main(folder):
+    stored = StoredWatch(RunLog.open(folder), PLAN.group)
+    events, told = CommittedEvents(stored, WatchState(), lambda: 1e9, asyncio.Event()), []
+    times = count(1e9)
+    async def probe():
+        await events.emit(ProbeEnded(next(times), "db-1", CheckResult(CheckVerdict.GOOD, 400)), PLAN)
+    await probe()
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+    while not events.is_behind:
+        await probe()
+    for _ in range(20):
+        await probe()
+    filler.unlink()
+    await probe()
+    await events.emit(WatchEnded(2e9), PLAN)
+    seen = [event async for event in events]
+    notices = [event.text for event in seen if isinstance(event, WatchNotice)]
+    kept = [event for event in seen if not isinstance(event, WatchNotice)]
+    print(json.dumps([notices, kept == stored.read_after(0)[0], len(kept)]))
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_a_full_disk_delays_the_journal_and_does_not_end_the_watch(tmp_path: Path) -> None:
+    """The reader is told once, and once more when the journal has all events, in their order."""
+    script = 'mount -t tmpfs -o size=900k none "$1" && exec "$2" -c "$3" "$1"'
+    done = subprocess.run(
+        ["/usr/bin/env", "unshare", "-rm", "sh", "-c", script, "sh", tmp_path, sys.executable, _FULL_DISK],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if "mount" in done.stderr or "unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    (full, again), is_whole, number = json.loads(done.stdout)
+    assert "the disk is full; free space on it" in full
+    assert "events that waited are in it" in again
+    assert is_whole
+    assert number > 22
