@@ -25,6 +25,7 @@ from linkgauge.tui.screens.app_services import AppServices
 from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
 from linkgauge.tui.services.run_spec import Judging, RunSpec
 from linkgauge.tui.widgets.common.typed_input import Debounce
+from textual.app import App
 from textual.pilot import Pilot
 
 from .scripted_run import FAR, ScriptedRun, iperf3_host
@@ -62,12 +63,23 @@ class AppDriver:
 
     def text(self) -> str:
         """Return the text of the screen, with plain spaces."""
-        strips = screen_strips(self.app.screen)
-        return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
+        return screen_text(self.app)
 
     def line(self, number: int) -> str:
         """Return one line of the screen."""
         return self.text().splitlines()[number]
+
+
+def screen_text(app: App[None]) -> str:
+    """Return the text of the screen, with plain spaces."""
+    return "\n".join(strip.text for strip in screen_strips(app.screen)).replace("\u00a0", " ")
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until a condition is met."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await pilot.pause(0.01)
 
 
 async def wait_for_debounce(pilot: Pilot[None]) -> None:
