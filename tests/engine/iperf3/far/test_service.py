@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.far.event_log import MAX_SOURCES
 from linkgauge.engine.iperf3.protocol.auth import UserList, hash_password, make_token
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
@@ -285,6 +286,16 @@ async def test_a_document_that_is_none_is_refused(body: bytes) -> None:
         assert await client.error() == ErrorNumber.PARAMETERS
         await client.close()
         assert scene.texts("refused")
+
+
+async def test_refusals_whose_texts_differ_do_not_fill_the_log() -> None:
+    """Each names the duration that was asked for; all are counted."""
+    async with serve() as scene:
+        for number in range(MAX_SOURCES + 20):
+            assert await _refused_by(scene.port, time=20_000 + number) == ErrorNumber.DURATION
+        assert len(scene.entries) == len(scene.texts("refused")) == MAX_SOURCES
+        totals = scene.endpoint.get_status().totals
+        assert totals.rejections == {"duration_s": MAX_SOURCES + 20}
 
 
 async def drip(writer: asyncio.StreamWriter) -> None:
