@@ -10,6 +10,7 @@ Ctrl-C, and gives no more rows than the file has room for.
 """
 
 import contextlib
+import errno
 import functools
 import math
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
-from ...model.errors import RunLogError, RunLogLocked, explain_os_error, make_printable
+from ...model.errors import RunLogError, RunLogFull, RunLogLocked, explain_os_error, make_printable
 from .layouts import Layout, add_what_is_missing, prepare_layout, read_layout, read_pragma
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
@@ -86,14 +87,18 @@ def explain_error(path: Path, error: Exception) -> str:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Generator[None]:
-    """Translate errors of SQLite and the system to RunLogError, those of a lock to RunLogLocked."""
+    """Translate errors of SQLite and the system to RunLogError, and to its kinds for a lock and a full disk."""
     try:
         yield
     except UnicodeDecodeError as error:  # a damaged file may have any bytes in SQLite's own messages
         raise RunLogError(f"the run log cannot be used: {path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}") from error
     except (sqlite3.Error, MemoryError, OSError) as error:
-        kind = RunLogLocked if is_lock_error(error) else RunLogError
+        kind = RunLogLocked if is_lock_error(error) else RunLogFull if _is_disk_full(error) else RunLogError
         raise kind(f"the run log cannot be used: {explain_error(path, error)}") from error
+
+
+def _is_disk_full(error: Exception) -> bool:
+    return _code(error) == sqlite3.SQLITE_FULL or getattr(error, "errno", None) == errno.ENOSPC
 
 
 def is_lock_error(error: Exception) -> bool:
