@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
@@ -52,6 +53,7 @@ _MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
 _RECORDS: Final = 100  # documents in memory at a time
+_RECORDS_CHARACTERS: Final = 4 << 20
 _ENTRIES: Final = 2_000
 _COMPARED_IDS: Final = 1_000  # for the hint at a similar id
 _ACTIVE_OWNERS: Final = "SELECT owner FROM runs WHERE reason IS NULL"
@@ -60,6 +62,7 @@ _COLUMNS: Final = (
     *("number", "id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
     *("note", "grp"),
 )
+_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM runs "  # noqa: S608 (names of ours)
 
 
 def new_run_id(now: datetime, randomness: random.Random) -> str:
@@ -213,7 +216,7 @@ class RunLog:
 
         That takes as much memory as all documents: `find_runs` and `read_entries` are for lists.
         """
-        return self._rows("ORDER BY number DESC", ())
+        return self._rows("ORDER BY number DESC")
 
     def start_times(self) -> list[tuple[str, str | None]]:
         """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
@@ -221,8 +224,10 @@ class RunLog:
 
     def records(self, numbers: RunNumbers) -> Iterator[RunRecord]:
         """Iterate over runs with their documents, in the order of their numbers, some in memory at a time."""
-        for first in range(0, len(numbers), _RECORDS):
-            yield from self._rows("WHERE number = ?", *((number,) for number in numbers[first : first + _RECORDS]))
+        first = 0
+        while batch := self._read(partial(_read_records, numbers=numbers[first : first + _RECORDS]), []):
+            yield from (record for record in batch if record is not None)
+            first += len(batch)
 
     def count_runs(self) -> int:
         """Return the number of stored runs."""
@@ -373,14 +378,9 @@ class RunLog:
         with open_for_reading(self.path) as connection:
             return nothing if connection is None else read(connection)
 
-    def _rows(self, how: str, *parameters: SqlParameters) -> list[RunRecord]:
-        """Return the runs of a condition, with each of these parameters in turn."""
-
-        def read(connection: LogConnection) -> list[RunRecord]:
-            sql = f"SELECT {', '.join(_COLUMNS)} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
-            return [_row(row) for each in parameters for row in connection.rows(sql, each)]
-
-        return self._read(read, [])
+    def _rows(self, how: str, parameters: SqlParameters = ()) -> list[RunRecord]:
+        """Return the runs of a condition."""
+        return self._read(lambda connection: [_row(row) for row in connection.rows(_SELECT + how, parameters)], [])
 
     def _exact(self, run_id: str) -> RunRecord:
         rows = self._rows("WHERE id = ?", (run_id,))
@@ -454,6 +454,19 @@ def _owners(connection: LogConnection, run_ids: Sequence[str]) -> list[tuple[str
         row = connection.execute("SELECT owner, reason FROM runs WHERE id = ?", (run_id,)).fetchone()
         found.append((run_id, None, None) if row is None else (run_id, cell_text(row[0]) or "", cell_text(row[1])))
     return found
+
+
+def _read_records(connection: LogConnection, numbers: RunNumbers) -> list[RunRecord | None]:
+    """Return the first runs, as many as fit into memory, but one at least; None for one that is gone."""
+    records: list[RunRecord | None] = []
+    size = 0
+    for number in numbers:
+        row = connection.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
+        records.append(None if row is None else _row(row))
+        size += len(str(row[_COLUMNS.index("document")])) if row is not None else 0
+        if size > _RECORDS_CHARACTERS:
+            break
+    return records
 
 
 def _row(row: tuple[Any, ...]) -> RunRecord:
