@@ -43,7 +43,7 @@ from .listing import (
     read_start_times,
 )
 from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
-from .removal import file_size, remove_runs, run_sizes, used_size
+from .removal import file_size, remove_runs, run_sizes, used_bytes
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
@@ -204,12 +204,11 @@ class RunLog:
 
     def used_bytes(self) -> int:
         """Return the part of the size that deleted runs do not still occupy."""
-        return used_size(self.path)
+        return self._read(used_bytes, 0)
 
     def run_sizes(self) -> dict[str, int]:
         """Return the bytes that the deletion of each run frees at least."""
-        self._flush_for_reading()
-        return run_sizes(self.path)
+        return self._read(run_sizes, {})
 
     def list_runs(self) -> list[RunRecord]:
         """Return all runs with their documents, the newest first. Raises RunLogError, as all reading methods do.
@@ -330,8 +329,7 @@ class RunLog:
         """
         from .thinning import thinnable_runs
 
-        self._flush_for_reading()
-        return thinnable_runs(self.path, with_damaged=with_damaged)
+        return self._read(partial(thinnable_runs, with_damaged=with_damaged), [])
 
     def thin_all(self, run_ids: Sequence[str], *, rewrite: bool = False, deadline: float = math.inf) -> "Thinning":
         """Merge the samples of runs to one per end and second, piece by piece. Active runs are left out.
