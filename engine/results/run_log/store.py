@@ -13,16 +13,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
-from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
+from ...model.events import Ended, Event, Sampled, Started
 from ...model.serialization import make_printable
 from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
-from .event_pages import decode_event, encode_event, read_page, thinned_until
+from .event_pages import decode_event, event_text, event_texts, read_page, thinned_until
 from .labels import truncate_label, validate_label, validate_note
 from .listing import (
     DIGEST_COLUMNS,
@@ -49,7 +48,6 @@ from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 if TYPE_CHECKING:
     from .thinning import ThinnableRun, Thinning
 
-_MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
 _RECORDS: Final = 100  # documents in memory at a time
@@ -149,7 +147,7 @@ class RunLog:
         if number is None:
             return
         self._next[run_id] = number + 1
-        self._writer.put(EventEntry(run_id, number, lambda: _event_text(event), _session_count(event)))
+        self._writer.put(EventEntry(run_id, number, lambda: event_text(event), _session_count(event)))
         self._note(run_id, event)
 
     def add_all(self, run_id: str, events: Sequence[Event], texts: Sequence[str | None] = ()) -> None:
@@ -166,7 +164,7 @@ class RunLog:
             return
         self._next[run_id] = first + len(events)
         sessions = sum(map(_session_count, events))
-        self._writer.put(EventsEntry(run_id, first, lambda: _event_texts(events, texts), sessions))
+        self._writer.put(EventsEntry(run_id, first, lambda: event_texts(events, texts), sessions))
         for event in events:
             self._note(run_id, event)
 
@@ -420,24 +418,6 @@ class RunLog:
 
 def _session_count(event: Event) -> int:
     return len(event.sample.sessions) if isinstance(event, Sampled) else 0
-
-
-def _event_text(event: Event) -> str:
-    """Return an event as JSON; texts beyond the decoder's limit are truncated."""
-    if isinstance(event, Warned):
-        event = Warned(event.text[:_MAX_TEXT])
-    elif isinstance(event, Ended):
-        event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
-    return encode_event(event)
-
-
-def _event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[str]:
-    """Return events as JSON: as it is given, or encoded, which takes 0.4 ms for a run of 3 s."""
-    given = [*texts[: len(events)], *repeat(None, len(events) - len(texts))]
-    return [
-        text if text is not None and text.isascii() and text.isprintable() else _event_text(event)
-        for event, text in zip(events, given, strict=True)
-    ]
 
 
 def _ids(connection: LogConnection, how: str, parameters: SqlParameters) -> list[str]:
