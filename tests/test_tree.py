@@ -62,7 +62,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/endpoint/endpoint_publication": "a process that Prometheus scrapes: tests/end_to_end/test_prometheus.py",
     "tui/cli/metrics_options": "options of two commands: tests/end_to_end/test_prometheus.py, values in tests/tui/text/test_parsing.py",
     "tui/cli/endpoint/endpoint_service": "a process with signals and sockets: tests/end_to_end/test_service.py",
-    "tui/cli/commands/app": "tests/end_to_end/test_terminal.py, tests/tui/cli/test_typer_extension.py",
+    "tui/cli/commands/app": "tests/end_to_end/test_terminal.py, tests/tui/cli/test_click_extension.py",
     "tui/cli/commands/endpoint": "tests/end_to_end/test_service.py, tests/tui/cli/test_main.py",
     "tui/cli/commands/lab": "tests/end_to_end/test_lab_command.py",
     "tui/cli/commands/mtu": "tests/end_to_end/test_path_mtu.py",
