@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
@@ -89,6 +88,7 @@ class HostOptions:
 
         Raises PlanError for the JSON of another program.
         """
+        from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
         from ...services.mesh.stored_mesh import EmulatedHosts
 
         if self.emulated is not None:

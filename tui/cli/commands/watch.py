@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
-from ....presets.verdict import DEFAULT_PASS_PERCENT
-from ....watch.watch_plan import Timing, WatchedPeer, WatchPlan
 from ...text import parsing
 from ..click_extension import argument, flag, group, option
 from ..metrics_options import MetricsOptions
@@ -20,6 +18,7 @@ from ..web.browser_page import end_with_server, has_screen
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
     from ....presets.catalog import Catalog
+    from ....watch.watch_plan import Timing, WatchPlan
 
 _TIMES: Final = "Times and data"
 _NONE: Final = "none"
@@ -42,8 +41,11 @@ class WatchOptions:
         _TIMES, "Most data of tests and probes in a calendar month: 50G.", metavar="SIZE", shown="no limit"
     )
 
-    def to_plan(self, peer: "Peer", plan: Plan, catalog: "Catalog") -> WatchPlan:
+    def to_plan(self, peer: "Peer", plan: Plan, catalog: "Catalog") -> "WatchPlan":
         """Return the watch of one peer. Raises PlanError or UnknownPreset for the first bad value."""
+        from ....presets.verdict import DEFAULT_PASS_PERCENT
+        from ....watch.watch_plan import WatchedPeer, WatchPlan
+
         preset = None if self.preset == _NONE else self.preset or "auto"
         if preset not in {None, "auto"}:
             catalog.find(preset or "")
@@ -53,7 +55,9 @@ class WatchOptions:
         watched = WatchedPeer(name, peer, plan, preset, percent, self._timing(), budget)
         return WatchPlan(name, (watched,))
 
-    def _timing(self) -> Timing:
+    def _timing(self) -> "Timing":
+        from ....watch.watch_plan import Timing
+
         remedy = "give a time such as 30s, 10m or 24h"
         probes = None if self.probe_every == _NONE else parsing.time_ns(self.probe_every, "probe-every", remedy)
         return Timing(
@@ -72,7 +76,7 @@ class TestedPeerOptions:
     plan: PlanOptions = group(PlanOptions)
     far_end: FarEndOptions = group(FarEndOptions)
 
-    def to_plan(self, target: str, catalog: "Catalog") -> WatchPlan:
+    def to_plan(self, target: str, catalog: "Catalog") -> "WatchPlan":
         """Return the watch of one peer. Raises PlanError or UnknownPreset for the first bad value."""
         peer, plan, rate = self.far_end.find_peer(target), self.plan.to_plan(), self.plan.sending_rate()
         check_supported(plan, peer, rate)
@@ -124,7 +128,7 @@ def watch(options: WatchCommandOptions) -> int:
     return run_watch(WatchJob(watched, catalog, file, *outputs))
 
 
-def read_target(target: str, catalog: "Catalog") -> WatchPlan | None:
+def read_target(target: str, catalog: "Catalog") -> "WatchPlan | None":
     """Return the watch of a file; None where the target is a peer. Raises PlanError for a file with an error."""
     if not (target.endswith(".toml") or Path(target).is_file()):
         return None
