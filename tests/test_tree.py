@@ -52,6 +52,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/turn_options": "options of several commands: tests/end_to_end/test_shared_endpoint.py",
     "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
+    "tui/cli/runners/recording": "whole runs, sweeps and meshes that signals end: tests/end_to_end/test_command_line_log.py",
     "tui/cli/runners/local_mesh": "a whole lab: tests/end_to_end/test_mesh_command.py",
     "tui/cli/runners/mesh_runner": "a whole mesh: tests/tui/cli/commands/test_mesh.py",
     "tui/cli/render/mesh": "a printer of rows: tests/tui/cli/commands/test_mesh.py prints them",
