@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
-from ....mesh.plan import Host, MeshMode, cell_interval_ns, check_port
+from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...text import parsing
 from ..click_extension import argument, group, option
 from ..options import SeriesOutputOptions, headless_flag
@@ -18,7 +18,7 @@ from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
-    from ...services.mesh.stored_mesh import EmulatedHosts, MeshDefinition, MeshRequest
+    from ...services.mesh.spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
 _RUNS: Final = "Each test"
@@ -89,7 +89,7 @@ class HostOptions:
         Raises PlanError for the JSON of another program.
         """
         from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
-        from ...services.mesh.stored_mesh import EmulatedHosts
+        from ...services.mesh.spec import EmulatedHosts
 
         if self.emulated is not None:
             return EmulatedHosts.from_json(self.emulated)
@@ -165,10 +165,10 @@ class MeshOptions:
         _ORDER, "Seed of the order of pairs; the same seed gives the same order.", default=1, metavar="N", shown=""
     )
 
-    def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
+    def to_spec(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshSpec":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
-        from ...services.mesh.stored_mesh import MeshRequest, new_mesh_name
+        from ...services.mesh.spec import MeshSpec, new_mesh_name
         from ..preset_option import read_pass_mark
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
@@ -177,18 +177,13 @@ class MeshOptions:
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
-        return MeshRequest(
-            new_mesh_name(),
-            hosts,
-            self._base(catalog, preset, duration_ns),
-            self.mode,
-            self.seed,
-            preset,
+        base = self._base(catalog, preset, duration_ns)
+        return MeshSpec(
+            MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port),
             source.scheduler,
             source.remote_python,
             pass_percent=read_pass_mark(),
             emulated=source.emulate(self.preset or AUTO),
-            port=source.port,
         )
 
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
@@ -238,25 +233,25 @@ def mesh(options: MeshCommandOptions) -> int:
     from ..preset_option import load_catalog_with_warnings
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
-    source, output, measured = options.source, options.output, options.mesh
-    outputs, catalog, earlier = output.to_outputs(), load_catalog_with_warnings(), None
+    source, output, measured, hosts = options.source, options.output, options.mesh, options.hosts
+    outputs, catalog, is_resumed = output.to_outputs(), load_catalog_with_warnings(), source.resume is not None
     if source.local is not None and measured.preset in {None, AUTO}:
         measured = replace(measured, preset=_LAB_PRESET)
-    if source.resume is not None:
-        earlier, request = _resumed(source, measured, options.hosts)
+    if is_resumed:
+        spec = _resumed(source, measured, hosts)
     else:
-        request = measured.to_request(catalog, source.read(options.hosts), source)
+        spec = measured.to_spec(catalog, source.read(hosts), source)
     require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
-    if request.emulated is not None and source.scheduler is None and not (earlier and is_over(earlier)):
+    if spec.emulated is not None and source.scheduler is None and not (is_resumed and is_over(spec)):
         from ..runners.local_mesh import run_local_mesh
 
         headless = ["--headless"] if options.headless else []
         further = [*source.arguments, *measured.arguments, *output.arguments, *headless]
-        return run_local_mesh(catalog, request.emulated, measured.preset or _NO_PRESET, further)
+        return run_local_mesh(catalog, spec.emulated, measured.preset or _NO_PRESET, further)
     has_screen = not options.headless and _is_for_a_person(output)
     if has_screen:
         keep_log_off_screen()
-    return run_mesh(MeshJob(request, catalog, earlier, outputs, has_screen))
+    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=has_screen))
 
 
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
@@ -265,19 +260,14 @@ def _is_for_a_person(output: SeriesOutputOptions) -> bool:
     return not is_for_programs and has_screen()
 
 
-def _resumed(
-    source: HostOptions, options: MeshOptions, words: tuple[str, ...]
-) -> "tuple[MeshDefinition, MeshRequest]":
+def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) -> "MeshSpec":
     """Return the stored mesh that is to be continued, on the scheduler that is given, if any."""
     from ...services.mesh.stored_mesh import find_mesh
 
     if words or source.has_hosts or options.has_changes:
         raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")
-    earlier = find_mesh(source.resume or "")
-    request = earlier.request
-    if source.scheduler is not None:
-        request = replace(request, scheduler=source.scheduler)
-    return earlier, request
+    spec = find_mesh(source.resume or "")
+    return spec if source.scheduler is None else replace(spec, scheduler=source.scheduler)
 
 
 def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int | None:
