@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from linkgauge.engine.model.workload import Workload
 from linkgauge.metrics.families import Reading
 from linkgauge.metrics.watch_metrics import read_watch
-from linkgauge.watch.events import CheckResult, CheckVerdict, Metric
+from linkgauge.watch.events import CheckResult, CheckVerdict
 from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchPlan
 
@@ -82,15 +81,6 @@ def test_a_peer_that_a_reload_removed_has_no_reading() -> None:
     """Though the session may still know it."""
     assert {"fra", "lon"} <= {key[1] for key in values_of() if len(key) > 1}
     assert {"lon"} == {key[1] for key in values_of(replace(PLAN, peers=(peer("lon"),))) if len(key) > 1}
-
-
-def test_transactions_are_no_bytes() -> None:
-    """The goodput of a transactional test is a number of transactions."""
-    result = CheckResult(CheckVerdict.GOOD, figures=((Metric.GOODPUT_BIT_S, 812.0),))
-    plan = WatchPlan("office", (peer("fra", Workload.RR),))
-    values = values_of(plan, {"fra": PeerStatus("fra", last_check=ended(result))})
-    assert values["check_transactions_per_second", "fra"] == 812
-    assert ("check_goodput_bytes_per_second", "fra") not in values
 
 
 def test_the_data_of_a_month_end_with_it() -> None:

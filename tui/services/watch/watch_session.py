@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PlanError, RunLogFull, UsageError
+from ....engine.model.errors import RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.claims import FOLDER, claim
@@ -46,7 +46,7 @@ from ..storage import open_data_dir
 from .committed_events import CommittedEvents
 from .interface_locks import InterfaceLocks, interface_towards
 from .latency_probe import can_be_probed, find_absence, probe_peer
-from .notifications import Notifier, check_notify
+from .notifications import Notifier
 from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
 
@@ -76,10 +76,8 @@ async def open_watch(
 
     Raises:
         UsageError: a watch of this name runs already.
-        PlanError: nobody can be told at the given address.
         RunLogError: the journal cannot be read or written.
     """
-    check_notify(plan.notify)
     folder = open_data_dir() / FOLDER
     held = claim(folder, plan.group)
     if held is None:  # who follows the watch looks at its lock for a moment
@@ -425,11 +423,6 @@ class WatchSession:
                 WatchNotice(self._clock(), f"the watch keeps its name {self.plan.name} until it is restarted")
             )
             plan = WatchPlan(self.plan.name, plan.peers, plan.notify, plan.budget_bytes)
-        try:
-            check_notify(plan.notify)
-        except PlanError as error:
-            await self._emit(WatchNotice(self._clock(), f"not reloaded: {error}"))
-            return
         self._state.add_peers(plan)
         for peer in plan.peers:
             before = self.plan.find(peer.name)
