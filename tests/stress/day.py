@@ -173,7 +173,7 @@ def _endpoint_second(
         )
         if not all(isinstance(each, ClientStatus) for each in status.clients):
             raise RuntimeError("a client without a status")
-        rates.update(status, shown.totals)
+        rates.update(status)
     log.add(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6, reason="completed"))
 
 

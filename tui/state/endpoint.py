@@ -1,4 +1,4 @@
-"""The values of the endpoint's screen, computed from its successive status readings and its log.
+"""The values of the endpoint's screen, computed from its successive status readings, and the lines of its log.
 
 Pure. Time comes with the readings. `None` is unknown: a rate takes two readings.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from ...engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
+from ...engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
 from ..text.endpoint import log_text
@@ -52,16 +52,6 @@ class ClientReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """The totals so far: accepted clients, refused or dropped ones, ended runs, and payload bytes."""
-
-    clients: int = 0
-    refused: int = 0
-    runs: int = 0
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class EndpointLogLine:
     """A line of the log with its time and the kind of event."""
 
@@ -83,7 +73,7 @@ class EndpointSnapshot:
     sent_rates: Sequence[float] = ()
     pending: int = 0
     limits: Limits = field(default_factory=Limits)
-    totals: Totals = Totals()
+    totals: EndpointTotals = field(default_factory=EndpointTotals)
     drain_left_ns: int | None = None  # until active runs are ended; None while the endpoint is open
 
     @property
@@ -91,37 +81,28 @@ class EndpointSnapshot:
         """The number of active runs."""
         return sum(client.run is not None for client in self.clients)
 
+    @property
+    def payload_bytes(self) -> int:
+        """The payload of all runs, received and sent at this end."""
+        active = sum(
+            run.received_bytes + run.sent_bytes for client in self.clients if (run := client.run) is not None
+        )
+        return self.totals.received_bytes + self.totals.sent_bytes + active
+
 
 class EndpointLog:
-    """The last lines of an endpoint's log, and the totals counted from them; `clock` returns the local time."""
+    """The last lines of an endpoint's log; `clock` returns the local time."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.lines: deque[EndpointLogLine] = deque(maxlen=_MAX_LINES)
         self.lines_written = 0
-        self.totals = Totals()
         self._clock = clock
 
     def add(self, text: str) -> None:
-        """Append a line and count its event."""
+        """Append a line."""
         event = text.event if isinstance(text, LogEntry) else "said"
         self.lines.append(EndpointLogLine(self._clock(), event, log_text(text)))
         self.lines_written += 1
-        payload_bytes = text.fields.get("bytes") if isinstance(text, LogEntry) else None
-        before = self.totals
-        self.totals = Totals(
-            before.clients + (event == "client"),
-            before.refused + _rejections(text),
-            before.runs + (event == "run_ended"),
-            before.bytes + (payload_bytes if isinstance(payload_bytes, int) else 0),
-        )
-
-
-def _rejections(text: str) -> int:
-    """Return how many connections a line reports as rejected: a summary of repeated ones has their number."""
-    if not isinstance(text, LogEntry) or text.event not in {"refused", "dropped", "not_accepted", "udp_dropped"}:
-        return 0
-    connections = text.fields.get("connections")
-    return connections if isinstance(connections, int) else 1
 
 
 class EndpointRates:
@@ -136,7 +117,7 @@ class EndpointRates:
         self._received: deque[float] = deque(maxlen=_MAX_RATES)
         self._sent: deque[float] = deque(maxlen=_MAX_RATES)
 
-    def update(self, now: EndpointStatus, totals: Totals) -> EndpointSnapshot:
+    def update(self, now: EndpointStatus) -> EndpointSnapshot:
         """Add a reading; return the screen's values."""
         if self._start_ns is None:
             self._start_ns = self._last_rate_ns = now.at_ns
@@ -150,8 +131,6 @@ class EndpointRates:
             self._last_rate_ns += SECOND_NS * ((now.at_ns - self._last_rate_ns) // SECOND_NS)
             self._received.append(received)
             self._sent.append(sent)
-        runs = [client.run for client in now.clients if client.run is not None]
-        active_bytes = sum(run.received_bytes + run.sent_bytes for run in runs)
         return EndpointSnapshot(
             self._info,
             now.at_ns - self._start_ns,
@@ -162,7 +141,7 @@ class EndpointRates:
             tuple(self._sent),
             now.pending,
             now.limits,
-            replace(totals, bytes=totals.bytes + active_bytes),
+            now.totals,
             self._left_ns(now),
         )
 

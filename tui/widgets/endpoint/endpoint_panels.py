@@ -99,15 +99,14 @@ def _state(snapshot: EndpointSnapshot) -> Content:
 
 
 def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
-    totals = snapshot.totals
-    if not (totals.clients or totals.refused):
+    totals, rejected = snapshot.totals, sum(snapshot.totals.rejections.values())
+    if not (totals.clients or rejected):
         return Content("")
-    parts = [numbers.quantity(totals.runs, "run"), numbers.payload(totals.bytes)]
+    parts = [numbers.quantity(sum(totals.runs.values()), "run"), numbers.payload(snapshot.payload_bytes)]
     if width >= 100:
         parts.insert(0, numbers.quantity(totals.clients, "client"))
-        parts.append(f"{numbers.count(totals.refused)} rejected")
-    elif totals.refused:
-        parts.append(f"{numbers.count(totals.refused)} rejected")
+    if width >= 100 or rejected:
+        parts.append(f"{numbers.count(rejected)} rejected")
     return Content.styled(f"so far {', '.join(parts)}", MUTED)
 
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from linkgauge.engine.far.status import EndpointTotals
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS
-from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLogLine, EndpointSnapshot, Totals
+from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLogLine, EndpointSnapshot
 from linkgauge.tui.text.numbers import RateUnit
 from linkgauge.tui.widgets.endpoint.endpoint_panels import (
     EndpointGauge,
@@ -20,7 +21,8 @@ from ..instrument_bench import Bench, lines_of
 from .endpoint_values import CLIENTS, WidgetApp
 
 INFO = EndpointInfo("db-\x1b[2J02", "port 5820, every address", "asks for its key", "linkgauge check auto db-02")
-BUSY = EndpointSnapshot(INFO, 65 * SECOND_NS, totals=Totals(clients=3, refused=2, runs=7, bytes=2**30))
+TOTALS = EndpointTotals(3, {"completed": 6, "stopped": 1}, {"clients": 2}, 2**29, 2**29)
+BUSY = EndpointSnapshot(INFO, 65 * SECOND_NS, totals=TOTALS)
 NOON = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 
 
