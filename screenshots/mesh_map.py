@@ -31,7 +31,7 @@ from linkgauge.mesh.plan import MeshPlan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Slow, plan_lab_hosts
 from linkgauge.tui.app import MeshApp
-from linkgauge.tui.screens.mesh.mesh_screen import MeshServices
+from linkgauge.tui.screens.app_services import StoredServices
 from linkgauge.tui.services.mesh.opening import open_mesh_session
 from linkgauge.tui.services.mesh.spec import MeshSpec, new_mesh_name
 from linkgauge.tui.services.user_presets import load_presets
@@ -61,7 +61,7 @@ async def make_pictures(scheduler: str) -> int:
     with tempfile.TemporaryDirectory() as folder, RunLog.open(Path(folder)) as log:
         os.environ["LINKGAUGE_DATA_DIR"] = folder  # of the mesh's definition
         async with open_mesh_session(spec, load_catalog(), log) as session:
-            app = MeshApp(session, MeshServices(_export_nothing, load_presets(), log, None))
+            app = MeshApp(session, StoredServices(catalog=load_presets(), export=_export_nothing, history=log))
             async with app.run_test(size=(120, 40)) as pilot:
                 async with asyncio.timeout(_DEADLINE_S):
                     while len(session.matrix.figures) < _HOSTS * (_HOSTS - 1) / 2:

@@ -82,8 +82,10 @@ def explain_os_error(error: OSError) -> str:
 
 
 def explain_resource_error(error: OSError | MemoryError) -> str:
-    """Return the reason of an error of the system or of memory that could not be allocated."""
-    return explain_os_error(error) if isinstance(error, OSError) else "out of memory"
+    """Return the reason of an error of the system or of memory that could not be allocated, with a remedy."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    return explain_os_error(error) + (": raise ulimit -n" if error.errno == errno.EMFILE else "")
 
 
 def explain_extra(need: str, extra: str) -> str:

@@ -105,6 +105,7 @@ def _readings() -> Feed:
     def feed(event: Event) -> None:
         if isinstance(event, Started):
             readings.append(LiveReadings(event.plan))
+        readings[0].meter.feed(event)
         readings[0].feed(event)
         if not next(ticks) % 400:
             readings[0].session_rows()
@@ -173,7 +174,7 @@ def _endpoint_second(
         )
         if not all(isinstance(each, ClientStatus) for each in status.clients):
             raise RuntimeError("a client without a status")
-        rates.update(status)
+        rates.update(status, shown.totals)
     log.add(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6, reason="completed"))
 
 

@@ -1,4 +1,4 @@
-"""The values of the endpoint's screen, computed from its successive status readings, and the lines of its log.
+"""The values of the endpoint's screen, computed from its successive status readings, and its log.
 
 Pure. Time comes with the readings. `None` is unknown: a rate takes two readings.
 """
@@ -52,6 +52,16 @@ class ClientReading:
 
 
 @dataclass(frozen=True, slots=True)
+class Totals:
+    """The totals so far: accepted clients, refused or dropped ones, ended runs, and payload bytes."""
+
+    clients: int = 0
+    refused: int = 0
+    runs: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointLogLine:
     """A line of the log with its time and the kind of event."""
 
@@ -73,21 +83,13 @@ class EndpointSnapshot:
     sent_rates: Sequence[float] = ()
     pending: int = 0
     limits: Limits = field(default_factory=Limits)
-    totals: EndpointTotals = field(default_factory=EndpointTotals)
+    totals: Totals = Totals()
     drain_left_ns: int | None = None  # until active runs are ended; None while the endpoint is open
 
     @property
     def runs(self) -> int:
         """The number of active runs."""
         return sum(client.run is not None for client in self.clients)
-
-    @property
-    def payload_bytes(self) -> int:
-        """The payload of all runs, received and sent at this end."""
-        active = sum(
-            run.received_bytes + run.sent_bytes for client in self.clients if (run := client.run) is not None
-        )
-        return self.totals.received_bytes + self.totals.sent_bytes + active
 
 
 class EndpointLog:
@@ -131,6 +133,8 @@ class EndpointRates:
             self._last_rate_ns += SECOND_NS * ((now.at_ns - self._last_rate_ns) // SECOND_NS)
             self._received.append(received)
             self._sent.append(sent)
+        runs = [client.run for client in now.clients if client.run is not None]
+        active_bytes = sum(run.received_bytes + run.sent_bytes for run in runs)
         return EndpointSnapshot(
             self._info,
             now.at_ns - self._start_ns,
@@ -141,7 +145,7 @@ class EndpointRates:
             tuple(self._sent),
             now.pending,
             now.limits,
-            now.totals,
+            _add_up(now.totals, active_bytes),
             self._left_ns(now),
         )
 
@@ -170,3 +174,12 @@ class EndpointRates:
                     sent_bit_s=(client.run.sent_bytes - before.sent_bytes) * 8 / span_s,
                 )
         return reading
+
+
+def _add_up(totals: EndpointTotals, active_bytes: int) -> Totals:
+    return Totals(
+        totals.clients,
+        sum(totals.rejections.values()),
+        sum(totals.runs.values()),
+        totals.received_bytes + totals.sent_bytes + active_bytes,
+    )

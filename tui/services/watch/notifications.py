@@ -17,6 +17,7 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from ....engine.host.child_process import foreign_environment
 from ....engine.host.event_loop import call_in_thread
 from ....engine.model.errors import explain_os_error, make_printable
 from ....watch.event_codec import event_line
@@ -110,6 +111,7 @@ async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            env=foreign_environment(),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:

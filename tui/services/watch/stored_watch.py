@@ -50,7 +50,7 @@ class WatchState:
         begun: each test that has begun and not ended, by its peer.
         use: what this month's tests and probes have cost.
         recent: the last tests of each peer, whether they decided or not.
-        untold: what nobody was told of yet: the newest change of each metric of a peer, and of its verdict (None).
+        untold: what nobody was told of yet: the newest change of each metric of a peer, and of its verdict.
         unread: why entries were left out.
         peers: those of the newest start, or reload; None where the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.

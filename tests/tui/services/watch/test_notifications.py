@@ -113,6 +113,15 @@ async def test_a_program_that_fails_says_so_in_a_sentence_of_bounded_length() ->
     assert "cannot be started" in missing
 
 
+async def test_a_program_does_not_get_keys_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All else of the environment is passed on."""
+    for name in ("LINKGAUGE_KEY", "IPERF3_PASSWORD", "MINE"):
+        monkeypatch.setenv(name, f"value of {name}")
+    problem = await run_command(("/bin/sh", "-c", "env | grep 'value of'; exit 1"), b"{}")
+    assert problem is not None
+    assert problem.endswith(": MINE=value of MINE")
+
+
 async def test_a_program_that_reads_nothing_and_never_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch does not wait for it any longer."""
     monkeypatch.setattr(notifications, "TIMEOUT_S", 0.3)

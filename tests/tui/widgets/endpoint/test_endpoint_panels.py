@@ -4,16 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from linkgauge.engine.far.status import EndpointTotals
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS
-from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLogLine, EndpointSnapshot
+from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLogLine, EndpointSnapshot, Totals
 from linkgauge.tui.text.numbers import RateUnit
 from linkgauge.tui.widgets.endpoint.endpoint_panels import (
     EndpointGauge,
     EndpointHeader,
     EndpointLogView,
     LimitsPanel,
+    RateHistory,
 )
 from textual.widgets import Static
 
@@ -21,8 +21,7 @@ from ..instrument_bench import Bench, lines_of
 from .endpoint_values import CLIENTS, WidgetApp
 
 INFO = EndpointInfo("db-\x1b[2J02", "port 5820, every address", "asks for its key", "linkgauge check auto db-02")
-TOTALS = EndpointTotals(3, {"completed": 6, "stopped": 1}, {"clients": 2}, 2**29, 2**29)
-BUSY = EndpointSnapshot(INFO, 65 * SECOND_NS, totals=TOTALS)
+BUSY = EndpointSnapshot(INFO, 65 * SECOND_NS, totals=Totals(clients=3, refused=2, runs=7, bytes=2**30))
 NOON = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 
 
@@ -70,7 +69,7 @@ async def test_the_past_ends_at_the_right_with_the_newest_second() -> None:
     """The highest second is as high as the plot; seconds for which there is no room are left out."""
     app = Bench(EndpointGauge("received"))
     async with app.run_test(size=(42, 8)) as pilot:
-        app.instrument.show(2e9, [*[9e9] * 100, *[0.0] * 39, 4e9], RateUnit.MBIT)
+        app.instrument.show(RateHistory(2e9, [*[9e9] * 100, *[0.0] * 39, 4e9], RateUnit.MBIT))
         await pilot.pause()
         top, base = lines_of(app)[-2:]
         assert top == f"{' ' * 39}█"
@@ -83,7 +82,7 @@ async def test_the_number_and_its_unit_are_there_at_each_size(size: tuple[int, i
     """In plain digits where the large ones have no room."""
     app = Bench(EndpointGauge("sent"))
     async with app.run_test(size=size) as pilot:
-        app.instrument.show(941e6, [941e6], RateUnit.MBIT)
+        app.instrument.show(RateHistory(941e6, [941e6], RateUnit.MBIT))
         await pilot.pause()
         lines = lines_of(app)
         assert len(lines) == size[1]
