@@ -52,3 +52,4 @@ def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> No
     """Before the watch begins."""
     with pytest.raises(PlanError, match="webhook"):
         Notify(webhook=address)
+    assert Notify(webhook="https://alerts.example.net:8443/x").webhook
