@@ -253,21 +253,12 @@ class Iperf3Service:
         self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient, turn: Turn
     ) -> None:
         """Carry out a test, with the entries of its beginning and end in the log."""
-        options, parameters = self._options, request.parameters
-        test = ClientTest(
-            channel,
-            request,
-            self._admission.limits,
-            options.make_observer() if parameters.asks_output and options.make_observer else None,
-            turn,
-            self._open_streams,
-            gives_json=options.gives_json,
-        )
+        test = ClientTest(channel, request, self._options, self._admission.limits, turn, self._open_streams)
         try:
             async with test.pool:
                 self._cookies[request.cookie] = test
                 what = f"{request.plan.workload} of iperf3"
-                names = {"software": admitted.software, "title": parameters.title}
+                names = {"software": admitted.software, "title": request.parameters.title}
                 await carry_out(test, admitted, self._log, what, **names)
         finally:
             self._cookies[request.cookie] = None

@@ -36,6 +36,7 @@ _MAX_TOKEN: Final = 4_096
 _PACING_TIMER_US: Final = 1_000  # unused, but every client since 3.2 sends it
 
 
+# A table: each field is a key of iperf3's document.
 @dataclass(frozen=True, slots=True)
 class TestParameters:
     """The parameters of a test.
