@@ -99,7 +99,7 @@ def test_a_connection_to_an_own_address_is_carried_by_loopback(namespace: str) -
     assert (nic["name"], nic["sort"]) == ("lo", "loopback")
 
 
-def test_a_virtual_interface_has_its_kind_mtu_and_offloads_but_no_line_rate(namespace: str) -> None:
+def test_a_virtual_interface_has_its_kind_mtu_offloads_and_queue_but_no_line_rate(namespace: str) -> None:
     """A veth says 10 Gb/s of itself, which is no line's rate; its MTU and offloads are real."""
     add_pair(namespace, "mtu", "1400")
     nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
@@ -107,6 +107,7 @@ def test_a_virtual_interface_has_its_kind_mtu_and_offloads_but_no_line_rate(name
     assert (nic["name"], nic["sort"], nic["kind"]) == ("left", "virtual", "veth")
     assert (nic["mtu_bytes"], nic["line_rate_bit_s"], nic["duplex"]) == (1400, None, "full")
     assert (nic["tso"], nic["gso"], nic["lro"]) == (True, True, False)
+    assert nic["qdisc"] == json.loads(_ip("-n", namespace, "-j", "link", "show", "left"))[0]["qdisc"]
 
 
 def test_an_offload_that_is_switched_off_is_read_as_off(namespace: str) -> None:
@@ -134,14 +135,6 @@ def test_an_interface_without_a_route_is_found_by_its_address(namespace: str) ->
         assert nic is not None
         assert nic["name"] == "left"
     assert _read_in(namespace, "10.77.0.2", "198.51.100.1") is None
-
-
-def test_the_queue_of_an_interface_is_the_active_qdisc(namespace: str) -> None:
-    """A lab shapes its links by one, and a finding names it."""
-    add_pair(namespace)
-    nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
-    assert nic is not None
-    assert nic["qdisc"] == json.loads(_ip("-n", namespace, "-j", "link", "show", "left"))[0]["qdisc"]
 
 
 def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
