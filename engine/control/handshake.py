@@ -42,7 +42,12 @@ async def refuse(sock: socket.socket, why: str) -> None:
     Close the socket then. The endpoint takes its descriptor for another use in the same turn of the loop.
     """
     _log.debug("refused: %s", why)
-    await _send_last(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+    await _send_last(sock, encode_refusal(why))
+
+
+def encode_refusal(why: str) -> bytes:
+    """Return the bytes that tell a client the reason of its refusal, whatever it has sent so far."""
+    return encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why))
 
 
 async def _send_last(sock: socket.socket, data: bytes) -> None:

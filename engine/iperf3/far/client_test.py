@@ -115,6 +115,12 @@ class ClientTest(BaseFarRun):
         """Whether a stream of its client is awaited."""
         return self._takes_streams
 
+    @property
+    def awaited_connections(self) -> int:
+        """The number of TCP connections that its client is about to open."""
+        is_awaiting = self._takes_streams and not self.has_datagrams
+        return len(self._streams) - len(self._arrived) - self._attached if is_awaiting else 0
+
     def refuse(self, refusal: Iperf3Refusal, reason: Reason = Reason.FAILED) -> None:
         """End the test by a number of iperf3."""
         if not self._ending.done():

@@ -143,21 +143,19 @@ async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_hos
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["open", "key"])
-async def test_the_log_and_the_status_of_an_endpoint_name_the_host_of_the_client(
+async def test_the_status_of_an_endpoint_names_the_host_of_the_client(
     key: SharedKey | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not that of the endpoint; the client's facts come after both proofs."""
     names = iter(["web-07", "db-02"])  # the near end describes itself first
     monkeypatch.setattr(socket, "gethostname", lambda: next(names))
-    entries: list[Any] = []
     async with (
         asyncio.timeout(20),
-        Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint,
+        Endpoint(listen("127.0.0.1", 0), key=key) as endpoint,
         connect(Peer(*endpoint.address, Access(key))) as (_control, ends),
     ):
         assert (ends.near.hostname, ends.far.hostname) == ("web-07", "db-02")
-        await until(lambda: entries)
-        assert (entries[0], entries[0].fields["hostname"]) == ("127.0.0.1: connected", "web-07")
+        await until(lambda: endpoint.get_status().clients[0].hostname)
         assert [client.hostname for client in endpoint.get_status().clients] == ["web-07"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.far.event_log import MAX_SOURCES
 from linkgauge.engine.iperf3.protocol.auth import UserList, hash_password, make_token
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
@@ -287,6 +288,16 @@ async def test_a_document_that_is_none_is_refused(body: bytes) -> None:
         assert scene.texts("refused")
 
 
+async def test_refusals_whose_texts_differ_do_not_fill_the_log() -> None:
+    """Each names the duration that was asked for; all are counted."""
+    async with serve() as scene:
+        for number in range(MAX_SOURCES + 20):
+            assert await _refused_by(scene.port, time=20_000 + number) == ErrorNumber.DURATION
+        assert len(scene.entries) == len(scene.texts("refused")) == MAX_SOURCES
+        totals = scene.endpoint.get_status().totals
+        assert totals.rejections == {"duration_s": MAX_SOURCES + 20}
+
+
 async def drip(writer: asyncio.StreamWriter) -> None:
     """Send a byte now and then, for ever."""
     while True:
@@ -337,6 +348,23 @@ async def test_a_stream_comes_from_the_address_of_its_client_only() -> None:
         await client.close()
         await second.close()
         assert any("another address" in text for text in scene.texts("dropped"))
+
+
+async def test_silent_connections_at_its_port_take_no_place_of_linkgauges_own_clients() -> None:
+    """Nor the other way round; one that makes room is told that the server is busy, as iperf3 says it."""
+    async with serve(limits=Limits(pending=16, handshake_s=60)) as scene:
+        async with asyncio.timeout(DEADLINE_S):
+            waiting = await asyncio.open_connection(*scene.endpoint.address)
+            client = await RawClient.connect(scene.port)
+            assert await client.state() is State.PARAM_EXCHANGE
+            crowd = [await asyncio.open_connection("127.0.0.1", scene.port) for _ in range(40)]
+            assert await client.state() is State.ACCESS_DENIED
+            assert await crowd[0][0].read() == State.ACCESS_DENIED.wire_byte
+            assert scene.endpoint.get_status().pending == 16 + 1
+            assert not waiting[0].at_eof()
+        for _reader, writer in (*crowd, waiting):
+            writer.close()
+        await client.close()
 
 
 async def test_a_second_connection_with_a_known_cookie_is_closed() -> None:

@@ -66,7 +66,7 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
     plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), notify)
     problems: list[str] = []
     told: list[ChangeFound] = []
-    notifier = Notifier(lambda _peer, text: problems.append(text), told.append)
+    notifier = Notifier(lambda text, _peer: problems.append(text), told.append)
     notifier.send(plan, CHANGE)
     await notifier.close()
     assert problems == []
@@ -92,7 +92,7 @@ async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path)
         "office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(program, f"http://127.0.0.1:{port}/hook")
     )
     told: list[ChangeFound] = []
-    notifier = Notifier(lambda _peer, _text: None, told.append)
+    notifier = Notifier(lambda _text, _peer: None, told.append)
     for number in range(3):
         notifier.send(plan, replace(CHANGE, at_s=CHANGE.at_s + number))
     async with asyncio.timeout(30):
@@ -147,7 +147,7 @@ def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> No
 
 async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
     """It does not even make the JSON."""
-    notifier = Notifier(lambda _peer, _text: None, lambda _change: None)
+    notifier = Notifier(lambda _text, _peer: None, lambda _change: None)
     notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
     await asyncio.wait_for(notifier.close(), 10)
 
