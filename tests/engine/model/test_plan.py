@@ -71,6 +71,7 @@ def test_a_duplex_run_is_both_single_directions() -> None:
         (Plan, "rate", {"rate_bit_s": 999}),
         (Plan, "rate", {"rate_bit_s": 10**9, "workload": Workload.RR}),
         (Plan, "bytes", {"bytes_limit": 0}),
+        (Plan, "probe", {"probe": True, "workload": Workload.RR}),
         (Plan, "client port", {"client_port": 0}),
         (Plan, "client port", {"client_port": 65_535, "settings": Settings(sessions=2)}),
         (Plan, "client port", {"client_port": 5_000, "workload": Workload.CRR}),
