@@ -31,6 +31,7 @@ from ...model.errors import (
     RemoteProtocolError,
     RequestDeclined,
     explain_os_error,
+    explain_resource_error,
 )
 from ...model.events import EndText, Reason
 from ...model.plan import Plan
@@ -172,9 +173,8 @@ class Iperf3Service:
             self._log(LogEntry("dropped", f"rejected: {error}", client=client))
             await channel.send_error(ErrorNumber.PARAMETERS)
         except (OSError, MemoryError) as error:
-            reason = explain_os_error(error) if isinstance(error, OSError) else "out of memory"
             system_errno = (error.errno or 0) if isinstance(error, OSError) else errno.ENOMEM
-            self._log(LogEntry("dropped", f"rejected: {reason}", client=client))
+            self._log(LogEntry("dropped", f"rejected: {explain_resource_error(error)}", client=client))
             await channel.send_error(ErrorNumber.CREATE_STREAM, system_errno)
         finally:
             channel.abort()
