@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Sampled, Warned
 from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
@@ -31,7 +30,6 @@ from .period_sums import PeriodSums
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
 _INTERVAL_NS: Final = SECOND_NS
-_THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 _MIN_RIVAL_NS: Final = 2 * SECOND_NS
 
 
@@ -47,8 +45,7 @@ def no_ceiling(_settings: Settings) -> None:
 class EvidenceCollector:
     """Turns the sums of a run's meter into evidence for the rules.
 
-    You must feed the meter first, and then this collector, with every event in order. `link` describes the nominal
-    link; `ceiling` looks up the rate that this machine reaches on loopback.
+    `link` describes the nominal link; `ceiling` looks up the rate that this machine reaches on loopback.
     """
 
     def __init__(
@@ -63,12 +60,6 @@ class EvidenceCollector:
         self._link = link
         self.pass_percent = pass_percent
         self._ceiling = ceiling
-        self._is_data_through_ssh = False
-
-    def feed(self, event: Event) -> None:
-        """Process the run's next event."""
-        if isinstance(event, Warned) and event.text.startswith(_THROUGH_SSH):
-            self._is_data_through_ssh = True
 
     def period_evidence(self) -> Evidence | None:
         """Return the evidence of an ended run's last period that lasted long enough; None if none did."""
@@ -112,7 +103,6 @@ class EvidenceCollector:
             link=self._link,
             ceiling_bit_s=self._ceiling(settings),
             beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
-            is_data_through_ssh=self._is_data_through_ssh,
         )
 
 
@@ -152,7 +142,7 @@ class StableFindings:
 
 
 class LiveDiagnosis:
-    """The diagnosis of one run. You must feed its meter first, and then it, with every event in order.
+    """The diagnosis of one run, by the sums of its meter.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
     returns this machine's rate over loopback. A run without an expected rate has findings only with
@@ -173,16 +163,8 @@ class LiveDiagnosis:
         self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
         self._windows: tuple[FlowWindows, ...] = ()
-        self._elapsed_ns = 0
         self._diagnosed_ns: int | None = None
-
-    def feed(self, event: Event) -> None:
-        """Handle the next event."""
-        self._collector.feed(event)
-        if isinstance(event, Changed):
-            self._forget()
-        if isinstance(event, Sampled):
-            self._elapsed_ns = max(self._elapsed_ns, event.sample.elapsed_ns)
+        self._changes = 0  # of settings, when the findings were last read
 
     def _forget(self) -> None:
         """Drop the findings and their history: those of other settings say nothing about these."""
@@ -205,14 +187,18 @@ class LiveDiagnosis:
     @property
     def current_findings(self) -> tuple[Finding, ...]:
         """The findings of the last seconds; none during warm-up or just after a change of settings."""
-        if self._diagnosed_ns is not None and self._elapsed_ns - self._diagnosed_ns < _INTERVAL_NS:
+        elapsed_ns, changes = self.meter.elapsed_ns, len(self.meter.traces.periods)
+        if changes != self._changes:
+            self._forget()
+            self._changes = changes
+        if self._diagnosed_ns is not None and elapsed_ns - self._diagnosed_ns < _INTERVAL_NS:
             return self._stable.findings
         evidence = self._collector.recent_evidence()
         if evidence is None:
             self._forget()
             return ()
-        self._diagnosed_ns, self._windows = self._elapsed_ns, flow_windows(evidence)
-        return self._stable.update(self._elapsed_ns, self._diagnose(evidence))
+        self._diagnosed_ns, self._windows = elapsed_ns, flow_windows(evidence)
+        return self._stable.update(elapsed_ns, self._diagnose(evidence))
 
     @property
     def current_windows(self) -> tuple[FlowWindows, ...]:

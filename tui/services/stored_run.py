@@ -107,8 +107,8 @@ def load_stored_run(history: History, row: RunRecord) -> StoredRun:
         if meter.started is None and isinstance(event, Sampled | Changed | Opened):
             remedy = shell_command("linkgauge", "runs", "delete", row.run_id)
             raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
-        for consumer in (meter, readings, diagnosis):
-            consumer.feed(event)
+        meter.feed(event)
+        readings.feed(event)
     meter.flush()
     summary = meter.summary()
     limit = read_limit((row.document or {}).get("latency_limit"))
