@@ -7,7 +7,7 @@ from typing import Final
 from ...engine.model.plan import MAX_RESPONSE_BYTES
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
-from .core_load import describe_core_load, has_full_core
+from .core_load import describe_core_load, has_full_core, hottest_busy
 from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .flow_view import FlowView, flow_views
@@ -289,7 +289,7 @@ def _as_expected(evidence: Evidence) -> Finding:
     text = evidence.tense("Running at the expected rate.", "Ran at the expected rate.")
     reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
-        if max((core.busy for core in end.cores), default=0.0) >= _NEXT_LIMIT:
+        if hottest_busy(end) >= _NEXT_LIMIT:
             reason += f"; next limit at {end_name(end.end)}: {describe_core_load(evidence, end)}"
             break
     return Finding("at-expected", None, 1.0, text, reason, "nothing to do", weight=1.0)
