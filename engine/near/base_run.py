@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -40,7 +41,6 @@ from ..model.plan import (
     PROBE_SESSION,
     PROBE_SESSIONS,
     SECOND_NS,
-    Dialect,
     Direction,
     End,
     Mode,
@@ -51,7 +51,7 @@ from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
-from ..workloads.session_handshake import NOT_ACCEPTED
+from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
 from .byte_limit import ByteLimit
 from .connect import FarEnd
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, SocketChecks
@@ -82,15 +82,14 @@ def no_expectation(_settings: Settings, *, ip_version: int) -> Expectation:  # n
     return Expectation()
 
 
-class Speech(NamedTuple):
-    """What the workers speak with the far end, and how they move payload where the plan names no mode; None copies.
+class WorkerSetup(NamedTuple):
+    """How the workers move payload if the plan names no mode, and the format of datagrams for iperf3.
 
-    With `has_64bit_counters`, datagrams of iperf3 have numbers of 64 bits.
+    Without a mode they copy.
     """
 
     mode: Mode | None
-    dialect: Dialect = Dialect.LINKGAUGE
-    has_64bit_counters: bool = False
+    iperf3: Iperf3Format | None = None
 
 
 class _EventQueue:
@@ -138,7 +137,7 @@ class Run(ABC):
         ends: HandshakeResult,
         ip_version: int,
         expectation_for: ExpectationFinder,
-        speech: Speech,
+        setup: WorkerSetup,
     ) -> None:
         """Make a run that has not begun.
 
@@ -148,7 +147,7 @@ class Run(ABC):
             ends: the descriptions of both ends.
             ip_version: 4 or 6, that of the connections.
             expectation_for: returns the rates to expect under given settings.
-            speech: what the workers speak with the far end, and how they move payload.
+            setup: what this end's workers are told.
         """
         self.plan = plan
         self._peer = peer
@@ -160,15 +159,13 @@ class Run(ABC):
         self._failure = SessionFailure()
         is_lab = LAB_OFFLOADS_OFF_VARIABLE in os.environ
         link_check = LinkCheck(ends.near.nic, ends.far.nic, ip_version, expects_offloads_off=is_lab)
-        self._socket_checks = SocketChecks(plan, speech.mode, link_check)
+        self._socket_checks = SocketChecks(plan, setup.mode, link_check)
         self.pool = WorkerPool(
             End.NEAR,
-            plan,
+            replace(plan, mode=plan.mode or setup.mode),
             self._handle_worker_event,
             self._handle_worker_loss,
-            mode=speech.mode,
-            dialect=speech.dialect,
-            has_64bit_counters=speech.has_64bit_counters,
+            iperf3=setup.iperf3,
         )
         self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic

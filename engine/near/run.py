@@ -34,7 +34,7 @@ from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.other_tests_watch import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
-from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, Speech, conduct, no_expectation
+from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from .binding import check_binding, check_options
 from .connect import (
     CHECK_HAS_RESPONSIVENESS,
@@ -130,7 +130,7 @@ class EndpointRun(Run):
             expectation_for: returns the rates to expect under given settings.
             mode: how this end moves payload where the plan names no mode; None copies.
         """
-        super().__init__(plan, peer, ends, control.ip_version, expectation_for, Speech(mode))
+        super().__init__(plan, peer, ends, control.ip_version, expectation_for, WorkerSetup(mode))
         self._control = control
         self._finished = asyncio.Event()
         self._is_confirmed = False

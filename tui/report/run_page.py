@@ -16,7 +16,6 @@ from ...engine.results.sums.session_sums import SessionSum
 from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..interfaces import History
 from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..state.run_selection import LETTERS
 from ..text import numbers
@@ -159,7 +158,7 @@ def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None
         raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error
 
 
-def render_report(history: History, rows: Sequence[RunRecord]) -> str:
+def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
     """Return the page of these runs; raise RunLogError for a damaged run."""
     runs = [load_stored_run(history, row) for row in rows]
     is_single = len(runs) == 1

@@ -14,8 +14,9 @@ from ....engine.model.plan import Plan
 from ....engine.results.summary import Summary
 from ....presets.auto_select import PresetSelection
 from ....presets.preset import Preset
-from ...interfaces import AppServices, RunHandle
+from ...interfaces import RunHandle
 from ...state.instrument_values import RunProblem
+from ..app_services import AppServices
 from ..base_screen import internal_error_text
 
 

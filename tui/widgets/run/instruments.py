@@ -24,7 +24,7 @@ from ...state.responsiveness import responsiveness_reading
 from ...text import numbers
 from ...text.summary import response_bits_of
 from ..plots.run_plot import RunPlot
-from .cpu_panel import CpuPanel
+from .cpu_panel import CpuPanel, CpuView
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
@@ -149,10 +149,10 @@ class Instruments(Container):
         readings = view.readings
         direction = (readings.settings if readings else view.plan.settings).direction
         self._show_flows(view, direction)
-        near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
-        shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared)
         for panel in self.query(CpuPanel):
-            panel.show(near, far, shared_host=shared)
+            panel.show(cpu)
         self.query_one(PlotArea).show(view)
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
@@ -269,7 +269,7 @@ class PlotArea(Container):
             reading = delay_variation_reading(view) if self.screen.has_class("-huge") else None
         bars.display = reading is not None
         if reading is not None:
-            bars.show(reading, view.readings)
+            bars.show_run(reading, view.readings)
 
     def on_resize(self) -> None:
         """Show the text for the new size."""
