@@ -117,6 +117,11 @@ class EndEvidence:
     counts_ns: int | None = _end(lambda of: of.usage.span_ns)
     tcp: TcpSysctls | None = _end(lambda of: of.host.tcp)
 
+    @property
+    def mtu_bytes(self) -> int | None:
+        """The MTU of the interface; None if it is unknown."""
+        return None if self.nic is None else self.nic.mtu_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class DatagramEvidence:
