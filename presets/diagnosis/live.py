@@ -58,7 +58,7 @@ class EvidenceCollector:
     ) -> None:
         self.meter = meter
         self._link = link
-        self.pass_percent = pass_percent
+        self.pass_percent = pass_percent  # a run that reaches it needs no explanation
         self._ceiling = ceiling
 
     def period_evidence(self) -> Evidence | None:
@@ -141,7 +141,7 @@ class StableFindings:
         return (newest.get(_key_of(first), first), *self.findings[1:])
 
 
-class LiveDiagnosis:
+class LiveDiagnosis(EvidenceCollector):
     """The diagnosis of one run, by the sums of its meter.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
@@ -158,7 +158,7 @@ class LiveDiagnosis:
         ceiling: CeilingLookup = no_ceiling,
         without_target: bool = False,
     ) -> None:
-        self._collector = EvidenceCollector(meter, link, pass_percent=pass_percent, ceiling=ceiling)
+        super().__init__(meter, link, pass_percent=pass_percent, ceiling=ceiling)
         self._without_target = without_target
         self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
@@ -171,20 +171,6 @@ class LiveDiagnosis:
         self._stable, self._diagnosed_ns, self._windows = StableFindings(), None, ()
 
     @property
-    def meter(self) -> Meter:
-        """The meter whose sums it reads."""
-        return self._collector.meter
-
-    @property
-    def pass_percent(self) -> float:
-        """The pass mark: a run that reaches it needs no explanation."""
-        return self._collector.pass_percent
-
-    @pass_percent.setter
-    def pass_percent(self, percent: float) -> None:
-        self._collector.pass_percent = percent
-
-    @property
     def current_findings(self) -> tuple[Finding, ...]:
         """The findings of the last seconds; none during warm-up or just after a change of settings."""
         elapsed_ns, changes = self.meter.elapsed_ns, len(self.meter.traces.periods)
@@ -193,7 +179,7 @@ class LiveDiagnosis:
             self._changes = changes
         if self._diagnosed_ns is not None and elapsed_ns - self._diagnosed_ns < _INTERVAL_NS:
             return self._stable.findings
-        evidence = self._collector.recent_evidence()
+        evidence = self.recent_evidence()
         if evidence is None:
             self._forget()
             return ()
@@ -208,13 +194,13 @@ class LiveDiagnosis:
     @property
     def final_windows(self) -> tuple[FlowWindows, ...]:
         """The windows behind `final_findings`."""
-        evidence = self._collector.period_evidence()
+        evidence = self.period_evidence()
         return () if evidence is None else flow_windows(evidence)
 
     @property
     def final_findings(self) -> tuple[Finding, ...]:
         """The findings of the run's last period that was measured for long enough."""
-        evidence = self._collector.period_evidence()
+        evidence = self.period_evidence()
         if evidence is None:
             return ()
         findings = self._diagnose(evidence)
