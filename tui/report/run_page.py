@@ -27,7 +27,6 @@ from ..text.datagram_results import (
     loss_percent,
     loss_rows,
     run_losses,
-    time,
     udp_text,
 )
 from ..text.iperf3 import host_text, source_sentences
@@ -314,7 +313,7 @@ def _datagram_session_rows(traces: Traces) -> _Rows:
         (
             *cells,
             loss_percent(None if datagrams is None else datagrams.lost_percent),
-            time(None if datagrams is None else datagrams.jitter_ns),
+            numbers.latency(None if datagrams is None else datagrams.jitter_ns),
         )
         for cells, _, datagrams in _session_cells(traces)
     ]

@@ -162,7 +162,7 @@ def _latency(document: Any) -> str:
     if value_in(document, "responsiveness", "loads") is None:
         return ""
     idle_ms = number_in(document, "responsiveness", "idle_ms", "p50")
-    words = [] if idle_ms is None else [f"idle {responsiveness.time(idle_ms * _MILLISECOND_NS)}"]
+    words = [] if idle_ms is None else [f"idle {numbers.latency(idle_ms * _MILLISECOND_NS)}"]
     for load in list_in(document, "responsiveness", "loads"):
         direction, rise_ms = value_in(load, "direction"), number_in(load, "rise_ms")
         if direction in _ARROWS and rise_ms is not None:

@@ -79,7 +79,7 @@ def _values(result: Responsiveness | None, step: LoadStep) -> tuple[str, ...]:
 def _percentiles(latency: Latency | None) -> tuple[str, str]:
     if latency is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
-    return responsiveness.time(latency.p50_ns), responsiveness.time(latency.p99_ns)
+    return numbers.latency(latency.p50_ns), numbers.latency(latency.p99_ns)
 
 
 def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Content]:
@@ -110,7 +110,7 @@ def _parts(trips: RoundTrips | None, width: int) -> list[Content]:
     if trips is None:
         return []
     parts = (("handshake", trips.handshake_ns), ("answer", trips.answer_ns), ("loaded", trips.loaded_ns))
-    words = [f"{name} {responsiveness.time(value)}" for name, value in parts]
+    words = [f"{name} {numbers.latency(value)}" for name, value in parts]
     return [first_fit(width, *(Content.styled(text, MUTED) for text in (", ".join(words), "  ".join(words[:2]))))]
 
 
