@@ -418,7 +418,6 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
 
 def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
-    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     label = f"{line.label}: " if line.label else ""
     test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
-    return f"{label}{line.rate}{unit}, {line.verdict_words}, {test}, {line.when} UTC"
+    return f"{label}{line.rate_with_unit}, {line.verdict_words}, {test}, {line.when} UTC"

@@ -11,7 +11,7 @@ from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from ...engine.host.debug_log import LOG_VARIABLE
-from ..actions import TEXT_ACTIONS, ScreenKind
+from ..actions import TEXT_ACTIONS, Marks, ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
 
@@ -45,7 +45,26 @@ class ActionScreen(DiffScreen):
     `task_failed` shows it.
     """
 
+    DEFAULT_CSS = """
+    ActionScreen {
+        background: $background;
+        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & .panel {
+            padding: 0 1;
+            border-top: solid $foreground 22%;
+            border-title-color: $foreground 80%;
+            border-title-style: bold;
+            scrollbar-size: 1 1;
+            overflow-x: hidden;
+        }
+        & .panel:focus { border-title-color: $text-primary; }
+    }
+    """
+
     SCREEN_KIND: ClassVar[ScreenKind]
+    MARKS: ClassVar[Marks] = ()
+    """The marks of a screen whose help page has only its own actions."""
 
     def apply(self, preferences: Preferences) -> None:
         """Apply changed preferences; the bottom screen of an app extends this."""
@@ -69,7 +88,7 @@ class ActionScreen(DiffScreen):
         """Explain every key."""
         from .dialogs.help import HelpScreen
 
-        app_of(self).push_screen(HelpScreen())
+        app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, self.MARKS) if self.MARKS else HelpScreen())
 
     async def action_settings(self) -> None:
         """Edit the preferences."""

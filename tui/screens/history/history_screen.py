@@ -64,8 +64,6 @@ class HistoryScreen(ActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.HISTORY)
     DEFAULT_CSS = """
     HistoryScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & #filter { border: none; height: 1; padding: 0 1; background: $background; }
         & #filter:focus { background: $panel; }
     }

@@ -175,9 +175,6 @@ class SweepScreen(ActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.SWEEP)
     DEFAULT_CSS = """
     SweepScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & OverlayPlot { height: 1fr; min-height: 6; }
         & #result {
             height: 1fr;
