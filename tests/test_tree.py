@@ -13,6 +13,7 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
+    "engine/model/datagram_counters": "a table: tests/engine/metering/test_sampler.py, tests/engine/workloads/udp",
     "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",

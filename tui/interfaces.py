@@ -22,7 +22,7 @@ class RunHandle(Protocol):
 
     @property
     def meter(self) -> Meter:
-        """The source of the run's summary. The service feeds it every event."""
+        """The meter of the run. The service feeds it every event."""
         ...
 
     @property

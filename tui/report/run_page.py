@@ -13,11 +13,11 @@ from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
 from ...engine.results.sums.session_sums import SessionSum
+from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..state.run_selection import LETTERS
-from ..state.traces import SessionDatagrams, Traces
 from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
 from ..text.datagram_results import (
@@ -303,7 +303,7 @@ def _session_rows(traces: Traces) -> _Rows:
     """Return a row for each TCP session: its part of the measured time."""
     return [
         (*cells, numbers.count(total.retransmits), numbers.round_trip(total.rtt_us))
-        for cells, total, _ in _session_cells(traces)
+        for cells, total in _session_cells(traces)
     ]
 
 
@@ -312,14 +312,14 @@ def _datagram_session_rows(traces: Traces) -> _Rows:
     return [
         (
             *cells,
-            loss_percent(None if datagrams is None else datagrams.lost_percent),
-            numbers.latency(None if datagrams is None else datagrams.jitter_ns),
+            loss_percent(None if total.datagrams is None else total.datagrams.lost_percent),
+            numbers.latency(None if total.datagrams is None else total.datagrams.jitter_ns),
         )
-        for cells, _, datagrams in _session_cells(traces)
+        for cells, total in _session_cells(traces)
     ]
 
 
-def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], SessionSum, SessionDatagrams | None]]:
+def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], SessionSum]]:
     """Yield each session's name, rate and payload, with its sums, in the order of directions and numbers."""
     order = list(Direction)
     sessions = traces.session_sums.sessions.items()
@@ -330,7 +330,7 @@ def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], Sessi
             numbers.mbit(total.bit_s),
             numbers.number(total.mib, 1),
         )
-        yield cells, total, traces.session_datagrams.get(key)
+        yield cells, total
 
 
 def _details(run: StoredRun) -> list[tuple[str, str]]:

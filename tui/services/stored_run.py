@@ -27,6 +27,7 @@ from ...engine.results.meter import Meter
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
 from ...engine.results.run_result import value_in
+from ...engine.results.sums.traces import PlotPoint
 from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import findings_json, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
@@ -34,7 +35,7 @@ from ...presets.expectation import find_expectation
 from ...presets.latency_limit import read_limit
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge
-from ..state.instrument_values import Phase, PlotPoint
+from ..state.instrument_values import Phase
 from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
@@ -100,8 +101,8 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
 
     The verdict is the one of that time; label and note are the current ones.
     """
-    meter, readings = Meter(), LiveReadings(Plan())
-    diagnosis = LiveDiagnosis(meter)
+    meter = Meter(has_traces=True)
+    readings, diagnosis = LiveReadings(Plan(), meter), LiveDiagnosis(meter)
     for event in history.events(row.run_id):
         if meter.started is None and isinstance(event, Sampled | Changed | Opened):
             remedy = shell_command("linkgauge", "runs", "delete", row.run_id)

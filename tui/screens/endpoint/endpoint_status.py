@@ -148,7 +148,7 @@ class EndpointScreen(ActionScreen):
     def paint(self) -> None:
         """Poll the endpoint, and pass every widget its values."""
         log = self._endpoint.log
-        snapshot = self._rates.update(self._endpoint.status(), log.totals)
+        snapshot = self._rates.update(self._endpoint.status())
         self.query_one(EndpointHeader).show(snapshot)
         self._show_rates(snapshot)
         self._show_clients(snapshot)

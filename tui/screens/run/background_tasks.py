@@ -111,6 +111,7 @@ async def follow_run(services: AppServices, plan: Plan, preset: Preset, peer: Pe
     """
     try:
         async with services.start_run(plan, preset, peer) as run:
+            run.meter.has_traces = True
             post(RunOpened(run))
             async for event in run:
                 post(EventArrived(event))

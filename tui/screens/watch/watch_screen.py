@@ -6,7 +6,7 @@ It is drawn each second, for the times on it, and soon after an event.
 import time
 from asyncio import to_thread
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from textual import on
@@ -169,10 +169,8 @@ class WatchScreen(SessionScreen):
 
     def draw(self) -> None:
         """Draw what is known now."""
-        self._view = watch_view(
-            self._session.plan,
-            self._session.statuses,
-            self._clock(),
+        self._view = replace(
+            watch_view(self._session.plan, self._session.statuses, self._clock()),
             is_stopping=self.is_closing,
             is_over=self.over.is_set(),
             is_elsewhere=self._session.is_elsewhere,

@@ -6,9 +6,10 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.plan import Plan
+from ....engine.results.sums.traces import PlotPeriod
 from ...rendering.canvas import GUTTER, base_axis, time_labels
 from ...rendering.styled_lines import LineWidget, first_fit, join_fit
-from ...state.instrument_values import PlotContent, PlotPeriod, plot_contents
+from ...state.instrument_values import PlotContent, plot_contents
 from ...state.live_readings import CockpitSnapshot
 from ...state.plot_axes import REDRAW_NS
 from .load_plot import LoadPlot

@@ -11,7 +11,7 @@ from ....engine.model.latency_histogram import LatencySummary
 from ...rendering.canvas import bar
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
-from ...state.latency_readings import LatencyReading
+from ...state.instrument_values import LatencyReading
 from ...text import numbers
 
 _LABEL_CELLS: Final = 6

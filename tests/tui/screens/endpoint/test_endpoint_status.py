@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
+from linkgauge.engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
@@ -66,7 +66,10 @@ class Endpoint:
             ClientStatus(3, "198.51.100.4", "lab", 2 * SECOND_NS),
         )
         closed = bool(self.leaving)
-        return EndpointStatus(at_ns, clients if self.visited else (), 1, LIMITS, closed)
+        totals = EndpointTotals(1, {"completed": 1}, {"sessions": 1}, 31 << 30)
+        return EndpointStatus(
+            at_ns, *((clients, 1, LIMITS, closed, totals) if self.visited else ((), 1, LIMITS, closed))
+        )
 
     def reload(self) -> None:
         """Count it."""
