@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
@@ -14,6 +15,7 @@ from ...engine.host.debug_log import LOG_VARIABLE
 from ..actions import TEXT_ACTIONS, Marks, ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
+from ..text import numbers
 
 if TYPE_CHECKING:
     from ..widgets.run.instruments import Instruments
@@ -75,6 +77,22 @@ class ActionScreen(DiffScreen):
             return False
         return super().check_action(action, parameters)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a message; a peer or a file may have a part in it, so that it is plain text."""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    def report(self, error: object, title: str) -> None:
+        """Show an error."""
+        self.notify(numbers.sanitize(str(error)), title=title, severity="error")
+
     @on(Worker.StateChanged)
     def _note_failure(self, message: Worker.StateChanged) -> None:
         if message.state is WorkerState.ERROR:
@@ -82,7 +100,7 @@ class ActionScreen(DiffScreen):
 
     def task_failed(self, task: Worker[Any]) -> None:
         """Show that a background task has ended with an unforeseen exception."""
-        self.notify(internal_error_text(task.error), severity="error", markup=False)
+        self.notify(internal_error_text(task.error), severity="error")
 
     def action_help(self) -> None:
         """Explain every key."""

@@ -17,7 +17,6 @@ from textual.containers import Container, ScrollableContainer
 from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError, RunLogError
@@ -29,7 +28,6 @@ from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ...actions import Marks, ScreenKind, bindings
 from ...services.stored_run import ExportFormat
 from ...state.mesh import MeshState
-from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.mesh.heat_map import HeatMap
 from ...widgets.mesh.map_layout import arrange
@@ -43,7 +41,7 @@ from ...widgets.mesh.mesh_lines import (
     status_line,
 )
 from ..app_services import StoredMesh, StoredMeshes, StoredServices
-from ..base_screen import app_of
+from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 from ..session_screen import SessionScreen
 from ..stored_run_screen import StoredRunScreen
@@ -215,7 +213,7 @@ class MeshScreen(SessionScreen):
 
     @on(RunMissing)
     def _show_missing(self, message: RunMissing) -> None:
-        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
+        self.report(message.text, "run log")
 
     def on_resize(self, event: Resize) -> None:
         """Put the panels beside the map or below it, whichever leaves the map more room."""
@@ -287,9 +285,9 @@ class MeshScreen(SessionScreen):
         cell, history = self.query_one(HeatMap).cell, self._services.history
         figure = None if cell is None else self._mesh.figures.get(cell)
         if figure is None or figure.run_id is None:
-            self.notify("This cell has no stored run.", title="open", markup=False)
+            self.notify("This cell has no stored run.", title="open")
         elif history is None:
-            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
+            self.notify("Runs are not saved: there is no run log.", severity="warning")
         else:
             self.run_worker(self._find_run(history, figure.run_id), group="open", exclusive=True)
 
@@ -313,7 +311,7 @@ class MeshScreen(SessionScreen):
         slow = self._mesh.slow_cells()
         found = next((cell for cell in ahead if cell in slow), None)
         if found is None:
-            self.notify("No other cell is slow.", title="next slow", markup=False)
+            self.notify("No other cell is slow.", title="next slow")
         else:
             heat_map.move_to(found)
 
@@ -324,7 +322,7 @@ class MeshScreen(SessionScreen):
     def action_order(self) -> None:
         """Order the hosts by what came out, or as they were given."""
         if self._mesh.is_running:
-            self.notify("Hosts can be ordered when the mesh is over.", title="order", markup=False)
+            self.notify("Hosts can be ordered when the mesh is over.", title="order")
             return
         self._is_sorted = self._mesh.order is None
         self._sort()
@@ -333,7 +331,7 @@ class MeshScreen(SessionScreen):
     def action_stop_mesh(self) -> None:
         """Stop the mesh in order."""
         if self._session is None or not self._mesh.is_running:
-            self.notify("This mesh does not run.", title="stop", markup=False)
+            self.notify("This mesh does not run.", title="stop")
         elif not self._mesh.is_stopping:
             self._mesh.is_stopping = True
             self._session.stop()
@@ -364,7 +362,7 @@ class MeshScreen(SessionScreen):
 
 
 async def open_stored_mesh(
-    screen: Screen[None], services: StoredServices, meshes: StoredMeshes, group: str
+    screen: ActionScreen, services: StoredServices, meshes: StoredMeshes, group: str
 ) -> None:
     """Open a stored mesh with its figures. Show why it cannot be opened.
 
@@ -377,6 +375,6 @@ async def open_stored_mesh(
     try:
         stored = await to_thread(meshes.find, group)
     except LinkgaugeError as error:
-        screen.notify(numbers.sanitize(str(error)), title="mesh", severity="error", markup=False)
+        screen.report(error, "mesh")
         return
     await app_of(screen).push_screen(MeshScreen(services, stored=stored))

@@ -24,7 +24,6 @@ from ....watch.watch_plan import WatchPlan
 from ...actions import Marks, ScreenKind, bindings
 from ...interfaces import WatchHandle
 from ...state.watch import WatchEventLines, WatchView, watch_view
-from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.watch.peer_table import PeerTable
 from ...widgets.watch.watch_lines import head_line, peer_lines, status_line
@@ -142,10 +141,10 @@ class WatchScreen(SessionScreen):
     @on(PlanRead)
     def _reload(self, message: PlanRead) -> None:
         if message.plan is None:
-            self.notify(numbers.sanitize(message.problem), title="reload", severity="error", markup=False)
+            self.report(message.problem, "reload")
         elif not self.over.is_set():
             self._session.reload(message.plan)
-            self.notify("The file of the watch was read again.", title="reload", markup=False)
+            self.notify("The file of the watch was read again.", title="reload")
             self.draw()
 
     @on(PeerTable.Moved)
@@ -203,16 +202,14 @@ class WatchScreen(SessionScreen):
         if name is None or self.over.is_set() or self.is_closing:
             return
         if self._session.is_elsewhere:
-            self.notify(
-                "Another process carries this watch out; it alone begins tests.", title="test now", markup=False
-            )
+            self.notify("Another process carries this watch out; it alone begins tests.", title="test now")
             return
         status = self._session.statuses.get(name)
         if status is not None and status.running_since_s is not None:
-            self.notify(f"{name} is tested already.", title="test now", markup=False)
+            self.notify(f"{name} is tested already.", title="test now")
             return
         self._session.check_now(name)
-        self.notify(f"{name} is tested as soon as its interface is free.", title="test now", markup=False)
+        self.notify(f"{name} is tested as soon as its interface is free.", title="test now")
 
     def action_open_peer(self) -> None:
         """Open the history with the runs of the peer at the cursor."""
@@ -220,7 +217,7 @@ class WatchScreen(SessionScreen):
         if name is None:
             return
         if services.history is None:
-            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
+            self.notify("Runs are not saved: there is no run log.", severity="warning")
             return
         wanted = f"label={name} group={self._session.plan.group}"
         app_of(self).push_screen(HistoryScreen(services.history, services, filter_text=wanted))
@@ -229,7 +226,7 @@ class WatchScreen(SessionScreen):
         """Read the file of the watch again."""
         read_plan = self._read_plan
         if read_plan is None:
-            self.notify("This watch was started without a file.", title="reload", markup=False)
+            self.notify("This watch was started without a file.", title="reload")
         else:
             self.run_worker(self._read_file(read_plan), group="reload", exclusive=True, exit_on_error=False)
 
