@@ -1,6 +1,7 @@
 """Parsing of typed values: windows, rates, times, pass marks, peers, languages, and the ranges of a sweep.
 
 Pure. Every function raises PlanError with the text and the allowed values. Most limits are those of plan.py.
+What the results of runs define is imported late: the command line parses before it needs any of them.
 A range doubles from its first value to its last, `16K..4M`; `/STEP` adds instead, `512..10240/512`.
 """
 
@@ -9,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, is_iperf3_address, is_ssh_address
@@ -22,12 +23,14 @@ from ...engine.model.plan import (
     SECOND_NS,
     Direction,
 )
-from ...engine.results.responsiveness.result import GRADES, Grade
-from ...engine.results.sweep import MAX_POINTS
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate
 
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import Grade
+
 T = TypeVar("T")
+W = TypeVar("W", bound=str)
 
 DEFAULT_REFRESH_HZ: Final = 4.0
 MIN_REFRESH_HZ: Final = 0.5
@@ -78,10 +81,16 @@ def message_bytes(text: str, field: str) -> int:
     return _size(text, field, "give a size such as 200, 8K or 1M")
 
 
-def _size(text: str, field: str, allowed: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
+def _match(pattern: re.Pattern[str], text: str, field: str, allowed: str) -> re.Match[str]:
+    """Return the match of a text without the spaces around it; raise PlanError without one."""
+    match = pattern.fullmatch(text.strip())
     if match is None:
         raise PlanError(field, repr(text), allowed)
+    return match
+
+
+def _size(text: str, field: str, allowed: str) -> int:
+    match = _match(_SIZE, text, field, allowed)
     value = Decimal(match[1]) * _BYTES[(match[2] or "").lower()]
     if value != int(value):
         raise PlanError(field, repr(text), "give a whole number of bytes")
@@ -100,9 +109,7 @@ def rate_bit_s(text: str) -> int:
 
 def _bit_s(text: str, field: str, allowed: str = _RATE_REMEDY) -> int:
     """Parse bits a second. A number without a letter is refused, since nobody means it; so is a B for bytes."""
-    match = _RATE.fullmatch(text.strip())
-    if match is None:
-        raise PlanError(field, repr(text), allowed)
+    match = _match(_RATE, text, field, allowed)
     value = Decimal(match[1]) * _BIT_S[match[2].lower()]
     if value != int(value) or not _BIT_S["k"] <= value <= 10 * _BIT_S["t"]:
         raise PlanError(field, repr(text), allowed)
@@ -136,9 +143,7 @@ def loss_goal_ppm(text: str) -> int:
 
 def jitter_ns(text: str) -> int:
     """Parse a jitter in milliseconds: `5`, `0.5`, `5ms`."""
-    match = _MILLISECONDS.fullmatch(text.strip())
-    if match is None:
-        raise PlanError("maximum jitter", repr(text), "give milliseconds, such as 5 or 0.5")
+    match = _match(_MILLISECONDS, text, "maximum jitter", "give milliseconds, such as 5 or 0.5")
     return int(Decimal(match[1]) * 1_000_000)
 
 
@@ -150,13 +155,19 @@ def rise_ns(text: str) -> int:
     return int(Decimal(match[1]) * 1_000_000)
 
 
-def grade(text: str) -> Grade:
+def grade(text: str) -> "Grade":
     """Parse a grade of latency under load, in upper or lower case: `A+`, `b`."""
-    passing = GRADES[:-1]  # the last one is a pass for everything
-    for name in passing:
-        if text.strip().upper() == name:
-            return name
-    raise PlanError("grade", repr(text), f"give one of {', '.join(passing)}")
+    from ...engine.results.responsiveness.result import GRADES
+
+    return _word(GRADES[:-1], text, "grade")  # the last one is a pass for everything
+
+
+def _word(words: tuple[W, ...], text: str, field: str) -> W:
+    """Return the word that a text is, in upper or lower case; raise PlanError for any other."""
+    for word in words:
+        if text.strip().lower() == word.lower():
+            return word
+    raise PlanError(field, repr(text), f"give one of {', '.join(words)}")
 
 
 def bytes_limit(text: str) -> int:
@@ -175,10 +186,7 @@ def mtu_bytes(text: str) -> int:
 
 def tunnel(text: str) -> Tunnel:
     """Parse the name of a tunnel, in upper or lower case."""
-    for name in TUNNELS:
-        if text.strip().lower() == name:
-            return name
-    raise PlanError("tunnel", repr(text), f"give one of {', '.join(TUNNELS)}")
+    return _word(TUNNELS, text, "tunnel")
 
 
 def duration_ns(text: str) -> int | None:
@@ -199,9 +207,7 @@ def time_ns(text: str, field: str, allowed: str) -> int:
 
 def age(text: str, field: str = "--keep") -> timedelta:
     """Parse the age of runs: `90d`, `12h`, `4w`. A number without a unit is refused: nobody means seconds."""
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        raise PlanError(field, repr(text), "give hours, days or weeks: 12h, 90d or 4w")
+    match = _match(_AGE, text, field, "give hours, days or weeks: 12h, 90d or 4w")
     return timedelta(hours=int(match[1]) * _HOURS[match[2].lower()])
 
 
@@ -237,9 +243,7 @@ def log_size(text: str) -> int:
 
 def pass_percent(text: str) -> float:
     """Parse a pass mark in percent of the expected rate: `95`, `97.5`, `90%`."""
-    match = _NUMBER.fullmatch(text.strip())
-    if match is None:
-        raise PlanError("pass mark", repr(text), "give percents such as 95 or 97.5")
+    match = _match(_NUMBER, text, "pass mark", "give percents such as 95 or 97.5")
     from ...presets.verdict import check_pass_percent  # imports much that `--help` does not need
 
     return check_pass_percent(float(match[1]))
@@ -247,9 +251,7 @@ def pass_percent(text: str) -> float:
 
 def refresh_hz(text: str) -> float:
     """Parse the refresh rate of the screen: `4`, `0.5`, `10 Hz`."""
-    match = _HERTZ.fullmatch(text.strip())
-    if match is None:
-        raise PlanError("refresh rate", repr(text), "give frames a second such as 4 or 0.5")
+    match = _match(_HERTZ, text, "refresh rate", "give frames a second such as 4 or 0.5")
     return check_refresh_hz(float(match[1]))
 
 
@@ -334,9 +336,7 @@ def cores(text: str) -> tuple[int, ...]:
 
 def integer(text: str, field: str, allowed: str) -> int:
     """Parse a whole number."""
-    if _WHOLE.fullmatch(text.strip()) is None:
-        raise PlanError(field, repr(text), allowed)
-    return int(text)
+    return int(_match(_WHOLE, text, field, allowed)[0])
 
 
 def direction_values(text: str) -> tuple[Direction, ...]:
@@ -366,6 +366,8 @@ def message_values(text: str) -> tuple[int, ...]:
 
 
 def _values(text: str, field: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+    from ...engine.results.sweep import MAX_POINTS
+
     values: list[T] = []
     for part in text.split(","):
         first, dots, rest = part.partition("..")
@@ -385,6 +387,8 @@ def _values(text: str, field: str, parse: Callable[[str], T]) -> tuple[T, ...]:
 
 def _range(field: str, part: str, ends: tuple[T, T], step: int | None) -> list[T]:
     """Return the values of a range. The last one is included even if doubling or the step skips it."""
+    from ...engine.results.sweep import MAX_POINTS
+
     first, last = ends
     if not isinstance(first, int) or not isinstance(last, int) or first > last or first < 1 or step == 0:
         raise PlanError(field, repr(part), _RANGE_SYNTAX)
