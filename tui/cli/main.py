@@ -5,6 +5,7 @@ fast.
 """
 
 import os
+import signal
 from collections.abc import Sequence
 from typing import Final
 
@@ -121,6 +122,8 @@ def _carry_out(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         print_stderr(click_error_text(error))
         return error.exit_code
+    except click.Abort:  # Ctrl-C, of a command that has no handler for it
+        return 128 + signal.SIGINT
     except LinkgaugeError as error:
         print_stderr(plan_error_text(error, option_names(program)) if isinstance(error, PlanError) else str(error))
         return error.exit_status
