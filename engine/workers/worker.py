@@ -88,7 +88,8 @@ class Worker:
         self._openings: dict[tuple[Direction, int], asyncio.Task[None]] = {}
         self._probes: ProbeHost | None = None
         self._resources: WorkerResources | None = None
-        self._plan = Configure(SessionConfig(End.NEAR, Workload.STREAM, SocketOptions()), SECOND_NS, 0)
+        # Until it is configured. Its first reading then comes after 0.1 s at most.
+        self._plan = Configure(SessionConfig(End.NEAR, Workload.STREAM, SocketOptions()), SECOND_NS // 5, 0)
         self._settings = self._plan.settings
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._is_payload_held = True
