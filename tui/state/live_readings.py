@@ -249,7 +249,7 @@ class LiveReadings:
 
 
 @dataclass(frozen=True, slots=True)
-class CockpitSnapshot:
+class CockpitSnapshot:  # all that the instruments need, so that each frame is of one moment
     """The instruments' values at one moment.
 
     `preset` and `plan` are of the run that is shown, live or ended, and before the first run of the next one.
