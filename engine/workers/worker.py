@@ -339,15 +339,8 @@ class Worker:
             mode = socket_options.mode_under(self._settings, sock, mode)
         elif mode is Mode.SENDFILE and is_sender and resources.payload.fd < 0:
             mode = Mode.COPY  # there is no room for the file
-        return sockets.read_socket_info(
-            sock,
-            self._config.end,
-            spec.direction,
-            spec.session,
-            spec.window_bytes,
-            mode,
-            is_sender=is_sender,
-        )
+        granted = None if spec.window_bytes is None else sockets.granted_window(sock, is_sender=is_sender)
+        return sockets.read_socket_info(sock, self._config.end, spec.direction, spec.session, mode, granted)
 
     def _host(
         self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint, resources: WorkerResources

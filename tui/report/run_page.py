@@ -27,7 +27,6 @@ from ..text.datagram_results import (
     loss_percent,
     loss_rows,
     run_losses,
-    time,
     udp_text,
 )
 from ..text.iperf3 import host_text, source_sentences
@@ -202,7 +201,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         load_title=_load_title(load),
         loads=[] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
         load_facts=[] if load is None else result_facts(load),
-        load_plot=plots.latency_under_load(run) if run.load_points else "",
+        load_plot=plots.latency_under_load(run) if run.readings.load_points else "",
         queue_findings=[_finding_view(finding) for finding in queue_findings],
         throughput_plot=plots.throughput(run) if is_drawn and not is_mixed else "",
         losses=_loss_cells(summary),
@@ -314,7 +313,7 @@ def _datagram_session_rows(traces: Traces) -> _Rows:
         (
             *cells,
             loss_percent(None if total.datagrams is None else total.datagrams.lost_percent),
-            time(None if total.datagrams is None else total.datagrams.jitter_ns),
+            numbers.latency(None if total.datagrams is None else total.datagrams.jitter_ns),
         )
         for cells, total in _session_cells(traces)
     ]
@@ -419,7 +418,6 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
 
 def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
-    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     label = f"{line.label}: " if line.label else ""
     test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
-    return f"{label}{line.rate}{unit}, {line.verdict_words}, {test}, {line.when} UTC"
+    return f"{label}{line.rate_with_unit}, {line.verdict_words}, {test}, {line.when} UTC"
