@@ -60,6 +60,8 @@ class Iperf3Service:
     def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
         """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
         self._options = options
+        if options.users is not None:
+            options.users.not_before_s = int(time.time())
         self._admission, self._pending, self._log = endpoint.admission, endpoint.pending.beside(), endpoint.log
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
