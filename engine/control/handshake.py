@@ -13,7 +13,7 @@ from ..host.description import describe_host
 from ..host.event_loop import read_exactly
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
+from ..model.peer import KEY_VARIABLE, NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
@@ -87,7 +87,6 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
 
 
 M = TypeVar("M", bound=Message)
-KEY_VARIABLE: Final = "LINKGAUGE_KEY"
 _GIVE_KEY: Final = f"set {KEY_VARIABLE} to the key that the endpoint printed, or give --key-file FILE"
 _NO_DOWNGRADE: Final = (
     "it does not ask for your key, so it may not be your endpoint; start it with that key, or connect anyway "

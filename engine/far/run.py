@@ -100,11 +100,10 @@ class FarRun(BaseFarRun):
         self._control = control
         self.pool = WorkerPool(
             End.FAR,
-            self._limited(plan),
+            self._limited(replace(plan, mode=plan.mode or mode)),
             self._handle_worker_event,
             self._handle_worker_loss,
             limits.workers,
-            mode,
         )
         nic = ends.far.nic
         self._near = ends.near

@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar
@@ -40,7 +41,6 @@ from ..model.plan import (
     PROBE_SESSION,
     PROBE_SESSIONS,
     SECOND_NS,
-    Dialect,
     Direction,
     End,
     Mode,
@@ -51,7 +51,7 @@ from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
-from ..workloads.session_handshake import NOT_ACCEPTED
+from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
 from .byte_limit import ByteLimit
 from .connect import FarEnd
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, ModeCheck, WindowCheck
@@ -98,9 +98,7 @@ class Run(ABC):
         ip_version: int,
         expectation_for: ExpectationFinder,
         mode: Mode | None,
-        dialect: Dialect = Dialect.LINKGAUGE,
-        *,
-        has_64bit_counters: bool = False,
+        iperf3: Iperf3Format | None = None,
     ) -> None:
         """Make a run that has not begun.
 
@@ -111,8 +109,7 @@ class Run(ABC):
             ip_version: 4 or 6, that of the connections.
             expectation_for: returns the rates to expect under given settings.
             mode: how this end moves payload where the plan names no mode; None copies.
-            dialect: what the workers speak with the far end.
-            has_64bit_counters: whether datagrams of iperf3 have numbers of 64 bits.
+            iperf3: the format of datagrams if the far end is iperf3.
         """
         self.plan = plan
         self._peer = peer
@@ -135,12 +132,10 @@ class Run(ABC):
         )
         self.pool = WorkerPool(
             End.NEAR,
-            plan,
+            replace(plan, mode=plan.mode or mode),
             self._handle_worker_event,
             self._handle_worker_loss,
-            mode=mode,
-            dialect=dialect,
-            has_64bit_counters=has_64bit_counters,
+            iperf3=iperf3,
         )
         self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic

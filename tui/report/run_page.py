@@ -13,12 +13,11 @@ from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
 from ...engine.results.sums.session_sums import SessionSum
+from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..interfaces import History
 from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..state.run_selection import LETTERS
-from ..state.traces import SessionDatagrams, Traces
 from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
 from ..text.datagram_results import (
@@ -159,7 +158,7 @@ def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None
         raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error
 
 
-def render_report(history: History, rows: Sequence[RunRecord]) -> str:
+def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
     """Return the page of these runs; raise RunLogError for a damaged run."""
     runs = [load_stored_run(history, row) for row in rows]
     is_single = len(runs) == 1
@@ -305,7 +304,7 @@ def _session_rows(traces: Traces) -> _Rows:
     """Return a row for each TCP session: its part of the measured time."""
     return [
         (*cells, numbers.count(total.retransmits), numbers.round_trip(total.rtt_us))
-        for cells, total, _ in _session_cells(traces)
+        for cells, total in _session_cells(traces)
     ]
 
 
@@ -314,14 +313,14 @@ def _datagram_session_rows(traces: Traces) -> _Rows:
     return [
         (
             *cells,
-            loss_percent(None if datagrams is None else datagrams.lost_percent),
-            time(None if datagrams is None else datagrams.jitter_ns),
+            loss_percent(None if total.datagrams is None else total.datagrams.lost_percent),
+            time(None if total.datagrams is None else total.datagrams.jitter_ns),
         )
-        for cells, _, datagrams in _session_cells(traces)
+        for cells, total in _session_cells(traces)
     ]
 
 
-def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], SessionSum, SessionDatagrams | None]]:
+def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], SessionSum]]:
     """Yield each session's name, rate and payload, with its sums, in the order of directions and numbers."""
     order = list(Direction)
     sessions = traces.session_sums.sessions.items()
@@ -332,7 +331,7 @@ def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], Sessi
             numbers.mbit(total.bit_s),
             numbers.number(total.mib, 1),
         )
-        yield cells, total, traces.session_datagrams.get(key)
+        yield cells, total
 
 
 def _details(run: StoredRun) -> list[tuple[str, str]]:

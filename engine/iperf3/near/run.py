@@ -27,7 +27,6 @@ from ...model.plan import (
     MIN_BLOCK_BYTES,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
-    Dialect,
     Direction,
     Mode,
     Plan,
@@ -40,7 +39,7 @@ from ...near.session_set import SessionSet
 from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
-from ...workloads.session_handshake import ConnectTarget, SessionSpec
+from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
 from ..protocol.auth import make_token
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
@@ -225,8 +224,7 @@ class Iperf3Run(Run):
             client.ip_version,
             expectation_for,
             mode,
-            dialect=Dialect.IPERF3,
-            has_64bit_counters=self._parameters.has_64bit_counters,
+            Iperf3Format(self._parameters.has_64bit_counters),
         )
         self._server = peer
         self._client = client

@@ -27,6 +27,7 @@ from linkgauge.engine.protocol.messages import Open, Ping, Refuse
 from linkgauge.engine.protocol.preamble import DataHello
 
 from ..conftest import RATE_BIT_S
+from ..waiting import until
 from .frame_relay import LENGTH, Attack, FrameRelay, relay_to
 
 KEY = SharedKey("a-key-of-this-test")
@@ -331,8 +332,7 @@ async def test_a_relay_that_swallows_the_end_of_a_run_does_not_keep_it_alive(
         running = asyncio.create_task(it.run(plan))
 
         async def imitate() -> None:
-            while not attack.is_swallowing:  # noqa: ASYNC110 - the relay has no event
-                await asyncio.sleep(0.01)
+            await until(lambda: attack.is_swallowing)
             first, later = IMITATIONS[imitation]
             it.relay.send(End.FAR, first)
             while True:

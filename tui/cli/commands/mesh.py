@@ -12,7 +12,7 @@ from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload, workload_named
-from ....mesh.plan import Host, MeshMode, cell_interval_ns, check_port
+from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...text import parsing
 from ..options import OUTPUT, SeriesOutputOptions
 from ..output import keep_log_off_screen
@@ -22,7 +22,7 @@ from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
-    from ...services.mesh.stored_mesh import EmulatedHosts, MeshDefinition, MeshRequest
+    from ...services.mesh.spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
 _RUNS: Final = "Each test"
@@ -109,7 +109,7 @@ class HostOptions:
 
         Raises PlanError for the JSON of another program.
         """
-        from ...services.mesh.stored_mesh import EmulatedHosts
+        from ...services.mesh.spec import EmulatedHosts
 
         if self.emulated is not None:
             return EmulatedHosts.from_json(self.emulated)
@@ -211,10 +211,10 @@ class MeshOptions:
         _ORDER, int, "Seed of the order of pairs; the same seed gives the same order.", metavar="N", default=1
     )
 
-    def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
+    def to_spec(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshSpec":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
-        from ...services.mesh.stored_mesh import MeshRequest, new_mesh_name
+        from ...services.mesh.spec import MeshSpec, new_mesh_name
         from ..preset_option import read_pass_mark
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
@@ -223,18 +223,13 @@ class MeshOptions:
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
-        return MeshRequest(
-            new_mesh_name(),
-            hosts,
-            self._base(catalog, preset, duration_ns),
-            self.mode,
-            self.seed,
-            preset,
+        base = self._base(catalog, preset, duration_ns)
+        return MeshSpec(
+            MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port),
             source.scheduler,
             source.remote_python,
             pass_percent=read_pass_mark(),
             emulated=source.emulate(self.preset or AUTO),
-            port=source.port,
         )
 
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
@@ -287,23 +282,20 @@ def mesh(
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
     outputs = output.to_outputs()
-    catalog, words, earlier = load_catalog_with_warnings(), hosts or [], None
+    catalog, words, is_resumed = load_catalog_with_warnings(), hosts or [], source.resume is not None
     if source.local is not None and options.preset in {None, AUTO}:
         options = replace(options, preset=_LAB_PRESET)
-    if source.resume is not None:
-        earlier, request = _resumed(source, options, words)
-    else:
-        request = options.to_request(catalog, source.read(words), source)
+    spec = _resumed(source, options, words) if is_resumed else options.to_spec(catalog, source.read(words), source)
     require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
-    if request.emulated is not None and source.scheduler is None and not (earlier and is_over(earlier)):
+    if spec.emulated is not None and source.scheduler is None and not (is_resumed and is_over(spec)):
         from ..runners.local_mesh import run_local_mesh
 
         further = [*source.arguments, *options.arguments, *output.arguments, *(["--headless"] if headless else [])]
-        return run_local_mesh(catalog, request.emulated, options.preset or _NO_PRESET, further)
+        return run_local_mesh(catalog, spec.emulated, options.preset or _NO_PRESET, further)
     has_screen = not headless and _is_for_a_person(output)
     if has_screen:
         keep_log_off_screen()
-    return run_mesh(MeshJob(request, catalog, earlier, outputs, has_screen))
+    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=has_screen))
 
 
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
@@ -312,17 +304,14 @@ def _is_for_a_person(output: SeriesOutputOptions) -> bool:
     return not is_for_programs and has_screen()
 
 
-def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tuple[MeshDefinition, MeshRequest]":
+def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "MeshSpec":
     """Return the stored mesh that is to be continued, on the scheduler that is given, if any."""
     from ...services.mesh.stored_mesh import find_mesh
 
     if words or source.has_hosts or options.has_changes:
         raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")
-    earlier = find_mesh(source.resume or "")
-    request = earlier.request
-    if source.scheduler is not None:
-        request = replace(request, scheduler=source.scheduler)
-    return earlier, request
+    spec = find_mesh(source.resume or "")
+    return spec if source.scheduler is None else replace(spec, scheduler=source.scheduler)
 
 
 def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int | None:

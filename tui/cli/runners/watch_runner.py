@@ -21,7 +21,7 @@ from ....watch.watch_plan import WatchPlan
 from ...services.storage import open_data_dir, open_run_list
 from ...services.watch.followed_watch import FollowedWatch, follow_watch
 from ...services.watch.watch_file import read_watch_file
-from ...services.watch.watch_publication import open_watch_publication
+from ...services.watch.watch_publication import publish_watch
 from ...services.watch.watch_session import WatchSession, open_watch
 from ...text.numbers import sanitize
 from ...text.watch.watch_sentences import event_words
@@ -146,12 +146,11 @@ async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals) -> int:
             return await _show(job, followed, log, signals)
     async with (
         open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
-        open_watch_publication(job.publishing, session, session.report) as publication,
+        publish_watch(job.publishing, session) as url,
     ):
         signals.attach(session)
-        session.subscribe(publication.observe)
-        if publication.url is not None and not job.has_screen:
-            print_stderr(f"metrics: {publication.url}")
+        if url is not None and not job.has_screen:
+            print_stderr(f"metrics: {url}")
         return await _show(job, session, log, signals)
 
 
