@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ...far.base_run import BaseFarRun
-from ...far.clients.turns import Turn
+from ...far.clients.admission import Grant
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
@@ -20,7 +20,6 @@ from ...model.errors import (
     RemoteProtocolError,
 )
 from ...model.events import EndText, Reason, RunEnd
-from ...model.limits import Limits
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.socket_info import SocketInfo
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
@@ -60,9 +59,8 @@ class ClientTest(BaseFarRun):
         self,
         channel: Iperf3Channel,
         request: TestRequest,
-        limits: Limits,
+        grant: Grant,
         observer: RunObserver | None,
-        turn: Turn,
         opening: "Callable[[ClientTest], AbstractAsyncContextManager[None]]",
         *,
         gives_json: bool = False,
@@ -72,14 +70,13 @@ class ClientTest(BaseFarRun):
         Args:
             channel: The control connection, whose client has sent its parameters.
             request: What the client asks for.
-            limits: The endpoint's limits.
+            grant: What the endpoint grants it.
             observer: Makes the output of the server; None where the client asks for none.
-            turn: Its turn, which it gives back at its end.
             opening: Is held while its streams are opened.
             gives_json: Whether the output of the server is JSON.
         """
         plan, parameters = request.plan, request.parameters
-        super().__init__(plan, limits, turn)
+        super().__init__(plan, grant)
         self._channel, self._request, self._opening = channel, request, opening
         self._observer, self._gives_json = observer, gives_json
         own_plan = replace(
@@ -93,7 +90,7 @@ class ClientTest(BaseFarRun):
             self._limited(own_plan),
             self._handle_worker_event,
             self._handle_worker_loss,
-            limits.workers,
+            grant.limits.workers,
             Iperf3Format(parameters.has_64bit_counters, allows_fragments=not parameters.dont_fragment),
         )
         self._streams = list_streams(parameters.direction, parameters.parallel)

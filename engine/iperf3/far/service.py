@@ -19,7 +19,6 @@ from ...far.client_service import carry_out, choose_mode
 from ...far.clients.admitted_client import AdmittedClient
 from ...far.clients.turns import Turn
 from ...far.endpoint import Endpoint
-from ...far.memory import windows_of
 from ...far.pending import PendingConnection
 from ...far.status import LogEntry
 from ...host.description import describe_host
@@ -234,7 +233,6 @@ class Iperf3Service:
         admission = self._admission
         check_window(parameters)
         plan, caution = choose_congestion(plan)
-        admission.reserve(admitted, plan, windows_of(plan.settings))
         mode = await choose_mode(plan, self._mode_chooser, is_idle=not admission.has_runs)
         far = await describe_host(channel.local_address[:2], channel.peer_address[:2])
         return TestRequest(
@@ -249,9 +247,8 @@ class Iperf3Service:
         test = ClientTest(
             channel,
             request,
-            self._admission.limits,
+            self._admission.grant(admitted, request.plan, turn),
             options.make_observer() if parameters.asks_output and options.make_observer else None,
-            turn,
             self._open_streams,
             gives_json=options.gives_json,
         )

@@ -139,7 +139,8 @@ async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:
 
 async def test_an_exclusive_endpoint_serves_one_run_after_the_other() -> None:
     """As a sweep asks for them: the next one is served as soon as the last one has its end."""
-    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), is_exclusive=True) as endpoint:
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        endpoint.admission.turns.is_exclusive = True
         peer = Peer(*endpoint.address)
         for _ in range(3):
             assert isinstance((await events_of(SHORT, peer))[-1], Ended)

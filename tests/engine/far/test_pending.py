@@ -152,10 +152,11 @@ async def flood(address: tuple[str, int], source: str, rate_s: int, opening: byt
         loop, began_s = asyncio.get_running_loop(), asyncio.get_running_loop().time()
         while True:
             while len(strangers) < (loop.time() - began_s) * rate_s:
-                sock = await asyncio.to_thread(socket.create_connection, address, source_address=(source, 0))
-                strangers.append(sock)
-                with suppress(OSError):
-                    sock.sendall(opening)
+                strangers.append(sock := socket.socket())
+                sock.setblocking(False)
+                sock.bind((source, 0))
+                sock.connect_ex(address)  # over loopback it needs nobody to accept
+                sock.send(opening)
             await asyncio.sleep(1 / rate_s)
 
     strangers: list[socket.socket] = []
