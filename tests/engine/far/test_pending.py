@@ -30,6 +30,7 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
+from ..waiting import until
 
 KEY = SharedKey("a-key-of-this-test")
 PENDING = 16
@@ -186,8 +187,7 @@ async def test_a_stranger_beside_a_client_keeps_no_new_client_out(source: str, o
         open_run(replace(plan, duration_ns=60 * SECOND_NS), beside),
         flood(endpoint.address, "127.0.0.2", 62, opening),
     ):
-        while endpoint.get_status().pending < 32:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0.01)
+        await until(lambda: endpoint.get_status().pending == 32)
         for _ in range(2):
             async with open_run(plan, path) as run:
                 events = [event async for event in run]
