@@ -15,8 +15,10 @@ from typing import Final
 import pytest
 import trustme
 from linkgauge.engine.control.tls import Certificate
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.pending import PendingConnection, PendingConnections
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
@@ -192,6 +194,21 @@ async def test_a_stranger_beside_a_client_keeps_no_new_client_out(source: str, o
             async with open_run(plan, path) as run:
                 events = [event async for event in run]
             assert events[-1].end.reason is Reason.COMPLETED
+
+
+def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
+    """All of them are descriptors of one process, though each service has places of its own."""
+    own = PendingConnections(Admission())
+    beside = own.beside()
+    assert own.release_descriptor() is None
+    with socket.socket() as sock:
+        one, *others = (PendingConnection(sock, f"192.0.2.{number}") for number in range(3))
+        own.add(one)
+        for each in others:
+            beside.add(each)
+        assert (len(own), len(beside), own.total) == (1, 2, 3)
+        assert [own.release_descriptor(), beside.release_descriptor()] == [others[0], one]
+        assert own.total == 1
 
 
 async def test_a_client_that_made_room_is_told_to_try_again() -> None:
