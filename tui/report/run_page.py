@@ -202,7 +202,7 @@ def _run_view(run: StoredRun, letter: str) -> _RunView:
         load_title=_load_title(load),
         loads=[] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
         load_facts=[] if load is None else result_facts(load),
-        load_plot=plots.latency_under_load(run) if run.load_points else "",
+        load_plot=plots.latency_under_load(run) if run.readings.load_points else "",
         queue_findings=[_finding_view(finding) for finding in queue_findings],
         throughput_plot=plots.throughput(run) if is_drawn and not is_mixed else "",
         losses=_loss_cells(summary),

@@ -33,7 +33,7 @@ from ...model.plan import (
     Settings,
 )
 from ...model.samples import Sample
-from ...near.base_run import ExpectationFinder, Run, conduct, no_expectation
+from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from ...near.binding import check_binding, check_options
 from ...near.session_set import SessionSet
 from ...workers.fork_client import ForkServerLease
@@ -223,8 +223,7 @@ class Iperf3Run(Run):
             ends,
             client.ip_version,
             expectation_for,
-            mode,
-            Iperf3Format(self._parameters.has_64bit_counters),
+            WorkerSetup(mode, Iperf3Format(self._parameters.has_64bit_counters)),
         )
         self._server = peer
         self._client = client
@@ -347,7 +346,7 @@ class Iperf3Run(Run):
     def _report_results(self) -> None:
         """Emit the totals of the server, or a warning that there are none."""
         if self._totals is not None:
-            self._emit(self._totals)
+            self._events.put(self._totals)
             for text in find_discrepancies(self._totals, self._counts):
                 self._warn(text)
         elif self._failed_end is None:

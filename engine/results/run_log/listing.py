@@ -1,23 +1,41 @@
-"""The list of runs: their order by any column and a filter, and the entries of some of them.
+"""The list of runs: their order by any column and a filter, the entries of some of them, and their digests.
 
 An order has the numbers of the runs only, and is found in an index: neither documents nor events are read. Entries
 are read for as many runs as are shown.
+
+A digest is what an entry shows of a run's document: the plan, the settings in turn, the rates, and the figures of
+latency under load. It has columns of its own, because a document takes some kilobytes and a tenth of a millisecond.
+Runs of an older linkgauge get their digests in pieces (`add_digests`).
 """
 
-import sqlite3
+import json
+import time
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
 
 from ...host.process_identity import is_process_alive
 from ...model.events import Reason
 from ...model.serialization import make_printable
-from .digest import DIGEST_COLUMNS, digest_row, load_document, read_digest
-from .schema import LIST_INDEX, has_list_index, missing_columns
+from ..run_result import list_in, number_in, value_in
+from .layouts import LIST_INDEX
+from .log_file import LogConnection, open_for_writing
+from .removal import pause_after
 
 _MAX_TEXT: Final = 4_000
+DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
+_RATES: Final = ("mbit_s", "transactions_s", "percent_of_expected")
+_PLAN: Final = ("workload", "direction", "sessions", "responsiveness")
+_SETTINGS: Final = ("direction", "sessions", "window_bytes")
+_LOADS: Final = 3  # of a responsiveness test
+_PIECE: Final = 100  # documents, some milliseconds
+_MAX_DOCUMENT: Final = 4 << 20  # of characters: that of a run with 1,000 changes has half of it
+_MAX_VALUE_TEXT: Final = 100  # of a value that a damaged document may have
+
+DigestRow = tuple[str, float | None, float | None, float | None]
 _MAX_PARTS: Final = 32  # of a filter; SQLite limits the depth of an expression
 _BATCH: Final = 256
 _COLUMNS: Final = (
@@ -93,22 +111,18 @@ class RunEntry:
     figures: dict[str, Any] | None
 
 
-def find_numbers(connection: sqlite3.Connection, query: RunQuery) -> RunNumbers:
+def find_numbers(connection: LogConnection, query: RunQuery) -> RunNumbers:
     """Return the runs that match a query, in its order. Raises sqlite3.Error."""
     sql, parameters = order_sql(connection, query)
     connection.create_function("fold", 1, _fold, deterministic=True)
-    numbers = array("q")
-    cursor = connection.execute(sql, parameters)
-    while rows := cursor.fetchmany(_BATCH):
-        numbers.extend([number for (number,) in rows])
+    numbers = array("q", (number for (number,) in connection.rows(sql, parameters)))
     if _SORT_KEYS.get(query.column) is None:
         return array("q", sorted(numbers, reverse=query.is_descending))
     return numbers
 
 
-def order_sql(connection: sqlite3.Connection, query: RunQuery) -> tuple[str, tuple[str, ...]]:
+def order_sql(connection: LogConnection, query: RunQuery) -> tuple[str, tuple[str, ...]]:
     """Return the statement that finds the numbers of a query, and its parameters."""
-    is_indexed = has_list_index(connection)
     conditions: list[str] = []
     parameters: list[str] = []
     for field, part in [each for each in query.parts if each[1]][:_MAX_PARTS]:
@@ -124,19 +138,16 @@ def order_sql(connection: sqlite3.Connection, query: RunQuery) -> tuple[str, tup
     order = _order(query)
     if not (where or order):
         source = "runs"  # SQLite takes the smallest index
-    elif is_indexed:
+    elif connection.is_current and not lacks_digests(connection):
         source = f"runs INDEXED BY {LIST_INDEX}"
     else:
         source = _unindexed_source(connection)
     return f"SELECT number FROM {source}{where}{order}", tuple(parameters)  # noqa: S608 (names of ours)
 
 
-def read_entries(connection: sqlite3.Connection, numbers: RunNumbers) -> list[RunEntry]:
+def read_entries(connection: LogConnection, numbers: RunNumbers) -> list[RunEntry]:
     """Return the entries of runs, in the order of their numbers. Those that are gone are left out."""
-    missing = missing_columns(connection)
-    columns = ["NULL" if name in missing else name for name in _COLUMNS]
-    has_digest = "brief" not in missing
-    columns.append("CASE WHEN brief IS NULL THEN document END" if has_digest else "document")
+    columns = (*_COLUMNS, "CASE WHEN brief IS NULL THEN document END")
     found: dict[int, RunEntry] = {}
     for first in range(0, len(numbers), _BATCH):
         batch = numbers[first : first + _BATCH]
@@ -147,25 +158,25 @@ def read_entries(connection: sqlite3.Connection, numbers: RunNumbers) -> list[Ru
     return [found[number] for number in numbers if number in found]
 
 
-def count_runs(connection: sqlite3.Connection) -> int:
+def count_runs(connection: LogConnection) -> int:
     """Return the number of stored runs."""
-    (count,) = connection.execute("SELECT count(*) FROM runs").fetchone()
-    return count
+    return sum(1 for _ in connection.rows("SELECT 1 FROM runs"))
 
 
-def read_start_times(connection: sqlite3.Connection) -> list[tuple[str, str | None]]:
+def read_start_times(connection: LogConnection) -> list[tuple[str, str | None]]:
     """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
-    rows = sorted(connection.execute("SELECT number, id, started_utc FROM runs"), key=itemgetter(0))
-    return [(cell_text(run_id) or "", cell_text(started_utc)) for _, run_id, started_utc in rows]
+    rows = connection.rows("SELECT number, id, started_utc FROM runs")
+    starts = [(number, cell_text(run_id) or "", cell_text(started_utc)) for number, run_id, started_utc in rows]
+    return [(run_id, started_utc) for _, run_id, started_utc in sorted(starts, key=itemgetter(0))]
 
 
-def newest_of_peers(connection: sqlite3.Connection, limit: int) -> RunNumbers:
+def newest_of_peers(connection: LogConnection, limit: int) -> RunNumbers:
     """Return the newest run with each peer, the newest first."""
     sql = "SELECT max(number) AS newest FROM runs GROUP BY peer ORDER BY newest DESC LIMIT ?"
     return [number for (number,) in connection.execute(sql, (limit,))]
 
 
-def newest_with_beginning(connection: sqlite3.Connection, beginning: str, limit: int) -> RunNumbers:
+def newest_with_beginning(connection: LogConnection, beginning: str, limit: int) -> RunNumbers:
     """Return the runs whose id begins so, the newest first; at most `limit`."""
     sql = f"SELECT number FROM runs {ID_BEGINS} ORDER BY +number DESC LIMIT ?2"  # noqa: S608 (a condition of ours)
     return [number for (number,) in connection.execute(sql, (beginning, limit))]
@@ -173,7 +184,7 @@ def newest_with_beginning(connection: sqlite3.Connection, beginning: str, limit:
 
 def cell_text(value: object) -> str | None:
     """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
-    return None if value is None else make_printable(value if isinstance(value, str) else repr(value)[:_MAX_TEXT])
+    return None if value is None else make_printable(value if isinstance(value, str) else repr(value))[:_MAX_TEXT]
 
 
 def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,19 +236,15 @@ def _fold(value: object) -> str:
     return (cell_text(value) or "").casefold()
 
 
-def _unindexed_source(connection: sqlite3.Connection) -> str:
-    """Return a subquery in place of the table, for a file that has not all columns or digests."""
-    missing = missing_columns(connection)
+def _unindexed_source(connection: LogConnection) -> str:
+    """Return a subquery in place of the table, for a file that has not all digests."""
     connection.create_function("digest", 2, _digest_value, deterministic=True)
-    terms = ["number"]
-    for name in _COLUMNS[1:]:
-        if name not in DIGEST_COLUMNS:
-            terms.append(f"NULL AS {name}" if name in missing else name)
-            continue
-        computed = f"digest(document, {DIGEST_COLUMNS.index(name)})"
-        known = computed if "brief" in missing else f"CASE WHEN brief IS NULL THEN {computed} ELSE {name} END"
-        terms.append(f"{known} AS {name}")
-    return f"(SELECT {', '.join(terms)} FROM runs)"  # noqa: S608 (names of ours)
+    known = [name for name in _COLUMNS if name not in DIGEST_COLUMNS]
+    digests = [
+        f"CASE WHEN brief IS NULL THEN digest(document, {place}) ELSE {name} END AS {name}"
+        for place, name in enumerate(DIGEST_COLUMNS)
+    ]
+    return f"(SELECT {', '.join([*known, *digests])} FROM runs)"  # noqa: S608 (names of ours)
 
 
 def _digest_value(text: object, index: int) -> str | float | None:
@@ -251,3 +258,103 @@ def _entry(row: tuple[Any, ...]) -> RunEntry:
     document = load_document(row[-1])
     figures = read_digest(digest if document is None else digest_row(document))
     return RunEntry(**read_cells(cells), figures=figures)
+
+
+def digest_row(document: object) -> DigestRow:
+    """Return the values of DIGEST_COLUMNS for a document. What is missing or damaged in it is left out."""
+    mbit_s, transactions_s, percent = (number_in(document, "measured", "total", name) for name in _RATES)
+    return json.dumps(_brief(document), separators=(",", ":")), mbit_s, transactions_s, percent
+
+
+def _brief(document: object) -> dict[str, Any]:
+    """Return what a list shows of a document besides its rates; of such a part it is the same again."""
+    turns: list[Any] = []
+    for period in list_in(document, "stretches"):
+        settings = _part(period, _SETTINGS)
+        if not turns or turns[-1] != settings:
+            turns.append(settings)
+    brief = {"plan": _part(value_in(document, "plan"), _PLAN), "stretches": turns}
+    if (responsiveness := _responsiveness(value_in(document, "responsiveness"))) is not None:
+        brief["responsiveness"] = responsiveness
+    return brief
+
+
+def read_digest(row: tuple[Any, ...]) -> dict[str, Any] | None:
+    """Return a document with just the parts that a list shows; None without any."""
+    brief, *rates = row
+    document = load_document(brief)
+    if document is None:
+        return None
+    known = map(number_in, rates)
+    return {**_brief(document), "measured": {"total": dict(zip(_RATES, known, strict=True))}}
+
+
+def load_document(text: object) -> dict[str, Any] | None:
+    """Return the document of a cell; None if it is missing or damaged."""
+    try:
+        value = json.loads(text) if isinstance(text, str) and len(text) <= _MAX_DOCUMENT else None
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def add_digests(path: Path) -> bool:
+    """Give the runs of an older linkgauge their digests, in pieces with pauses; return whether any lacked one.
+
+    Raises RunLogError.
+    """
+    with open_for_writing(path) as connection:
+        if not lacks_digests(connection):
+            return False
+        while _add_piece(connection):
+            pass
+    return True
+
+
+def lacks_digests(connection: LogConnection) -> bool:
+    """Return whether a run lacks its digest, which an older linkgauge did not write."""
+    sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE brief IS NULL AND document IS NOT NULL)"
+    return connection.execute(sql).fetchone() == (1,)
+
+
+def _add_piece(connection: LogConnection) -> bool:
+    """Give some runs their digests; return False if none is left."""
+    began = time.monotonic()
+    sql = "SELECT number, document FROM runs WHERE brief IS NULL AND document IS NOT NULL LIMIT ?"
+    rows = connection.execute(sql, (_PIECE,))
+    digests = [(*digest_row(load_document(text)), number) for number, text in rows]
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany(
+        "UPDATE runs SET brief = ?, mbit_s = ?, transactions_s = ?, percent = ? WHERE number = ?", digests
+    )
+    connection.execute("COMMIT")
+    if digests:
+        pause_after(began)
+    return bool(digests)
+
+
+def _responsiveness(value: object) -> dict[str, Any] | None:
+    """Return the grade, the rises of latency and the round trips a minute of a test that has them."""
+    found = _part(value, ("grade", "rise_ms"))
+    if found is None:
+        return None
+    return {
+        **found,
+        "idle_ms": _part(value_in(value, "idle_ms"), ("p50",)),
+        "loads": [_part(load, ("direction", "rise_ms")) for load in list_in(value, "loads")[:_LOADS]],
+        "round_trips": _part(value_in(value, "round_trips"), ("per_minute", "class")),
+    }
+
+
+def _part(value: object, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return some members of an object, as far as they are plain values."""
+    if not isinstance(value, dict):
+        return None
+    members = cast("dict[str, Any]", value)
+    return {name: _plain(members[name]) for name in names if name in members}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:_MAX_VALUE_TEXT]
+    return value if value is None or isinstance(value, bool) or number_in(value) is not None else "?"

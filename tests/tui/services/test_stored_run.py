@@ -73,7 +73,7 @@ def test_a_report_is_made_of_no_module_in_the_current_directory(
 ) -> None:
     """Another user may have put one there: /tmp is everybody's. Python would import it first."""
     folder = tmp_path / "everybody"
-    for name in ("linkgauge/__main__.py", "linkgauge/__init__.py", "jinja2.py", "typer.py", "matplotlib.py"):
+    for name in ("linkgauge/__main__.py", "linkgauge/__init__.py", "jinja2.py", "click.py", "matplotlib.py"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("open('planted', 'w').close()\n", encoding="utf-8")

@@ -1,13 +1,20 @@
 """The readings of a run in progress, fed with its events and without an app."""
 
+import random
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Sampled
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.events import Reason, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import OtherTests, Sample, SessionSample
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.meter import Meter
+from linkgauge.presets.diagnosis.live import EvidenceCollector
 from linkgauge.tui.state.live_readings import LiveReadings
 
+from ...engine.results.drawn_runs import draw_run
 from ..scripted_run import play
 
 
@@ -167,3 +174,38 @@ def test_the_rows_of_a_run_that_has_ended_have_the_mean_rates_of_the_gauge(world
     ended = readings_of(world, Plan(Settings(sessions=2)), end)
     total = sum(row.bit_s or 0.0 for row in ended.session_rows())
     assert total == pytest.approx((20 * 8e9 + 8 * 2e9) / 28, rel=0.02)
+
+
+@given(
+    chance=st.randoms(use_true_random=True),
+    workload=st.sampled_from([Workload.STREAM, Workload.RR]),
+    direction=st.sampled_from(list(Direction)),
+)
+def test_live_figures_are_those_of_the_summary_if_their_window_is_the_measured_time(
+    chance: random.Random, workload: Workload, direction: Direction
+) -> None:
+    """A second of warm-up, and a second: gauges, rows and evidence say what the summary says."""
+    plan = Plan(Settings(direction, 2), workload, interval_ns=SECOND_NS // 4)
+    meter = Meter(has_traces=True)
+    for event in draw_run(chance, plan, 8, reason=Reason.COMPLETED, changes=0, disorder=0.2):
+        meter.feed(event)
+    board, summary, evidence = (
+        LiveReadings(plan, meter),
+        meter.summary(),
+        EvidenceCollector(meter).recent_evidence(),
+    )
+    assert evidence is not None
+    for flow, of_rules in zip(direction.flows, evidence.flows, strict=True):
+        measured, shown = summary.measured[flow], board.flow(flow)
+        assert measured is not None
+        assert (shown.bit_s, shown.latency) == (measured.bit_s, measured.latency)
+        assert of_rules.bit_s == measured.bit_s
+        rows = [row.bit_s or 0.0 for row in board.session_rows() if row.direction is flow]
+        assert sum(rows) == pytest.approx(measured.bit_s)
+    assert summary.measured.total is not None
+    assert board.flow(direction).bit_s == pytest.approx(summary.measured.total.bit_s, rel=1e-6)
+    assert board.retransmits() == summary.tcp.retransmits
+    for end, cpu in ((End.NEAR, summary.near_cpu), (End.FAR, summary.far_cpu)):
+        shown_cpu = board.cpu(end)
+        assert (shown_cpu.host_percent, shown_cpu.hottest_percent) == (cpu.host_percent, cpu.hottest_core_percent)
+        assert shown_cpu.msec_per_mib == pytest.approx(cpu.msec_per_mib)

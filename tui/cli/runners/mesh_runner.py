@@ -1,6 +1,6 @@
 """A mesh from its hosts to its result: on the screen or as lines, then as a map, JSON, CSV or a page."""
 
-import asyncio
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ....engine.host.event_loop import run
-from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
-from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ....mesh.events import (
     CellBegan,
@@ -31,7 +29,7 @@ from ...services.mesh.spec import MeshSpec
 from ...services.mesh.stored_mesh import compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
 from ...services.run_spec import Outputs
-from ...services.storage import open_data_dir, open_run_list, open_run_log
+from ...services.storage import open_data_dir, open_run_list
 from ...text import numbers
 from ...text.mesh.mesh_document import (
     csv_rows,
@@ -58,7 +56,8 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import RunStopper, handle_signals, mesh_exit_status, unfinished_exit_status
+from ..termination import mesh_exit_status, unfinished_exit_status
+from .recording import error_lines, open_recording, stop_on_signal
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -92,24 +91,17 @@ def run_mesh(job: MeshJob) -> int:
     if not job.has_screen:
         write_in_background()
     # A mesh goes on from its results: without them everything would be measured again.
-    log = RunLog.open(open_data_dir()) if job.is_resumed else open_run_log(print_stderr)
+    stored = open_recording(lambda: RunLog.open(open_data_dir())) if job.is_resumed else open_recording()
     progress = _Progress(job)
-    try:
-        result = _stored_result(job, log)
-        if result is None:
-            result = run(_measure(job, log, progress))
-        if result is not None and log is not None:
-            result = replace(result, comparison=compare_with_previous(log, result.spec, result.matrix))
-    except LinkgaugeError as error:
-        if job.outputs.as_json_stream:
-            emit_json_line(error_line(str(error)))
-        raise
-    finally:
-        write_in_background()  # the terminal may have stopped
-        if log is not None:
-            log.close(print_stderr)
-            if log.problem is not None:
-                print_stderr(log.problem)
+    with stored as log, error_lines(as_json_stream=job.outputs.as_json_stream):
+        try:
+            result = _stored_result(job, log)
+            if result is None:
+                result = run(_measure(job, log, progress))
+            if result is not None and log is not None:
+                result = replace(result, comparison=compare_with_previous(log, result.spec, result.matrix))
+        finally:
+            write_in_background()  # the terminal may have stopped
     if result is None:
         print_stderr("interrupted before anything was measured")
         return unfinished_exit_status(progress.signal_number)
@@ -142,24 +134,19 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
 
 async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
     """Measure until the last cell, or until a signal; return None where one came before the mesh began."""
-    stopper, session = RunStopper(), None
-    with handle_signals(stopper.receive):
-        try:
-            async with open_mesh_session(job.spec, job.catalog, log) as session:
-                stopper.run = _Stoppable(session)
-                if job.has_screen:
-                    from ..terminal_app import run_mesh_screen
+    with stop_on_signal(progress) as stopper:
+        async with open_mesh_session(job.spec, job.catalog, log) as session:
+            progress.begin(session)
+            stopper.run = _Stoppable(session)
+            if job.has_screen:
+                from ..terminal_app import run_mesh_screen
 
-                    number = await run_mesh_screen(session, log, job.spec.pass_percent)
-                    stopper.first = stopper.first or number
-                else:
-                    async for update in session:
-                        progress.show(update, session)
-        except asyncio.CancelledError:
-            if not stopper.received:
-                raise
-        finally:
-            progress.signal_number = stopper.first
+                number = await run_mesh_screen(session, log, job.spec.pass_percent)
+                stopper.first = stopper.first or number
+            else:
+                async for update in session:
+                    progress.show(update, session)
+    session = progress.session
     if session is None:
         return None
     progress.show_notices(session)
@@ -180,11 +167,16 @@ class _Progress:
     """The lines of a mesh in progress: on stderr for people, with `--json-stream` also on stdout."""
 
     def __init__(self, job: MeshJob) -> None:
-        self.signal_number: int | None = None
+        self.signal_number: signal.Signals | None = None
+        self.session: MeshSession | None = None
         self._job = job
         self._started = time.monotonic()
         self._cells = self._done = 0
         self._notices = 0
+
+    def begin(self, session: MeshSession) -> None:
+        """Note the mesh, which has begun."""
+        self.session = session
 
     def show(self, update: MeshUpdate, session: MeshSession) -> None:
         """Print what there is to say about an event."""

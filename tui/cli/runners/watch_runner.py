@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
-from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
@@ -27,6 +26,7 @@ from ...text.numbers import sanitize
 from ...text.watch.watch_sentences import event_words
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
 from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
+from .recording import error_lines
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
@@ -58,13 +58,8 @@ class WatchJob:
 def run_watch(job: WatchJob) -> int:
     """Carry out a watch until a signal ends it, or each peer was tested once; return the exit status."""
     write_in_background()
-    try:
-        with _open_log(job) as log:
-            return run(_watch(job, log))
-    except LinkgaugeError as error:
-        if job.as_json_stream:
-            emit_json_line(error_line(str(error)))
-        raise
+    with error_lines(as_json_stream=job.as_json_stream), _open_log(job) as log:
+        return run(_watch(job, log))
 
 
 @contextmanager

@@ -157,7 +157,8 @@ def _rate_line(letter: str, run: StoredRun) -> OverlayLine:
 
 def _latency_line(letter: str, run: StoredRun) -> OverlayLine:
     """Return the median latency of each interval: what tests with loads in turn are compared by."""
-    known = [(point.elapsed_ns / SECOND_NS, point.p50_ns) for point in run.load_points if point.p50_ns is not None]
+    points = run.readings.load_points
+    known = [(point.elapsed_ns / SECOND_NS, point.p50_ns) for point in points if point.p50_ns is not None]
     return OverlayLine(letter, [at_s for at_s, _ in known], [p50_ns for _, p50_ns in known])
 
 

@@ -152,7 +152,7 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
         return {}
     traces = view.readings.traces
     if content is PlotContent.LATENCY:
-        return {Direction.DUPLEX: [_latency(point, point.p50_ns) for point in view.load_points]}
+        return {Direction.DUPLEX: [_latency(point, point.p50_ns) for point in view.readings.load_points]}
     if content in _OF_DATAGRAMS:
         return {
             flow: _datagram_values(points, content) for flow, points in sorted(traces.datagrams.items()) if points
@@ -162,7 +162,8 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
 
 def _slowest(view: CockpitSnapshot) -> list[_Value]:
     """Return the 99th percentile of each interval's latency."""
-    return [_latency(point, point.p99_ns) for point in view.load_points]
+    points = view.readings.load_points if view.readings else ()
+    return [_latency(point, point.p99_ns) for point in points]
 
 
 def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
