@@ -54,11 +54,6 @@ class Acceptor:
         self._spares: list[int] = []  # descriptors to release when clients are to be refused and none is free
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def listener(self) -> socket.socket:
-        """The listening socket."""
-        return self._listener
-
     def open(self) -> None:
         """Start accepting."""
         self._listener.setblocking(False)

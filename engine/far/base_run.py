@@ -11,11 +11,10 @@ from typing import Any, Final
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import LimitReached
 from ..model.events import EndText, Reason, RunEnd
-from ..model.limits import Limits
 from ..model.plan import SECOND_NS, Direction, End, Plan, sender_of
 from ..workers.ipc import SessionEvent
 from ..workers.pool import WorkerPool
-from .clients.turns import Turn
+from .clients.admission import Grant
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .status import RunStatus
 
@@ -30,17 +29,12 @@ class BaseFarRun(ABC):
     LOOK_S: float
     """The pause between two looks of the watch."""
 
-    def __init__(self, plan: Plan, limits: Limits, turn: Turn) -> None:
-        """Make a run that has no workers yet.
-
-        Args:
-            plan: the plan, which the limits allow.
-            limits: the endpoint's limits.
-            turn: the run's turn, which it gives back at its end.
-        """
+    def __init__(self, plan: Plan, grant: Grant) -> None:
+        """Make a run that has no workers yet, of a plan that the endpoint has granted."""
+        limits = grant.limits
         self.rate_bit_s = 0  # between the last two looks
         self.on_start: Callable[[], None] | None = None  # called when payload begins to flow
-        self._plan, self._settings, self._limits, self.turn = plan, plan.settings, limits, turn
+        self._plan, self._settings, self._limits, self.turn = plan, plan.settings, limits, grant.turn
         self._datagram_limits = DatagramLimits(limits, plan.workload)
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._started_ns: int | None = None

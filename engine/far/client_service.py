@@ -8,8 +8,7 @@ import contextlib
 import errno
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
@@ -32,42 +31,50 @@ from ..model.plan import SECOND_NS, Mode, Plan
 from ..protocol.messages import Open, Ping, Ready, Refuse
 from ..workloads.mode_trial import ModeChooser
 from .base_run import BaseFarRun
-from .clients.admission import Admission
+from .clients.admission import Admission, Grant
 from .clients.admitted_client import AdmittedClient
 from .clients.turns import Turn
 from .listener import format_host
-from .memory import windows_of
 from .run import FarRun, RunRegistry
-from .status import LogEntry, LogSink, LogValue
+from .status import LogEntry, LogSink, LogValue, discard_log
 
 _CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of its run
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceContext:
+    """What all clients of an endpoint share.
+
+    Args:
+        admission: the clients and the limits.
+        registry: the current runs by their tag, for data connections.
+        log: receives the entries of the event log.
+        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+    """
+
+    admission: Admission = field(default_factory=Admission)
+    registry: RunRegistry = field(default_factory=dict[bytes, FarRun])
+    log: LogSink = discard_log
+    mode_chooser: ModeChooser | None = None
+
+
 async def serve_client(
     control: ControlConnection,
-    registry: RunRegistry,
-    log: LogSink,
+    context: ServiceContext,
     get_key: Callable[[], SharedKey | None] = lambda: None,
-    admission: Admission | None = None,
     on_admitted: Callable[[], None] = lambda: None,
-    mode_chooser: ModeChooser | None = None,
 ) -> None:
     """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
 
     Args:
         control: the connection to the near end, before the handshake.
-        registry: the endpoint's current runs by their tag, for data connections.
-        log: receives the entries of the event log.
+        context: what it shares with other clients.
         get_key: returns the key that the near end must prove at this moment; None serves everybody.
-        admission: the endpoint's clients and limits; None admits this client by the default limits.
         on_admitted: called once the near end has proved the key and is admitted.
-        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
     """
-    address = format_host(control.peer_address) if control.peer_address else None
+    address, log = format_host(control.peer_address) if control.peer_address else None, context.log
     with contextlib.ExitStack() as stack:
-        service = _ClientService(
-            control, address, registry, log, get_key, admission or Admission(), mode_chooser, stack
-        )
+        service = _ClientService(control, address, context, get_key, stack)
         try:
             await service.serve(on_admitted)
         except AddressRefused as error:
@@ -94,24 +101,21 @@ class _ClientService:
 
     control: ControlConnection
     address: str | None
-    registry: RunRegistry
-    log: LogSink
+    context: ServiceContext
     get_key: Callable[[], SharedKey | None]
-    admission: Admission
-    mode_chooser: ModeChooser | None
     stack: contextlib.ExitStack
     key: SharedKey | None = None
 
     async def serve(self, on_admitted: Callable[[], None]) -> None:
         """Serve the client from its handshake to the end of its run; raise LinkgaugeError otherwise."""
-        admission, limits = self.admission, self.admission.limits
+        admission, limits = self.context.admission, self.context.admission.limits
         clients: list[AdmittedClient] = []
 
         def admit() -> None:
             self.key = self.get_key()
             clients.append(self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns())))
             on_admitted()
-            self.log(LogEntry("admitted", "admitted", client=self.address))
+            self.context.log(LogEntry("admitted", "admitted", client=self.address))
 
         if self.address is not None:
             admission.check_address(self.address)
@@ -124,28 +128,27 @@ class _ClientService:
             await self._serve_plan(message.plan, ends, clients[0])
 
     async def _serve_plan(self, plan: Plan, ends: HandshakeResult, client: AdmittedClient) -> None:
-        control, admission = self.control, self.admission
+        control, admission = self.control, self.context.admission
         self._check_plan(plan)
         turn = await _take_turn(control, admission, client, plan)
         self.stack.callback(turn.end)
         self._check_plan(plan)
-        admission.reserve(client, plan, windows_of(plan.widest_settings))
-        mode = await choose_mode(plan, self.mode_chooser, is_idle=not admission.has_runs)
-        end = await self._serve_run(plan, mode, ends, client, turn)
+        grant = admission.grant(client, plan, turn)
+        mode = await choose_mode(plan, self.context.mode_chooser, is_idle=not admission.has_runs)
+        end = await self._serve_run(plan, mode, ends, client, grant)
         if end.reason is not Reason.PEER_LOST:
             await _await_close(control)
 
     async def _serve_run(
-        self, plan: Plan, mode: Mode | None, ends: HandshakeResult, client: AdmittedClient, turn: Turn
+        self, plan: Plan, mode: Mode | None, ends: HandshakeResult, client: AdmittedClient, grant: Grant
     ) -> RunEnd:
-        control, registry, run = self.control, self.registry, None
+        control, registry, run = self.control, self.context.registry, None
         try:
-            reserve = partial(self.admission.reserve, client, plan)
-            run = FarRun(control, plan, mode, ends, self.admission.limits, reserve, turn)
+            run = FarRun(control, plan, mode, ends, grant)
             async with run.pool:
                 registry[run.run_tag] = run
                 control.send(Ready(run.nonce.hex()))
-                return await carry_out(run, client, self.log, str(plan.workload))
+                return await carry_out(run, client, self.context.log, str(plan.workload))
         except (LinkgaugeError, OSError) as error:
             reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
             if isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -162,10 +165,11 @@ class _ClientService:
 
         Key and lists may have changed while it waited, with its plan or for its turn.
         """
+        admission = self.context.admission
         if self.address is not None:
-            self.admission.check_address(self.address)
+            admission.check_address(self.address)
         _check_same_key(self.key, self.get_key())
-        self.admission.check_plan(plan, self.admission.carried_bit_s)
+        admission.check_plan(plan, admission.carried_bit_s)
 
 
 async def _take_turn(control: ControlConnection, admission: Admission, client: AdmittedClient, plan: Plan) -> Turn:

@@ -26,7 +26,7 @@ from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
 from ..workloads.mode_trial import ModeChooser
 from .acceptor import Acceptor
-from .client_service import serve_client
+from .client_service import ServiceContext, serve_client
 from .clients.admission import Admission
 from .clients.admitted_client import CurrentRun
 from .datagram_listener import DatagramListener
@@ -44,8 +44,12 @@ _log = logging.getLogger(__name__)
 class Endpoint:
     """Serves clients on a listening socket while its `async with` block lasts.
 
-    `admission.limits`, `key` and `certificate` may be replaced at any time; they apply to later clients.
+    `admission.limits`, `key` and `certificate` may be replaced at any time; they apply to later clients. Set
+    `admission.turns.is_exclusive` for one test at a time, those of an `Iperf3Service` included.
     """
+
+    accepts_control = True
+    """False accepts only data connections; control then comes by `serve_connection`."""
 
     def __init__(
         self,
@@ -55,9 +59,7 @@ class Endpoint:
         key: SharedKey | None = None,
         limits: Limits | None = None,
         certificate: Certificate | None = None,
-        accepts_control: bool = True,
         mode_chooser: ModeChooser | None = None,
-        is_exclusive: bool = False,
     ) -> None:
         """Make an endpoint that does not accept yet.
 
@@ -67,19 +69,17 @@ class Endpoint:
             key: the key that clients must prove; None serves everybody.
             limits: the limits for clients and runs; None takes the defaults.
             certificate: the certificate for TLS; None serves without TLS.
-            accepts_control: False accepts only data connections; control then comes by `serve_connection`.
             mode_chooser: chooses how this host sends where a plan names no mode; None copies.
-            is_exclusive: carries out one test at a time, those of an `Iperf3Service` included.
         """
-        self.admission = Admission(limits, is_exclusive=is_exclusive)
+        self.admission = Admission(limits)
         self.mode_chooser = mode_chooser
         self.key = key
         self._listener = listener
         self.certificate = certificate
         self._event_log = EventLog(log)
         self.log = self._event_log.add
-        self._accepts_control = accepts_control
         self._registry: RunRegistry = {}
+        self._context = ServiceContext(self.admission, self._registry, self.log, mode_chooser)
         self._datagrams = DatagramListener(self._registry, self.admission, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
         self.pending = PendingConnections(self.admission)
@@ -125,10 +125,7 @@ class Endpoint:
 
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""
-        serving = serve_client(
-            control, self._registry, self.log, admission=self.admission, mode_chooser=self.mode_chooser
-        )
-        self.track(asyncio.create_task(serving))
+        self.track(asyncio.create_task(serve_client(control, self._context)))
 
     def get_status(self) -> EndpointStatus:
         """Return the endpoint's clients, their runs, its limits and its totals at this moment."""
@@ -197,9 +194,7 @@ class Endpoint:
         def on_admitted() -> None:
             self.pending.discard(connection)
 
-        await serve_client(
-            control, self._registry, self.log, lambda: self.key, self.admission, on_admitted, self.mode_chooser
-        )
+        await serve_client(control, self._context, lambda: self.key, on_admitted)
 
     async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
         """Return a control connection over the socket; None for any other connection, which is then dealt with."""
@@ -214,7 +209,7 @@ class Endpoint:
             self.pending.discard(connection)
             await self._attach_data(sock, hello)
             return None
-        if not self._accepts_control:
+        if not self.accepts_control:
             # A near end that has control already tests whether data connections would get here.
             await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
             sock.close()
@@ -260,7 +255,6 @@ async def serve_endpoint(
     key: SharedKey | None = None,
     limits: Limits | None = None,
     on_listening: Callable[[tuple[str, int]], None] = lambda _: None,
-    log: LogSink = discard_log,
 ) -> None:
     """Serve clients until `stop` is set.
 
@@ -271,11 +265,10 @@ async def serve_endpoint(
         key: the key that clients must prove; None serves everybody.
         limits: the limits for clients and runs; None takes the defaults.
         on_listening: called with the address and port once the endpoint listens.
-        log: receives the entries of the event log.
 
     Raises:
         EndpointError: the address cannot be listened on.
     """
-    async with Endpoint(listen(bind, port), log, key=key, limits=limits, mode_chooser=ModeChooser()) as endpoint:
+    async with Endpoint(listen(bind, port), key=key, limits=limits, mode_chooser=ModeChooser()) as endpoint:
         on_listening(endpoint.address)
         await stop.wait()

@@ -5,7 +5,6 @@ import logging
 import secrets
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -22,7 +21,6 @@ from ..model.errors import (
     WorkerError,
 )
 from ..model.events import EndText, Reason, RunEnd
-from ..model.limits import Limits
 from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample, SessionSample
 from ..model.socket_info import BUFFER_COUNTER_NAMES
@@ -44,8 +42,8 @@ from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .base_run import BaseFarRun
-from .clients.admission import ConnectBackLimit
-from .clients.turns import OtherTestsReader, Turn
+from .clients.admission import ConnectBackLimit, Grant
+from .clients.turns import OtherTestsReader
 from .memory import SessionWindows, windows_of
 from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
@@ -77,9 +75,7 @@ class FarRun(BaseFarRun):
         plan: Plan,
         mode: Mode | None,
         ends: HandshakeResult,
-        limits: Limits,
-        reserve: Callable[[SessionWindows], None],
-        turn: Turn,
+        grant: Grant,
     ) -> None:
         """Make a run that has no workers yet.
 
@@ -88,12 +84,10 @@ class FarRun(BaseFarRun):
             plan: the plan, which the limits allow.
             mode: how this end moves payload.
             ends: both ends, as they introduced themselves.
-            limits: the endpoint's limits.
-            reserve: reserves what further sessions and windows need; raises LimitReached where that is too much.
-            turn: the run's turn, which it gives back at its end.
+            grant: what the endpoint grants it.
         """
-        super().__init__(plan, limits, turn)
-        self._reserve = reserve
+        super().__init__(plan, grant)
+        limits, self._reserve = grant.limits, grant.reserve
         self.nonce = secrets.token_bytes(TOKEN_BYTES)
         self._tickets = TicketCheck(control.derive_run_secret(self.nonce))
         self._connect_back = ConnectBackLimit(limits, plan.workload)

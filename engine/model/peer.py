@@ -13,6 +13,7 @@ import secrets
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Literal, Self
 
@@ -339,6 +340,7 @@ def _is_interface_name(zone: str) -> bool:
 LOOPBACK: Final = Peer("loopback")
 
 
+@lru_cache(1_024)  # an endpoint asks five times for each connection: a seventh of its time under a flood of them
 def parse_ip_address(text: str) -> IpAddress:
     """Return the address without its scope; raise ValueError where the text is no IP address."""
     address = ip_address(text.partition("%")[0])

@@ -128,9 +128,9 @@ def _with_scope(address: AddressPort | None) -> tuple[Any, ...]:
 async def _serve(listener: socket.socket, streams: tuple[int, int], *, is_through: bool) -> None:
     stop = asyncio.Event()
     peer, own = _came_over()
-    async with Endpoint(
-        listener, accepts_control=False, limits=Limits.widest(), mode_chooser=ModeChooser()
-    ) as endpoint:
+    endpoint = Endpoint(listener, limits=Limits.widest(), mode_chooser=ModeChooser())
+    endpoint.accepts_control = False
+    async with endpoint:
 
         def accept(_channel: MuxChannel) -> asyncio.Protocol:
             link = ControlConnection(End.FAR)

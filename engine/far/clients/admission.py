@@ -5,8 +5,10 @@ It counts, and knows neither sockets nor clocks.
 
 import logging
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from ...host.cpu import check_cores, shares_cores
@@ -16,23 +18,35 @@ from ...model.peer import client_network
 from ...model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ...model.workload import Workload
 from ..datagram_limits import DatagramLimits
-from ..memory import SessionWindows, count_connections, estimate_memory, merge_windows
+from ..memory import SessionWindows, count_connections, estimate_memory, merge_windows, windows_of
 from .admitted_client import AdmittedClient
-from .turns import Turns
+from .turns import Turn, Turns
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What an endpoint grants a run: its limits, and a turn, which the run gives back at its end.
+
+    `reserve` reserves what further sessions and windows need, and raises LimitReached where that is too much.
+    """
+
+    limits: Limits
+    turn: Turn
+    reserve: Callable[[SessionWindows], None]
 
 
 class Admission:
     """Counts the clients of an endpoint, in all and by `client_network`, and refuses those over a limit.
 
     `limits` may be replaced at any time. New limits apply to later clients and runs. `turns` has those of
-    the tests, one at a time with `is_exclusive`.
+    the tests.
     """
 
-    def __init__(self, limits: Limits | None = None, *, is_exclusive: bool = False) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.turns = Turns(is_exclusive=is_exclusive)
+        self.turns = Turns()
         self._close_reason: str | None = None
         self._network_counts: Counter[str] = Counter()
         self._clients: dict[int, AdmittedClient] = {}
@@ -143,6 +157,11 @@ class Admission:
         if requests_bytes > limits.request_bytes:
             text = f"{format_size(requests_bytes)} of requests in flight are too many"
             raise LimitReached(text, "request_bytes", limits.request_bytes)
+
+    def grant(self, client: AdmittedClient, plan: Plan, turn: Turn) -> Grant:
+        """Reserve what a run needs, as `reserve` does, and return what it may have."""
+        self.reserve(client, plan, windows_of(plan.widest_settings))
+        return Grant(self.limits, turn, partial(self.reserve, client, plan))
 
     def reserve(self, client: AdmittedClient, plan: Plan, windows: SessionWindows) -> None:
         """Reserve what a client's run needs with these sessions besides its earlier ones, until the client leaves.

@@ -132,10 +132,10 @@ class Turn:
 
 
 class Turns:
-    """The turns of an endpoint. With `is_exclusive` it has one test at a time."""
+    """The turns of an endpoint; set `is_exclusive` to have one test at a time."""
 
-    def __init__(self, *, is_exclusive: bool = False) -> None:
-        self._is_exclusive = is_exclusive
+    def __init__(self) -> None:
+        self.is_exclusive = False
         self._held: dict[AdmittedClient, Plan] = {}
         self._waiting: dict[AdmittedClient, tuple[Plan, asyncio.Future[None]]] = {}
         self.tally = Tally(lambda: [client.run for client in self._held if client.run is not None])
@@ -185,7 +185,7 @@ class Turns:
 
     def _blockers(self, plan: Plan) -> dict[AdmittedClient, Plan]:
         """Return the clients whose tests a plan may not run beside."""
-        is_alone = plan.exclusive or self._is_exclusive
+        is_alone = plan.exclusive or self.is_exclusive
         return {client: other for client, other in self._held.items() if is_alone or other.exclusive}
 
     def _describe_busy(self, plan: Plan) -> str:
@@ -195,7 +195,7 @@ class Turns:
         tests = f"{len(blockers)} other test{'s' if len(blockers) > 1 else ''}"
         if any(other.exclusive for other in blockers.values()):
             tests = "a test that has the endpoint for itself"
-        elif self._is_exclusive:
+        elif self.is_exclusive:
             tests = "another test, and has one at a time"
         left_s = max(_left_s(client, other) for client, other in blockers.items())
         until = "" if left_s == math.inf else f", for {left_s:.0f} s more at most"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ...far.base_run import BaseFarRun
-from ...far.clients.turns import Turn
+from ...far.clients.admission import Grant
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
@@ -20,7 +20,6 @@ from ...model.errors import (
     RemoteProtocolError,
 )
 from ...model.events import EndText, Reason, RunEnd
-from ...model.limits import Limits
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.socket_info import SocketInfo
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
@@ -37,6 +36,7 @@ from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_o
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
+_FURTHER_STREAM_S: Final = 0.25  # for each stream besides: over a long way they come one after the other
 _LOSS_GRACE_S: Final = 1.0  # from the loss of a stream to the end: the client may be about to say why
 _SILENCE_NS: Final = 120 * SECOND_NS  # without payload, as a stock server waits
 _QUIET_S: Final = 1.0  # without progress, while the last bytes are on their way
@@ -60,8 +60,7 @@ class ClientTest(BaseFarRun):
         channel: Iperf3Channel,
         request: TestRequest,
         options: Iperf3Options,
-        limits: Limits,
-        turn: Turn,
+        grant: Grant,
         opening: "Callable[[ClientTest], AbstractAsyncContextManager[None]]",
     ) -> None:
         """Make a test that has no workers yet.
@@ -70,12 +69,11 @@ class ClientTest(BaseFarRun):
             channel: The control connection, whose client has sent its parameters.
             request: What the client asks for.
             options: How the service makes the output of the server.
-            limits: The endpoint's limits.
-            turn: Its turn, which it gives back at its end.
+            grant: What the endpoint grants it.
             opening: Is held while its streams are opened.
         """
         plan, parameters = request.plan, request.parameters
-        super().__init__(plan, limits, turn)
+        super().__init__(plan, grant)
         self._channel, self._request, self._opening = channel, request, opening
         self._options = options
         own_plan = replace(
@@ -89,18 +87,16 @@ class ClientTest(BaseFarRun):
             self._limited(own_plan),
             self._handle_worker_event,
             self._handle_worker_loss,
-            limits.workers,
+            grant.limits.workers,
             Iperf3Format(parameters.has_64bit_counters, allows_fragments=not parameters.dont_fragment),
         )
         self._streams = list_streams(parameters.direction, parameters.parallel)
         self._counts = TestCounts(self.pool.counters, self._streams, is_udp=parameters.is_udp)
-        loop = asyncio.get_running_loop()
         self._refusal: Iperf3Refusal | None = None
         self._takes_streams, self._attached, self._carried = False, 0, 0
         self._arrived: list[tuple[int, socket.socket]] = []
-        self._progress_s = loop.time()  # of the streams that come
         self._opened: list[SocketInfo] = []
-        self._all_opened: asyncio.Future[None] = loop.create_future()
+        self._all_opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._moved_ns = time.monotonic_ns()  # when payload moved last
         self._lost_at_s: float | None = None
         self._observation: Observation | None = None
@@ -114,6 +110,11 @@ class ClientTest(BaseFarRun):
     def takes_streams(self) -> bool:
         """Whether a stream of its client is awaited."""
         return self._takes_streams
+
+    @property
+    def stream_count(self) -> int:
+        """The number of its streams in both directions."""
+        return len(self._streams)
 
     @property
     def awaited_connections(self) -> int:
@@ -136,7 +137,6 @@ class ClientTest(BaseFarRun):
         if not self._takes_streams:
             raise RemoteProtocolError("a stream of an iperf3 test that awaits none")
         self._arrived.append((serial, socket.socket(fileno=sock.detach())))
-        self._progress_s = asyncio.get_running_loop().time()
         self._takes_streams = len(self._arrived) + self._attached < len(self._streams)
         if self.has_datagrams or not self._takes_streams:
             arrived, self._arrived = sorted(self._arrived, key=lambda arrival: arrival[0]), []
@@ -242,19 +242,13 @@ class ClientTest(BaseFarRun):
         """Have the client open its streams, and wait until workers have all of them."""
         self._takes_streams = True
         await self._channel.send_state(State.CREATE_STREAMS)
-        opened, loop = self._all_opened, asyncio.get_running_loop()
-        self._progress_s = loop.time()
-        # Over a long way many streams take long, as they come one after the other.
-        while not (opened.done() or state.done()):
-            left_s = self._progress_s + STREAMS_DEADLINE_S - loop.time()
-            if left_s <= 0:
-                break
-            await asyncio.wait({opened, state}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        opened, deadline_s = self._all_opened, STREAMS_DEADLINE_S + _FURTHER_STREAM_S * len(self._streams)
+        await asyncio.wait({opened, state}, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
         if state.done():
             raise RemoteProtocolError(f"iperf3 sent {state.result().name} before the test began")
         if not opened.done():
-            text = f"{self._attached + len(self._arrived)} of {len(self._streams)} streams came"
-            raise Iperf3Refusal(ErrorNumber.STREAM_ACCEPT, f"{text}, and none for {STREAMS_DEADLINE_S:g} s")
+            text = f"{self._attached + len(self._arrived)} of {len(self._streams)} streams came in {deadline_s:g} s"
+            raise Iperf3Refusal(ErrorNumber.STREAM_ACCEPT, text)
 
     def _start(self) -> None:
         """Let payload flow: the clocks of both ends start now."""
@@ -365,7 +359,6 @@ class ClientTest(BaseFarRun):
     def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._opened.append(event.info)
-            self._progress_s = asyncio.get_running_loop().time()
             if len(self._opened) == len(self._streams) and not self._all_opened.done():
                 self._all_opened.set_result(None)
         elif isinstance(event, ConnectionFailed):

@@ -19,7 +19,6 @@ from ...far.client_service import carry_out, choose_mode
 from ...far.clients.admitted_client import AdmittedClient
 from ...far.clients.turns import Turn
 from ...far.endpoint import Endpoint
-from ...far.memory import windows_of
 from ...far.pending import PendingConnection
 from ...far.status import LogEntry
 from ...host.description import describe_host
@@ -61,6 +60,8 @@ class Iperf3Service:
     def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
         """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
         self._options = options
+        if options.users is not None:
+            options.users.not_before_s = int(time.time())
         self._admission, self._pending, self._log = endpoint.admission, endpoint.pending.beside(), endpoint.log
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
@@ -232,7 +233,6 @@ class Iperf3Service:
         admission = self._admission
         check_window(parameters)
         plan, caution = choose_congestion(plan)
-        admission.reserve(admitted, plan, windows_of(plan.settings))
         mode = await choose_mode(plan, self._mode_chooser, is_idle=not admission.has_runs)
         far = await describe_host(channel.local_address[:2], channel.peer_address[:2])
         return TestRequest(
@@ -243,7 +243,8 @@ class Iperf3Service:
         self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient, turn: Turn
     ) -> None:
         """Carry out a test, with the entries of its beginning and end in the log."""
-        test = ClientTest(channel, request, self._options, self._admission.limits, turn, self._open_streams)
+        grant = self._admission.grant(admitted, request.plan, turn)
+        test = ClientTest(channel, request, self._options, grant, self._open_streams)
         try:
             async with test.pool:
                 self._cookies[request.cookie] = test

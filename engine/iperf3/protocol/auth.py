@@ -89,6 +89,7 @@ class UserList:
         self._key = _load_private_key(private_key)
         self._paddings = [_oaep(), *([_pkcs1()] if accepts_pkcs1 else [])]
         self._used: dict[bytes, int] = {}  # until when
+        self.not_before_s = 0  # what an earlier process has accepted is not in `_used`
         self._bucket: TokenBucket | None = None
 
     def __repr__(self) -> str:
@@ -127,6 +128,8 @@ class UserList:
             raise _refuse("its token cannot be decrypted with this key")
         if not is_user:
             raise _refuse(f"unknown user or wrong password: {make_printable(name.decode('utf-8', 'replace'))}")
+        if made_s < self.not_before_s:
+            raise _refuse("its token is from before this endpoint started, and may have been used: try again")
         if abs(now_s - made_s) > MAX_SKEW_S:
             raise _refuse(f"its token is {now_s - made_s:.0f} s old: compare the clocks of both hosts")
         self._use(encrypted, made_s, now_s)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.multiplexer import Mux, MuxChannel
-from linkgauge.engine.far.client_service import serve_client
+from linkgauge.engine.far.client_service import ServiceContext, serve_client
 from linkgauge.engine.model.errors import ConnectionClosed
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End
@@ -32,7 +32,7 @@ class Pair:
 
     def _accept(self, _channel: MuxChannel) -> asyncio.Protocol:
         link = ControlConnection(End.FAR)
-        task = asyncio.create_task(serve_client(link, {}, lambda _text: None))
+        task = asyncio.create_task(serve_client(link, ServiceContext()))
         self.serving.add(task)
         task.add_done_callback(self.serving.discard)
         return link

@@ -23,6 +23,7 @@ from linkgauge.engine.protocol.messages import Finish, Stop
 from linkgauge.engine.results.meter import Meter
 
 from ..conftest import DEADLINE_S, RATE_BIT_S
+from ..waiting import until
 
 LONG = Plan(Settings(sessions=2), duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 SHORT = Plan(Settings(Direction.IN), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
@@ -128,8 +129,7 @@ async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:
     ):
         await until_payload(beside)
         leaving = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
-        while endpoint.admission.client_count < 2:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0.01)
+        await until(lambda: endpoint.admission.client_count == 2)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
         waiting = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
@@ -139,7 +139,8 @@ async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:
 
 async def test_an_exclusive_endpoint_serves_one_run_after_the_other() -> None:
     """As a sweep asks for them: the next one is served as soon as the last one has its end."""
-    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), is_exclusive=True) as endpoint:
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        endpoint.admission.turns.is_exclusive = True
         peer = Peer(*endpoint.address)
         for _ in range(3):
             assert isinstance((await events_of(SHORT, peer))[-1], Ended)

@@ -30,6 +30,8 @@ from linkgauge.engine.workloads.datagram_handshake import (
 )
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 
+from ..waiting import until
+
 DEADLINE_S = 20.0
 SECRET = RunSecret(b"shared", b"nonce", b"open")
 ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), ("::1", "::1")]
@@ -122,8 +124,7 @@ async def received(sock: socket.socket) -> bytes:
 async def settled(place: Scene, lines: int) -> list[str]:
     """Return the log once it has so many lines."""
     async with asyncio.timeout(DEADLINE_S):
-        while len(place.lines) < lines:  # noqa: ASYNC110 - the log is a plain callable
-            await asyncio.sleep(0.001)
+        await until(lambda: len(place.lines) >= lines)
     return place.rejected()
 
 

@@ -5,6 +5,8 @@ import asyncio
 from linkgauge.engine.far.event_log import MAX_LINES, MAX_NETWORKS, MAX_SOURCES, EventLog
 from linkgauge.engine.far.status import EndpointTotals, LogEntry
 
+from ..waiting import until
+
 DEADLINE_S = 20.0
 NEVER_S = 3_600.0
 WRONG_KEY = "rejected: wrong key"
@@ -45,8 +47,7 @@ async def test_an_interval_without_a_rejection_ends_the_summaries() -> None:
         for _ in range(2):
             log.add(rejection())
             assert await lines.get() == f"192.0.2.7: {WRONG_KEY}: 1 more connection in 1 s"
-        while log.is_counting:  # noqa: ASYNC110 - until an interval has passed without one
-            await asyncio.sleep(0)
+        await until(lambda: not log.is_counting)
     assert lines.empty()
     log.add(rejection())
     assert lines.get_nowait() == f"192.0.2.7: {WRONG_KEY}"
@@ -93,8 +94,7 @@ async def test_what_was_left_out_is_counted_and_the_next_minute_has_a_budget_aga
         log.add(LogEntry("client", "connected", client=f"2001:db8:0:{number:x}::1"))
     assert len(lines) == MAX_LINES + MAX_NETWORKS - 1
     async with asyncio.timeout(DEADLINE_S):
-        while log.is_counting:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0)
+        await until(lambda: not log.is_counting)
     seconds = f"in 1 s, over its {MAX_LINES} a minute"
     assert lines[-2:] == [f"192.0.2.7: 7 more lines {seconds}", "3 more lines from other addresses in 1 s"]
     log.add(LogEntry("client", "connected", client="192.0.2.7"))

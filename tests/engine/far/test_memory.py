@@ -37,6 +37,7 @@ from linkgauge.engine.protocol.messages import Change, Open, Ready, Refuse, Repo
 from linkgauge.engine.protocol.preamble import DATA_KIND, DataHello, encode_preamble
 
 from ..child_processes import workers_of
+from ..waiting import until
 
 # What is measured is in other processes.
 pytestmark = [
@@ -69,6 +70,8 @@ def test_probes_are_connections_and_only_the_first_has_a_worker() -> None:
 @pytest.mark.parametrize(
     ("limits", "plan", "words"),
     [
+        (Limits(sessions=2), Plan(Settings(sessions=3)), "declines: 3 sessions are too many .*limit sessions is 2"),
+        (Limits(duration_s=60), Plan(duration_ns=61 * SECOND_NS), "limit duration_s is 60"),
         (Limits(workers=4), LARGEST, r"64 worker processes are too many .*limit workers is 4"),
         (
             Limits(block_bytes=MIB),
@@ -101,7 +104,7 @@ def test_probes_are_connections_and_only_the_first_has_a_worker() -> None:
             "takes 5120 samples a second; give a longer --interval or fewer sessions .*limit samples_s is 1000",
         ),
     ],
-    ids=["workers", "block", "requests", "one address", "all", "copies of crr", "samples"],
+    ids=["sessions", "duration", "workers", "block", "requests", "one address", "all", "copies of crr", "samples"],
 )
 async def test_a_plan_over_a_limit_of_size_is_refused_before_anything_is_allocated(
     limits: Limits, plan: Plan, words: str
@@ -130,8 +133,7 @@ async def test_blocks_and_requests_take_no_memory_before_the_first_data_connecti
                 workers = workers_of(os.getpid())
                 assert len(workers) == 8
                 assert private_bytes(workers) < 8 * MAX_BLOCK_BYTES // 2
-            while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
-                await asyncio.sleep(0.01)
+            await until(lambda: not endpoint.admission.client_count)
 
 
 async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
@@ -146,8 +148,7 @@ async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
                     raise AssertionError("the run must not start")
             first.stop()
             assert [event async for event in first]
-        while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0.01)
+        await until(lambda: not endpoint.admission.client_count)
         async with open_run(replace(plan, duration_ns=SECOND_NS // 2), peer) as run:
             assert [event async for event in run]
 
@@ -157,8 +158,9 @@ async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
     [
         (Limits(client_memory_bytes=64 * MIB, workers=8), "client_memory_bytes"),
         (Limits(samples_s=100), "samples_s"),
+        (Limits(sessions=2), "sessions"),
     ],
-    ids=["memory", "samples"],
+    ids=["memory", "samples", "sessions"],
 )
 async def test_sessions_that_are_added_to_a_run_count_as_well(
     record: Callable[..., Any], limits: Limits, limit: str

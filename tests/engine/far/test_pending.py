@@ -15,8 +15,10 @@ from typing import Final
 import pytest
 import trustme
 from linkgauge.engine.control.tls import Certificate
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.pending import PendingConnection, PendingConnections
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
@@ -30,6 +32,7 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
+from ..waiting import until
 
 KEY = SharedKey("a-key-of-this-test")
 PENDING = 16
@@ -152,10 +155,11 @@ async def flood(address: tuple[str, int], source: str, rate_s: int, opening: byt
         loop, began_s = asyncio.get_running_loop(), asyncio.get_running_loop().time()
         while True:
             while len(strangers) < (loop.time() - began_s) * rate_s:
-                sock = await asyncio.to_thread(socket.create_connection, address, source_address=(source, 0))
-                strangers.append(sock)
-                with suppress(OSError):
-                    sock.sendall(opening)
+                strangers.append(sock := socket.socket())
+                sock.setblocking(False)
+                sock.bind((source, 0))
+                sock.connect_ex(address)  # over loopback it needs nobody to accept
+                sock.send(opening)
             await asyncio.sleep(1 / rate_s)
 
     strangers: list[socket.socket] = []
@@ -185,12 +189,26 @@ async def test_a_stranger_beside_a_client_keeps_no_new_client_out(source: str, o
         open_run(replace(plan, duration_ns=60 * SECOND_NS), beside),
         flood(endpoint.address, "127.0.0.2", 62, opening),
     ):
-        while endpoint.get_status().pending < 32:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0.01)
+        await until(lambda: endpoint.get_status().pending == 32)
         for _ in range(2):
             async with open_run(plan, path) as run:
                 events = [event async for event in run]
             assert events[-1].end.reason is Reason.COMPLETED
+
+
+def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
+    """All of them are descriptors of one process, though each service has places of its own."""
+    own = PendingConnections(Admission())
+    beside = own.beside()
+    assert own.release_descriptor() is None
+    with socket.socket() as sock:
+        one, *others = (PendingConnection(sock, f"192.0.2.{number}") for number in range(3))
+        own.add(one)
+        for each in others:
+            beside.add(each)
+        assert (len(own), len(beside), own.total) == (1, 2, 3)
+        assert [own.release_descriptor(), beside.release_descriptor()] == [others[0], one]
+        assert own.total == 1
 
 
 async def test_a_client_that_made_room_is_told_to_try_again() -> None:

@@ -58,7 +58,7 @@ for number in range(count):
     held.append(sock)
 print(len(held), "held", flush=True)
 sys.stdin.readline()
-print(sum(sock.recv(1) == b"" for sock in held), "closed there", flush=True)
+print(sum(all(iter(lambda: sock.recv(4_096), b"")) for sock in held), "closed there", flush=True)
 """
 HELLO = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
 INTRODUCTION = encode_frame(Introduction(HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop")))
@@ -209,8 +209,11 @@ def with_type(name: str, **more: object) -> bytes:
 
 NONSENSE: dict[str, bytes] = {
     "a web browser": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "another program": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "zeros": bytes(64),
     "half a preamble": encode_preamble(CONTROL_KIND)[:7],
     "a data connection of no run": encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES),
+    "a data connection of no session": encode_preamble(DATA_KIND) + b"\xff" * DATA_HELLO_BYTES,
     "half a data connection": encode_preamble(DATA_KIND) + bytes(DATA_HELLO_BYTES - 1),
     "a huge length": encode_preamble(CONTROL_KIND) + struct.pack(">I", 2**32 - 1) + b"x" * 4_096,
     "the largest frame that may be": encode_preamble(CONTROL_KIND) + frame(b"[" * MAX_FRAME_BYTES[End.NEAR]),

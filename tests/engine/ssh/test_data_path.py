@@ -40,7 +40,8 @@ async def test_silent_addresses_leave_time_for_the_one_that_answers(
     """A silent one, one where another program answers, and one where nothing listens come first."""
     with contextlib.ExitStack() as stack:
         silent, other = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2))
-        async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), accepts_control=False) as endpoint:
+        async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0)) as endpoint:
+            endpoint.accepts_control = False
 
             async def interrupt() -> None:
                 sock, _ = await asyncio.get_running_loop().sock_accept(other)

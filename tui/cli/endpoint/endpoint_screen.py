@@ -12,14 +12,13 @@ from ....engine.control.tls import format_fingerprint
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.status import EndpointStatus, LogEntry, LogSink
 from ....engine.host.event_loop import run
-from ....engine.workloads.mode_trial import ModeChooser
 from ...app import EndpointApp
 from ...services.preferences import read_preferences, save_preferences
-from ...services.storage import cache_dir, config_dir
+from ...services.storage import config_dir
 from ...state.endpoint import EndpointInfo, EndpointLog
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
-from .endpoint_service import EndpointConfig, EndpointSetup, drain, prepare_endpoint, reload
+from .endpoint_service import EndpointConfig, EndpointSetup, drain, make_endpoint, prepare_endpoint, reload
 from .iperf3_service import serve_iperf3
 from .lan_announcement import announced_on_lan
 
@@ -126,15 +125,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
     publication = EndpointPublication(config.metrics, log.add)
     async with (
-        Endpoint(
-            setup.listener,
-            publication.log,
-            key=setup.key,
-            limits=setup.limits,
-            certificate=setup.certificate,
-            mode_chooser=ModeChooser(cache_dir()),
-            is_exclusive=config.is_exclusive,
-        ) as endpoint,
+        make_endpoint(config, setup, publication.log) as endpoint,
         serve_iperf3(setup.iperf3, endpoint, gives_json=False),
         publication.open(endpoint),
     ):

@@ -246,6 +246,21 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
     return replace(setup, key=SharedKey.generate(), is_key_new=True)
 
 
+def make_endpoint(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> Endpoint:
+    """Return an endpoint that does not accept yet."""
+    chooser = ModeChooser(cache_dir())
+    endpoint = Endpoint(
+        setup.listener,
+        log,
+        key=setup.key,
+        limits=setup.limits,
+        certificate=setup.certificate,
+        mode_chooser=chooser,
+    )
+    endpoint.admission.turns.is_exclusive = config.is_exclusive
+    return endpoint
+
+
 def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:
     """Read limits, key, certificate and users again. A bad one is logged, and the earlier one stays in force."""
     try:
@@ -333,15 +348,7 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
     manager = os.environ.pop("NOTIFY_SOCKET", None)
     publication = EndpointPublication(config.metrics, log)
     async with (
-        Endpoint(
-            setup.listener,
-            publication.log,
-            key=setup.key,
-            limits=setup.limits,
-            certificate=setup.certificate,
-            mode_chooser=ModeChooser(cache_dir()),
-            is_exclusive=config.is_exclusive,
-        ) as endpoint,
+        make_endpoint(config, setup, publication.log) as endpoint,
         serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
         publication.open(endpoint),
     ):

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import secrets
 import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +21,7 @@ from ....engine.host.event_loop import run
 from ..output import emit_line, print_stderr
 from ..termination import handle_signals
 from .browser_session import BrowserSession
+from .visitors import Visitors
 from .web_access import WebAccess
 
 HOST: Final = "127.0.0.1"
@@ -58,6 +61,7 @@ class WebServer:
 
     def __init__(self, config: WebConfig) -> None:
         self._config = config
+        self.visitors = Visitors()
         self._sessions: set[BrowserSession] = set()
         source = files("linkgauge.tui.cli.web").joinpath("page.html.j2").read_text(encoding="utf-8")
         self._page = Environment(autoescape=select_autoescape(default=True)).from_string(source)
@@ -92,6 +96,7 @@ class WebServer:
         if refusal is not None:
             _log.debug("refused a request: %s", refusal)
             return web.Response(status=403, text=f"linkgauge: {refusal}\n", headers=_HEADERS)
+        self.visitors.trust(request)
         try:
             response = await handler(request)
         except web.HTTPException as error:
@@ -162,22 +167,33 @@ def serve_web(config: WebConfig) -> int:
     return 0
 
 
-async def _serve(config: WebConfig, listener: socket.socket) -> None:
-    stopped = asyncio.Event()
+@asynccontextmanager
+async def open_server(config: WebConfig, listener: socket.socket) -> AsyncGenerator[None]:
+    """Serve the page on a listening socket while the block lasts; then end all sessions."""
+    server = WebServer(config)
     runner = web.AppRunner(
-        WebServer(config).make_application(), access_log=None, shutdown_timeout=_STOP_S, handler_cancellation=True
+        server.make_application(), access_log=None, shutdown_timeout=_STOP_S, handler_cancellation=True
     )
     await runner.setup()
     try:
-        with handle_signals(lambda _number: stopped.set()):
-            await web.SockSite(runner, listener).start()
+        listening = await asyncio.get_running_loop().create_server(server.visitors.admit_to(runner), sock=listener)
+        try:
+            yield
+        finally:
+            listening.close()
+            server.visitors.close()
+    finally:
+        await runner.cleanup()
+
+
+async def _serve(config: WebConfig, listener: socket.socket) -> None:
+    stopped = asyncio.Event()
+    with handle_signals(lambda _number: stopped.set()):
+        async with open_server(config, listener):
             place = config.access.public_url or f"http://{HOST}:{listener.getsockname()[1]}"
             emit_line(f"open {place}/{config.access.token}/")
             emit_line("Whoever has this address can start tests as you. Ctrl-C ends the server and its pages.")
             await stopped.wait()
-            await runner.cleanup()
-    finally:
-        await runner.cleanup()
 
 
 def _font_size(text: str) -> int:

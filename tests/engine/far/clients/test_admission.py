@@ -12,19 +12,20 @@ from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerRefused
-from linkgauge.engine.model.events import Ended, Event, Reason
+from linkgauge.engine.model.events import Ended, Reason
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import AuthContext, Peer, SharedKey
-from linkgauge.engine.model.plan import SECOND_NS, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, End, Plan
 from linkgauge.engine.near.connect import connect, query_host_info
-from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.auth import NEAR_ROLE, NONCE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Message, Open, Ping, Proof, Refuse
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ...conftest import RATE_BIT_S
+from ...waiting import until
 
 # Run on the loop that endpoints have: what is refused does not depend on it.
 pytestmark = pytest.mark.loop("uvloop")
@@ -67,38 +68,6 @@ async def refused(plan: Plan, endpoint: Endpoint, match: str) -> None:
             raise AssertionError("the run must not start")
 
 
-async def test_plans_over_a_limit_are_refused_by_its_name(endpoint: Endpoint) -> None:
-    """Before any worker is started; the next one is served."""
-    endpoint.admission.limits = Limits(sessions=2, duration_s=60)
-    async with asyncio.timeout(30):
-        await refused(
-            Plan(Settings(sessions=3)), endpoint, r"declines: 3 sessions are too many .*limit sessions is 2"
-        )
-        await refused(Plan(duration_ns=61 * SECOND_NS), endpoint, "limit duration_s is 60")
-        async with open_run(Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
-            assert [event async for event in run]
-
-
-async def test_more_sessions_than_allowed_end_a_run_in_progress(
-    endpoint: Endpoint, record: Callable[..., Any]
-) -> None:
-    """The near end hears which limit it was."""
-    endpoint.admission.limits = Limits(sessions=2)
-    queries: list[int] = []
-
-    def act(run: Run, _event: Event) -> None:
-        if not queries:
-            queries.append(3)
-            run.change_settings(Settings(sessions=3))
-
-    recorded = await record(
-        Plan(duration_ns=None, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S), peer_of(endpoint), act
-    )
-    assert recorded.end.reason in {Reason.FAILED, Reason.SESSION_LOST}
-    if recorded.end.reason is Reason.FAILED:
-        assert "limit sessions is 2" in recorded.end.detail
-
-
 async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpoint) -> None:
     """In all, and of one address; those that have been let in stay."""
     peer = peer_of(endpoint)
@@ -112,8 +81,7 @@ async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpo
         with pytest.raises(PeerRefused, match=r"from 127\.0\.0\.1.*clients_per_address is 2"):
             await query_host_info(peer)
         await stack.aclose()
-        while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0.01)
+        await until(lambda: not endpoint.admission.client_count)
         assert (await query_host_info(peer)).hostname
 
 
@@ -198,8 +166,7 @@ async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_f
     silent = [socket.create_connection(endpoint.address, 30, source_address=("127.0.0.2", 0)) for _ in range(300)]
     try:
         assert (await soon(query_host_info(peer_of(endpoint)))).hostname
-        while endpoint._tasks:  # noqa: ASYNC110 - only looking tells
-            await asyncio.sleep(0.01)
+        await until(lambda: not endpoint._tasks)
     finally:
         for sock in silent:
             sock.close()
@@ -211,8 +178,7 @@ async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: 
     endpoint.admission.limits = Limits(rate_bit_s=10**6)
     async with asyncio.timeout(30):
         async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as first:
-            while not sum(run.rate_bit_s for run in endpoint._registry.values()):  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.05)
+            await until(lambda: sum(run.rate_bit_s for run in endpoint._registry.values()))
             await refused(Plan(), endpoint, r"busy with other tests.*limit rate_bit_s is 1000000")
             first.stop()
             async for event in first:

@@ -117,7 +117,8 @@ async def test_tests_run_side_by_side_until_one_has_the_endpoint_for_itself() ->
 
 async def test_an_exclusive_endpoint_has_one_test_at_a_time() -> None:
     """It says for how long the current one lasts at most, if that is known."""
-    turns, run = Turns(is_exclusive=True), CountedRun()
+    turns, run = Turns(), CountedRun()
+    turns.is_exclusive = True
     run.elapsed_ns = 7_500_000_000
     turn = await turns.take(client(run), PLAN)
     with pytest.raises(EndpointBusy, match="busy with another test, and has one at a time, for 3 s more at most"):

@@ -15,6 +15,8 @@ from linkgauge.engine.protocol.preamble import DataHello
 from linkgauge.engine.protocol.probe_datagrams import EchoDatagram, ProbeDatagram, decode_echo
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 
+from ...waiting import until
+
 SPEC = SessionSpec(Direction.OUT, DATAGRAM_PROBE_SESSION, 0, None, "ab" * 32)
 SECRET = bytes.fromhex(SPEC.secret_hex)
 
@@ -125,8 +127,7 @@ async def test_a_flood_gets_a_bounded_number_of_echoes_and_leaves_the_loop_its_t
             made.near.send(ProbeDatagram(serial, 1).pack(SECRET))
         assert [(await made.echo()).serial for _ in range(20)] == list(range(1, 21))
         async with asyncio.timeout(20):
-            while made.responder._timer is not None:  # noqa: ASYNC110 - three turns, with pauses
-                await asyncio.sleep(0.001)
+            await until(lambda: made.responder._timer is None)
         assert not select.select([made.near], [], [], 0)[0]
     finally:
         made.close()

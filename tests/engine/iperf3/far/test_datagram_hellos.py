@@ -1,6 +1,7 @@
 """The UDP port of the iperf3 service: hellos of every version, turns of one client's tests, strangers."""
 
 import asyncio
+import select
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ class Streams:
     """A test that takes so many sockets."""
 
     def __init__(self, count: int) -> None:
-        self.count = count
+        self.count = self.stream_count = count
         self.sockets: list[socket.socket] = []
 
     @property
@@ -129,6 +130,24 @@ async def test_a_hello_that_comes_twice_or_from_a_stranger_opens_nothing() -> No
         test.close()
 
 
+async def test_a_test_opens_as_many_sockets_as_it_has_streams() -> None:
+    """However many hellos are in the queue: each takes a socket before its test knows of it."""
+    async with serve() as scene:
+        client = await RawClient.connect(scene.port)
+        await client.send_parameters(**UDP)
+        assert await client.state() is State.CREATE_STREAMS
+        crowd = [make_client("127.0.0.1", scene.port) for _ in range(100)]
+        for sock in crowd:
+            sock.send(HELLO)
+        assert await client.state() is State.TEST_START
+        await asyncio.sleep(0.1)
+        answers = [sock for sock in crowd if select.select([sock], [], [], 0)[0]]
+        assert len(answers) == 1
+        for sock in crowd:
+            sock.close()
+        await client.close()
+
+
 async def test_tests_of_one_client_open_their_streams_in_turn_and_others_do_not_wait() -> None:
     """A test that is waited for is known by its turn alone."""
     async with open_hellos("127.0.0.1") as (hellos, _, _log):
@@ -179,7 +198,7 @@ async def test_a_client_that_goes_while_it_waits_for_its_turn_is_not_waited_for(
         await first.send_parameters(**UDP)
         assert await first.state() is State.CREATE_STREAMS
         await second.send_parameters(**UDP)
-        await until(lambda: len(scene.texts("run_began")) >= 2)
+        await until(lambda: sum(each.run is not None for each in scene.endpoint.get_status().clients) == 2)
         await second.close()
         async with asyncio.timeout(2):
             await until(lambda: len(scene.endpoint.get_status().clients) <= 1)

@@ -227,6 +227,21 @@ async def test_strangers_of_a_service_with_users_take_no_clients_place() -> None
         assert any("unknown user or wrong password" in text for text in scene.texts("refused"))
 
 
+async def test_a_token_that_was_used_before_a_restart_is_refused() -> None:
+    """Though the new process has never seen it, and it is seconds old."""
+    first, second = (
+        UserList({"mario": hash_password("mario", "rossi")}, private_pem(server_key())) for _ in range(2)
+    )
+    async with serve(users=first) as scene:
+        token = make_token("mario", "rossi", public_pem(), made_s := time.time())
+        user = await RawClient.connect(scene.port)
+        await user.start(authtoken=token)
+        await user.close()
+    await asyncio.sleep(int(made_s) + 1 - time.time())
+    async with serve(users=second) as scene:
+        assert await _refused_by(scene.port, authtoken=token) == ErrorNumber.AUTHORIZATION
+
+
 @needs_iperf3
 async def test_a_stock_client_logs_in_with_its_password(tmp_path: Path) -> None:
     """Before 3.17 it encrypts its password in a way that has to be allowed."""

@@ -205,6 +205,15 @@ def test_a_list_that_takes_over_another_has_its_users_and_accepts_no_token_twice
         users.check(token, NOW_S, 0)
 
 
+def test_a_token_of_before_the_start_is_refused() -> None:
+    """An earlier process may have accepted it; which ones it did is not kept."""
+    users = make_list()
+    users.not_before_s = int(NOW_S)
+    with pytest.raises(Iperf3Refusal, match="before this endpoint started"):
+        users.check(token_of(made_s=NOW_S - 1), NOW_S, 0)
+    assert users.check(token_of(), NOW_S, 0) == "mario"
+
+
 def test_a_list_does_not_print_its_hashes() -> None:
     """A debug log may have it."""
     assert repr(make_list()) == "UserList(2 users)"

@@ -9,24 +9,20 @@ import pytest
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[web] is not installed")
 
-from aiohttp import web  # noqa: E402
 from linkgauge.tui.cli.web.web_access import WebAccess  # noqa: E402
-from linkgauge.tui.cli.web.web_server import WebConfig, WebServer  # noqa: E402
+from linkgauge.tui.cli.web.web_server import WebConfig, open_server  # noqa: E402
 
 
 @asynccontextmanager
 async def serving(*arguments: str, sessions: int = 4) -> AsyncGenerator[tuple[str, str, aiohttp.ClientSession]]:
     """Serve; yield the origin, the token and a client."""
-    access = WebAccess()
-    runner = web.AppRunner(WebServer(WebConfig(arguments, 0, sessions, access)).make_application())
-    await runner.setup()
-    listener = socket.create_server(("127.0.0.1", 0))
-    await web.SockSite(runner, listener).start()
-    try:
-        async with aiohttp.ClientSession() as client:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", access.token, client
-    finally:
-        await runner.cleanup()
+    access, listener = WebAccess(), socket.create_server(("127.0.0.1", 0))
+    origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with (
+        open_server(WebConfig(arguments, 0, sessions, access), listener),
+        aiohttp.ClientSession() as client,
+    ):
+        yield origin, access.token, client
 
 
 async def test_the_page_names_no_other_host_and_may_not_be_framed() -> None:
