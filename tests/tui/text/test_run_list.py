@@ -158,3 +158,23 @@ def test_a_workload_with_transactions_is_named_beside_the_change() -> None:
     """It is the same throughout a run."""
     changed = changed_row(("out", 1, None), ("out", 4, None), workload="rr")
     assert run_line(changed).test.replace("\N{NO-BREAK SPACE}", " ") == "rr 1 → 4 sessions"
+
+
+@pytest.mark.parametrize(
+    ("total", "plan", "rate", "with_unit"),
+    [
+        ({"mbit_s": 941.4}, {}, "941.4", "941.4 Mb/s"),
+        ({"mbit_s": 94.15, "transactions_s": 106_280.4}, {}, "106 280/s", "106 280/s"),
+        ({"mbit_s": 94.15}, {"responsiveness": "phases"}, "–", "– Mb/s"),
+        ({}, {}, "–", "– Mb/s"),
+    ],
+    ids=["stream", "transactions", "under load", "unknown"],
+)
+def test_a_run_is_listed_with_its_rate(
+    total: dict[str, float], plan: dict[str, str], rate: str, with_unit: str
+) -> None:
+    """A mean over loads of different directions would be the rate of nothing."""
+    document = {"plan": plan, "measured": {"total": total}}
+    line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document))
+    assert line.rate.replace("\N{NO-BREAK SPACE}", " ") == rate
+    assert line.rate_with_unit.replace("\N{NO-BREAK SPACE}", " ") == with_unit

@@ -42,12 +42,12 @@ async def test_peers_can_be_told_apart_and_rates_are_whole_at_each_width(world: 
 
 
 @pytest.mark.parametrize("width", [80, 120])
-async def test_transactions_are_whole_numbers_too(world: Any, history_log: Any, width: int) -> None:
+async def test_a_rate_of_transactions_is_never_cut(world: Any, history_log: Any, width: int) -> None:
     """106 280/s is wider than any rate in Mb/s, and 106 …/s would be another one."""
     async with world.cockpit((width, 24)) as cockpit:
         await open_history(cockpit)
         table = cockpit.app.screen.query_one(RunTable)
-        lines = [replace(line, transactions_s=106_280.4) for line in table._list.lines]
+        lines = [replace(line, rate="106\u00a0280/s") for line in table._list.lines]
         table._list = replace(table._list, lines=lines)
         room = table.scrollable_content_region.width
         assert all("106\u00a0280/s" in table.draw(number, room).plain for number in range(4))
