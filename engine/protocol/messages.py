@@ -5,7 +5,7 @@ end may send which message, and when, is the table of state_machine.py.
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ..model.errors import DecodeError
 from ..model.events import RunEnd
@@ -247,20 +247,6 @@ _News = SessionOpened | SessionClosed | Begun | Report | Notice
 FarMessage = Challenge | Welcome | Introduction | Refuse | Ready | _News | Finish | Ping | Pong
 Message = NearMessage | FarMessage
 MESSAGES_BY_SENDER: Final[dict[End, tuple[type[Message], ...]]] = {
-    End.NEAR: (Hello, Proof, Introduction, Open, Start, Change, Stop, Ping, Pong),
-    End.FAR: (
-        Challenge,
-        Welcome,
-        Introduction,
-        Refuse,
-        Ready,
-        SessionOpened,
-        SessionClosed,
-        Begun,
-        Report,
-        Notice,
-        Finish,
-        Ping,
-        Pong,
-    ),
+    End.NEAR: get_args(NearMessage),
+    End.FAR: get_args(FarMessage),
 }

@@ -18,7 +18,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, get_args
 
 from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, Mode, Settings
 from ..model.serialization import decode_tagged, encode_tagged
@@ -103,7 +103,7 @@ class StopProbes:
 
 
 Command = Configure | OpenSession | AdoptSession | StartPayload | StopPayload | ChangeSettings | StopProbes
-COMMANDS: Final = (Configure, OpenSession, AdoptSession, StartPayload, StopPayload, ChangeSettings, StopProbes)
+COMMANDS: Final[tuple[type[Command], ...]] = get_args(Command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +150,7 @@ class ConnectionLost:
 
 SessionEvent = ConnectionOpened | ConnectionFailed | ConnectionLost
 WorkerEvent = WorkerReady | PayloadStopped | ProbesStopped | SessionEvent
-EVENTS: Final = (
-    WorkerReady,
-    PayloadStopped,
-    ProbesStopped,
-    ConnectionOpened,
-    ConnectionFailed,
-    ConnectionLost,
-)
+EVENTS: Final[tuple[type[WorkerEvent], ...]] = get_args(WorkerEvent)
 
 
 _READ_BYTES: Final = 65_536

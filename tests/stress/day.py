@@ -105,7 +105,7 @@ def _readings() -> Feed:
         if isinstance(event, Started):
             readings.append(LiveReadings(event.plan))
         readings[0].meter.feed(event)
-        readings[0].feed(event)
+        readings[0].log.feed(event)
         if not next(ticks) % 400:
             readings[0].session_rows()
 

@@ -303,7 +303,7 @@ def play(script: ScriptedRun) -> LiveReadings:
     while not script.queue.empty():
         event = script.queue.get_nowait()
         script.meter.feed(event)
-        readings.feed(event)
+        readings.log.feed(event)
     return readings
 
 

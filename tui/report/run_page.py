@@ -27,7 +27,6 @@ from ..text.datagram_results import (
     loss_percent,
     loss_rows,
     run_losses,
-    time,
     udp_text,
 )
 from ..text.iperf3 import host_text, source_sentences
@@ -314,7 +313,7 @@ def _datagram_session_rows(traces: Traces) -> _Rows:
         (
             *cells,
             loss_percent(None if total.datagrams is None else total.datagrams.lost_percent),
-            time(None if total.datagrams is None else total.datagrams.jitter_ns),
+            numbers.latency(None if total.datagrams is None else total.datagrams.jitter_ns),
         )
         for cells, total in _session_cells(traces)
     ]
@@ -419,7 +418,6 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
 
 def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
-    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     label = f"{line.label}: " if line.label else ""
     test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
-    return f"{label}{line.rate}{unit}, {line.verdict_words}, {test}, {line.when} UTC"
+    return f"{label}{line.rate_with_unit}, {line.verdict_words}, {test}, {line.when} UTC"

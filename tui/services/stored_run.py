@@ -102,7 +102,7 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
             remedy = shell_command("linkgauge", "runs", "delete", row.run_id)
             raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
         meter.feed(event)
-        readings.feed(event)
+        readings.log.feed(event)
     meter.flush()
     summary = meter.summary()
     limit = read_limit((row.document or {}).get("latency_limit"))

@@ -199,7 +199,7 @@ class CockpitState:
         if isinstance(event, Started):
             self._ip_version = event.ip_version
         if self.readings is not None:
-            self.readings.feed(event)
+            self.readings.log.feed(event)
             if self._requested == self.readings.settings:
                 self._requested = None
             if (started := self.readings.meter.started) is not None:

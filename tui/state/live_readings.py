@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from ...engine.model.events import Event, Expectation, Sampled, Warned
+from ...engine.model.events import Expectation, Sampled
 from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
@@ -52,24 +52,22 @@ _RECENT_NS: Final = SECOND_NS
 class LiveReadings:
     """The readings of one run: a view over its meter, which must have traces.
 
-    Its rates and loads cover the last second before the newest sample. You must feed it every event, in order, for
-    the log and the warnings. Before the run is open, the meter is an empty one.
+    Its rates and loads cover the last second before the newest sample. You must feed every event, in order, to its
+    log. Before the run is open, the meter is an empty one.
     """
 
     def __init__(self, plan: Plan, meter: Meter | None = None) -> None:
         self.meter = meter or Meter(has_traces=True)
-        self.warnings: list[str] = []
         self.log = EventLines()
         self.rate_axis = RateAxis()
         self._plan = plan
         self._load_points: tuple[object, tuple[ResponsivenessPoint, ...]] | None = None
         self._recent_sums: tuple[Sampled | None, SampleSum] | None = None  # made once for all gauges of a sample
 
-    def feed(self, event: Event) -> None:
-        """Note what the run's next event says to the user."""
-        self.log.feed(event)
-        if isinstance(event, Warned):
-            self.warnings.append(numbers.sanitize(event.text))
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of the run, in words for the screen."""
+        return [numbers.sanitize(text) for text in self.meter.warnings.texts]
 
     @property
     def plan(self) -> Plan:
@@ -251,7 +249,7 @@ class LiveReadings:
 
 
 @dataclass(frozen=True, slots=True)
-class CockpitSnapshot:
+class CockpitSnapshot:  # all that the instruments need, so that each frame is of one moment
     """The instruments' values at one moment.
 
     `preset` and `plan` are of the run that is shown, live or ended, and before the first run of the next one.

@@ -26,7 +26,7 @@ _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """The cells of a run in a list. `transactions_s` is None for streams.
+    """The cells of a run in a list. `rate` is in Mb/s, or has the unit of transactions: `9 389`, `17 714/s`.
 
     With `has_changes` the settings were changed during the run, and `test` says how. `grade` and `latency` are of a
     run that measured latency under load: its grade, and all its figures in one phrase.
@@ -37,15 +37,13 @@ class RunLine:
     preset: str
     peer: str
     test: str
-    bit_s: float | None
-    transactions_s: float | None
+    rate: str
     percent: float | None
     verdict: str | None
     end_words: str
     label: str
     note: str
     group: str
-    is_running: bool
     has_changes: bool = False
     grade: str = ""
     latency: str = ""
@@ -67,11 +65,9 @@ class RunLine:
         )
 
     @property
-    def rate(self) -> str:
-        """The measured rate; Mb/s have no unit: `9 389`, `17 714/s`."""
-        if self.transactions_s is not None:
-            return f"{numbers.transaction_number(self.transactions_s)}/s"
-        return numbers.mbit(self.bit_s)
+    def rate_with_unit(self) -> str:
+        """The measured rate with its unit: `9 389 Mb/s`, `17 714/s`."""
+        return self.rate if self.rate.endswith("/s") else f"{self.rate}{numbers.NBSP}Mb/s"
 
     @property
     def verdict_words(self) -> str:
@@ -82,23 +78,19 @@ class RunLine:
 def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
     document: Any = row.figures
-    # A mean over loads of different directions would be the rate of nothing.
-    mbit_s = None if is_in_phases(document) else number_in(document, "measured", "total", "mbit_s")
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
         preset=numbers.sanitize(row.preset),
         peer=numbers.sanitize(row.peer),
         test=_test(document),
-        bit_s=None if mbit_s is None else mbit_s * 1e6,
-        transactions_s=number_in(document, "measured", "total", "transactions_s"),
+        rate=_rate(document),
         percent=number_in(document, "measured", "total", "percent_of_expected"),
         verdict=row.verdict,
         end_words=run_end_text(row),
         label=numbers.sanitize(row.label or ""),
         note=numbers.sanitize(row.note or ""),
         group=numbers.sanitize(row.group or ""),
-        is_running=row.is_running,
         has_changes=settings_count(document) > 1,
         grade=grade_in(document),
         latency=_latency(document),
@@ -124,6 +116,15 @@ def run_end_text(row: RunEntry) -> str:
     if row.reason is not None:
         return numbers.reason(row.reason)
     return "running" if row.is_running else "interrupted"
+
+
+def _rate(document: Any) -> str:
+    """Return the measured rate. A mean over loads of different directions would be the rate of nothing."""
+    transactions_s = number_in(document, "measured", "total", "transactions_s")
+    if transactions_s is not None:
+        return f"{numbers.transaction_number(transactions_s)}/s"
+    mbit_s = None if is_in_phases(document) else number_in(document, "measured", "total", "mbit_s")
+    return numbers.mbit(None if mbit_s is None else mbit_s * 1e6)
 
 
 def _test(document: Any) -> str:
@@ -162,7 +163,7 @@ def _latency(document: Any) -> str:
     if value_in(document, "responsiveness", "loads") is None:
         return ""
     idle_ms = number_in(document, "responsiveness", "idle_ms", "p50")
-    words = [] if idle_ms is None else [f"idle {responsiveness.time(idle_ms * _MILLISECOND_NS)}"]
+    words = [] if idle_ms is None else [f"idle {numbers.latency(idle_ms * _MILLISECOND_NS)}"]
     for load in list_in(document, "responsiveness", "loads"):
         direction, rise_ms = value_in(load, "direction"), number_in(load, "rise_ms")
         if direction in _ARROWS and rise_ms is not None:

@@ -1,15 +1,19 @@
 """Pages of events: what a run's rows and blocks have in them, in order, whichever of the two has an event.
 
+An event is stored as a JSON text.
+
 Whatever cannot be read is a RunLogError that names the run, the event and the remedy: SQLite takes any type in any
 column, and a damaged file may have any bytes in it.
 """
 
 import json
+from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from ...model.errors import DecodeError, PlanError, RunLogError
-from ...model.events import Event
+from ...model.events import Ended, Event, RunEnd, Warned
 from ...model.serialization import decode_tagged, encode_tagged
 from ...model.shell_commands import shell_command
 from .event_blocks import unpack_events
@@ -18,6 +22,7 @@ from .log_file import MAX_VALUE_BYTES, LogConnection
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
 _MAX_EVENT: Final = 4 << 20  # one of 128 sessions in both directions has 100,000 characters
+_MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _MAX_NUMBER: Final = 2**62
 
 
@@ -61,6 +66,24 @@ def decode_event(path: Path, run_id: str, seq: int, text: str) -> Event:
 def encode_event(event: Event) -> str:
     """Return an event as the log has it."""
     return json.dumps(encode_tagged(event), separators=(",", ":"))
+
+
+def event_text(event: Event) -> str:
+    """Return an event as JSON; texts beyond the decoder's limit are truncated."""
+    if isinstance(event, Warned):
+        event = Warned(event.text[:_MAX_TEXT])
+    elif isinstance(event, Ended):
+        event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
+    return encode_event(event)
+
+
+def event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[str]:
+    """Return events as JSON: as it is given, or encoded, which takes 0.4 ms for a run of 3 s."""
+    given = [*texts[: len(events)], *repeat(None, len(events) - len(texts))]
+    return [
+        text if text is not None and text.isascii() and text.isprintable() else event_text(event)
+        for event, text in zip(events, given, strict=True)
+    ]
 
 
 def thinned_until(connection: LogConnection, run_id: str) -> int | None:

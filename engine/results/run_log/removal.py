@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from .layouts import read_pragma
-from .log_file import LogConnection, is_lock_error, open_for_reading, open_for_writing
+from .log_file import LogConnection, is_lock_error, open_for_writing
 
 _INCREMENTAL: Final = 2
 _PIECE_S: Final = 0.02  # of the lock at a time
@@ -38,13 +38,7 @@ def file_size(path: Path) -> int:
     return 0
 
 
-def used_size(path: Path) -> int:
-    """Return the bytes of the file without free pages: its size once those are given back."""
-    with open_for_reading(path) as connection:
-        return 0 if connection is None else used_bytes(connection)
-
-
-def run_sizes(path: Path) -> dict[str, int]:
+def run_sizes(connection: LogConnection) -> dict[str, int]:
     """Return the bytes that the deletion of each run frees at least. A file of only rows is read whole."""
     sql = (
         "SELECT runs.id, sum(size) FROM runs JOIN ("
@@ -52,8 +46,7 @@ def run_sizes(path: Path) -> dict[str, int]:
         "UNION ALL SELECT run_id, length(event) FROM events UNION ALL SELECT run_id, length(data) FROM blocks"
         ") AS part ON part.run_id = runs.id GROUP BY runs.id"
     )
-    with open_for_reading(path) as connection:
-        rows = [] if connection is None else list(connection.rows(sql))
+    rows = connection.rows(sql)
     return {run_id: size for run_id, size in rows if isinstance(run_id, str) and isinstance(size, int)}
 
 
@@ -132,7 +125,7 @@ def _give_back_in_pieces(connection: LogConnection, deadline: float) -> None:
 
 
 def used_bytes(connection: LogConnection) -> int:
-    """Return the bytes of the file's pages in use."""
+    """Return the bytes of the file without free pages: its size once those are given back."""
     pages = read_pragma(connection, "page_count") - read_pragma(connection, "freelist_count")
     return pages * read_pragma(connection, "page_size")
 

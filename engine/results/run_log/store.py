@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import repeat
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
-from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
+from ...model.events import Ended, Event, Sampled, Started
 from ...model.serialization import make_printable
 from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
-from .event_pages import decode_event, encode_event, read_page, thinned_until
+from .event_pages import decode_event, event_text, event_texts, read_page, thinned_until
 from .labels import truncate_label, validate_label, validate_note
 from .listing import (
     DIGEST_COLUMNS,
@@ -42,16 +42,16 @@ from .listing import (
     read_start_times,
 )
 from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
-from .removal import file_size, remove_runs, run_sizes, used_size
+from .removal import file_size, remove_runs, run_sizes, used_bytes
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
     from .thinning import ThinnableRun, Thinning
 
-_MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
 _FLUSH_S: Final = 10.0
 _RECORDS: Final = 100  # documents in memory at a time
+_RECORDS_CHARACTERS: Final = 4 << 20
 _ENTRIES: Final = 2_000
 _COMPARED_IDS: Final = 1_000  # for the hint at a similar id
 _ACTIVE_OWNERS: Final = "SELECT owner FROM runs WHERE reason IS NULL"
@@ -60,6 +60,7 @@ _COLUMNS: Final = (
     *("number", "id", "preset", "peer", "label", "owner", "started_utc", "reason", "detail", "verdict", "document"),
     *("note", "grp"),
 )
+_SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM runs "  # noqa: S608 (names of ours)
 
 
 def new_run_id(now: datetime, randomness: random.Random) -> str:
@@ -146,7 +147,7 @@ class RunLog:
         if number is None:
             return
         self._next[run_id] = number + 1
-        self._writer.put(EventEntry(run_id, number, lambda: _event_text(event), _session_count(event)))
+        self._writer.put(EventEntry(run_id, number, lambda: event_text(event), _session_count(event)))
         self._note(run_id, event)
 
     def add_all(self, run_id: str, events: Sequence[Event], texts: Sequence[str | None] = ()) -> None:
@@ -163,7 +164,7 @@ class RunLog:
             return
         self._next[run_id] = first + len(events)
         sessions = sum(map(_session_count, events))
-        self._writer.put(EventsEntry(run_id, first, lambda: _event_texts(events, texts), sessions))
+        self._writer.put(EventsEntry(run_id, first, lambda: event_texts(events, texts), sessions))
         for event in events:
             self._note(run_id, event)
 
@@ -201,19 +202,18 @@ class RunLog:
 
     def used_bytes(self) -> int:
         """Return the part of the size that deleted runs do not still occupy."""
-        return used_size(self.path)
+        return self._read(used_bytes, 0)
 
     def run_sizes(self) -> dict[str, int]:
         """Return the bytes that the deletion of each run frees at least."""
-        self._flush_for_reading()
-        return run_sizes(self.path)
+        return self._read(run_sizes, {})
 
     def list_runs(self) -> list[RunRecord]:
         """Return all runs with their documents, the newest first. Raises RunLogError, as all reading methods do.
 
         That takes as much memory as all documents: `find_runs` and `read_entries` are for lists.
         """
-        return self._rows("ORDER BY number DESC", ())
+        return self._rows("ORDER BY number DESC")
 
     def start_times(self) -> list[tuple[str, str | None]]:
         """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
@@ -221,8 +221,10 @@ class RunLog:
 
     def records(self, numbers: RunNumbers) -> Iterator[RunRecord]:
         """Iterate over runs with their documents, in the order of their numbers, some in memory at a time."""
-        for first in range(0, len(numbers), _RECORDS):
-            yield from self._rows("WHERE number = ?", *((number,) for number in numbers[first : first + _RECORDS]))
+        first = 0
+        while batch := self._read(partial(_read_records, numbers=numbers[first : first + _RECORDS]), []):
+            yield from (record for record in batch if record is not None)
+            first += len(batch)
 
     def count_runs(self) -> int:
         """Return the number of stored runs."""
@@ -325,8 +327,7 @@ class RunLog:
         """
         from .thinning import thinnable_runs
 
-        self._flush_for_reading()
-        return thinnable_runs(self.path, with_damaged=with_damaged)
+        return self._read(partial(thinnable_runs, with_damaged=with_damaged), [])
 
     def thin_all(self, run_ids: Sequence[str], *, rewrite: bool = False, deadline: float = math.inf) -> "Thinning":
         """Merge the samples of runs to one per end and second, piece by piece. Active runs are left out.
@@ -373,14 +374,9 @@ class RunLog:
         with open_for_reading(self.path) as connection:
             return nothing if connection is None else read(connection)
 
-    def _rows(self, how: str, *parameters: SqlParameters) -> list[RunRecord]:
-        """Return the runs of a condition, with each of these parameters in turn."""
-
-        def read(connection: LogConnection) -> list[RunRecord]:
-            sql = f"SELECT {', '.join(_COLUMNS)} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
-            return [_row(row) for each in parameters for row in connection.rows(sql, each)]
-
-        return self._read(read, [])
+    def _rows(self, how: str, parameters: SqlParameters = ()) -> list[RunRecord]:
+        """Return the runs of a condition."""
+        return self._read(lambda connection: [_row(row) for row in connection.rows(_SELECT + how, parameters)], [])
 
     def _exact(self, run_id: str) -> RunRecord:
         rows = self._rows("WHERE id = ?", (run_id,))
@@ -424,24 +420,6 @@ def _session_count(event: Event) -> int:
     return len(event.sample.sessions) if isinstance(event, Sampled) else 0
 
 
-def _event_text(event: Event) -> str:
-    """Return an event as JSON; texts beyond the decoder's limit are truncated."""
-    if isinstance(event, Warned):
-        event = Warned(event.text[:_MAX_TEXT])
-    elif isinstance(event, Ended):
-        event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
-    return encode_event(event)
-
-
-def _event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[str]:
-    """Return events as JSON: as it is given, or encoded, which takes 0.4 ms for a run of 3 s."""
-    given = [*texts[: len(events)], *repeat(None, len(events) - len(texts))]
-    return [
-        text if text is not None and text.isascii() and text.isprintable() else _event_text(event)
-        for event, text in zip(events, given, strict=True)
-    ]
-
-
 def _ids(connection: LogConnection, how: str, parameters: SqlParameters) -> list[str]:
     sql = f"SELECT id FROM runs {how}"  # noqa: S608 (conditions of ours)
     return [run_id for (run_id,) in connection.execute(sql, parameters) if isinstance(run_id, str)]
@@ -454,6 +432,19 @@ def _owners(connection: LogConnection, run_ids: Sequence[str]) -> list[tuple[str
         row = connection.execute("SELECT owner, reason FROM runs WHERE id = ?", (run_id,)).fetchone()
         found.append((run_id, None, None) if row is None else (run_id, cell_text(row[0]) or "", cell_text(row[1])))
     return found
+
+
+def _read_records(connection: LogConnection, numbers: RunNumbers) -> list[RunRecord | None]:
+    """Return the first runs, as many as fit into memory, but one at least; None for one that is gone."""
+    records: list[RunRecord | None] = []
+    size = 0
+    for number in numbers:
+        row = connection.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
+        records.append(None if row is None else _row(row))
+        size += len(str(row[_COLUMNS.index("document")])) if row is not None else 0
+        if size > _RECORDS_CHARACTERS:
+            break
+    return records
 
 
 def _row(row: tuple[Any, ...]) -> RunRecord:

@@ -66,10 +66,10 @@ class _Window:
     is_last: bool
 
 
-def thinnable_runs(path: Path, *, with_damaged: bool = True) -> list[ThinnableRun]:
+def thinnable_runs(connection: LogConnection, *, with_damaged: bool) -> list[ThinnableRun]:
     """Return the runs that have ended and have detail to lose, the oldest first.
 
-    Some may turn out to have none, which takes their events to know. Raises RunLogError.
+    Some may turn out to have none, which takes their events to know.
     """
     sql = (
         "SELECT id, started_utc, label, note, reason, owner, thinned AS state, "
@@ -77,10 +77,7 @@ def thinnable_runs(path: Path, *, with_damaged: bool = True) -> list[ThinnableRu
         "coalesce((SELECT seq FROM events WHERE run_id = runs.id ORDER BY seq DESC LIMIT 1), 0)) AS last FROM runs "
         "WHERE state IS NULL AND last >= ? OR state >= 0 OR (? AND state = ?) ORDER BY number"
     )
-    with open_for_reading(path) as connection:
-        if connection is None:
-            return []
-        rows = list(connection.rows(sql, (_MIN_EVENTS - 1, with_damaged, _DAMAGED)))
+    rows = connection.rows(sql, (_MIN_EVENTS - 1, with_damaged, _DAMAGED))
     return [
         ThinnableRun(run_id, started if isinstance(started, str) else None, bool(label or note))
         for run_id, started, label, note, reason, owner, _, _ in rows

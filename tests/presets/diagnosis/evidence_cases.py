@@ -1,10 +1,10 @@
 """Evidence of runs over a 1 Gb link, for tests of rules."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose
@@ -42,19 +42,11 @@ def run(
     **flow: Any,
 ) -> Evidence:
     """Return a run out over a 1 Gb link whose sender always had data, unless the arguments say otherwise."""
-    defaults: dict[str, Any] = {
-        "sessions": 1,
-        "window_bytes": None,
-        "ceiling_bit_s": None,
-        "expected_bit_s": WANTED_BIT_S,
-        "workload": Workload.STREAM,
-        "mode": Mode.COPY,
-        "response_bytes": 0,
-        "burst": 1,
-        "rate_bit_s": None,
-        "is_data_through_ssh": False,
+    of_run = {each.name for each in fields(Evidence)} - {each.name for each in fields(FlowEvidence)}
+    defaults = {"workload": Workload.STREAM, "sessions": 1, "expected_bit_s": WANTED_BIT_S}
+    whole: dict[str, Any] = defaults | {
+        name: flow.pop(name) for name in [*flow] if name in of_run or name == "expected_bit_s"
     }
-    whole = {name: flow.pop(name, default) for name, default in defaults.items()}
     values: dict[str, Any] = {
         "busy": 1.0,
         "rwnd_limited": 0.0,

@@ -24,5 +24,5 @@ def test_all_but_the_rates_and_what_a_caller_knows_is_read_from_sums() -> None:
         for each in fields(kind)
         if "read" not in each.metadata
     }
-    of_caller = {"pass_percent", "link", "ceiling_bit_s", "beyond_bit_s", "is_data_through_ssh", "has_ended"}
+    of_caller = {"pass_percent", "link", "ceiling_bit_s", "beyond_bit_s", "has_ended"}
     assert set(given) == {"bit_s", "flows", "expected_bit_s", *of_caller}

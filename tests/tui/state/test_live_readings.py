@@ -118,15 +118,6 @@ def test_a_late_sample_does_not_count_for_the_same_settings_again(world: Any) ->
     assert readings_of(world, Plan(), drive).flow(Direction.OUT).bit_s is None
 
 
-def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
-    """An hour takes no more memory than a plot can show; its time span stays whole."""
-    board = readings_of(world, Plan(duration_ns=None), lambda script: script.run_for(5_000, 7e9))
-    points = board.periods[0].points[Direction.OUT]
-    assert len(points) <= 1_600
-    assert points[-1].at_s == 1_250.0
-    assert points == sorted(points, key=lambda point: point.at_s)
-
-
 def test_the_points_of_a_run_with_many_changes_stay_few(world: Any) -> None:
     """The periods share the memory of one plot, and each still has its points."""
 

@@ -30,7 +30,7 @@ from linkgauge.engine.model.plan import Direction, End, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.results.meter import replay
-from linkgauge.engine.results.run_log import RunLog, new_run_id
+from linkgauge.engine.results.run_log import RunLog, new_run_id, store
 from linkgauge.engine.results.summary import Measurement
 
 from ..log_entries import DEADLINE_S, ENDED, STARTED, TICK, sampled, start_child, write_run
@@ -71,6 +71,18 @@ def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
     assert log.find("20261121-011530-k3f").run_id == "20261121-011530-k3f"
     with pytest.raises(RunLogError, match="2 runs begin with 20261121: 20261121-011530-k3f, 2026"):
         log.find("20261121")
+
+
+@pytest.mark.parametrize("characters", [1, 1 << 20])
+def test_records_come_in_the_order_of_their_numbers_without_those_that_are_gone(
+    log: RunLog, monkeypatch: pytest.MonkeyPatch, characters: int
+) -> None:
+    """However few of their documents fit into memory at a time."""
+    monkeypatch.setattr(store, "_RECORDS_CHARACTERS", characters)
+    for run_id in ("a", "b", "c"):
+        write_run(log, run_id, document={"id": run_id})
+    assert [run.document for run in log.records([3, 99, 1, 2])] == [{"id": run_id} for run_id in "cab"]
+    assert list(log.records([])) == []
 
 
 @pytest.mark.parametrize("text", ["20261121-011530-k3f8", "%", "", "_" * 19, "\x1b[2J", "x" * 10_000])

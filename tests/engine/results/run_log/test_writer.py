@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.events import Reason, Sampled, Warned
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
-from linkgauge.engine.results.run_log.removal import used_size
 
 from ..day_of_samples import SAMPLES_A_DAY, samples
 from ..log_entries import DEADLINE_S, ENDED, STARTED, sampled, start_child, write_run
@@ -276,7 +275,7 @@ def test_a_day_of_one_session_takes_60_megabytes_at_most(
             lock.release()
         assert log.flush(60)
         assert log.problem is None
-        assert used_size(log.path) < most
+        assert log.used_bytes() < most
         assert sum(1 for _ in log.events("r1")) == count
 
 

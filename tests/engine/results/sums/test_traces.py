@@ -79,11 +79,15 @@ def test_two_merged_points_keep_the_peak() -> None:
     assert combine([LatencyPoint(1, 2, 9), LatencyPoint(2, 4, 5)]) == LatencyPoint(2, 3, 9)
 
 
-def test_the_points_of_a_long_run_stay_few() -> None:
-    """A plot cannot show more, and the last moment is still there."""
-    points = traces_of(Plan(duration_ns=None), 3_000).cpu[End.NEAR]
-    assert len(points) <= 1_200
-    assert points[-1].at_s == 750.0
+@pytest.mark.parametrize("intervals", [1_201, 1_601, 4_000])
+def test_the_points_of_a_long_run_stay_few(intervals: int) -> None:
+    """A plot cannot show more. The last moment is still there, just after points were merged, too."""
+    traces = traces_of(Plan(duration_ns=None), intervals)
+    rates, loads = traces.periods[0].points[Direction.OUT], traces.cpu[End.NEAR]
+    assert len(rates) <= 1_600
+    assert len(loads) <= 1_200
+    assert rates == sorted(rates, key=lambda point: point.at_s)
+    assert rates[-1].at_s == loads[-1].at_s == intervals / 4
 
 
 def test_datagrams_are_the_receivers_and_the_drain_is_left_out() -> None:
