@@ -11,9 +11,9 @@ from typing import Any, Final
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
+from ...engine.results.json_document import list_in, number_in, value_in
 from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
-from ...engine.results.run_result import list_in, number_in, value_in
 from . import numbers, responsiveness
 
 _ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..run_result import list_in, number_in, value_in
+from ..json_document import list_in, number_in, value_in
 from .removal import pause_after
 from .schema import has_list_index, open_connection, prepare_database
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..csv_export import Cell, cell_text
-from ..run_result import cell_in, list_in
+from ..json_document import cell_in, list_in
 from .store import RunRecord
 
 # The column, and the members of the document that lead to its value.

@@ -21,11 +21,11 @@ def test_a_run_that_comes_whole_is_in_the_log_like_one_that_came_event_by_event(
     events = run_events(1e9)
     with RunLog.open(tmp_path) as log:
         whole, single = recorder(log), recorder(log)
-        outcome = whole.record_whole(events, {"extra": 1})
+        outcome = whole.record_whole(events, {"cell": {"near": "a"}})
         for event in events:
             single.add(event)
         single.meter.flush()
-        assert single.finish({"extra": 1}).document == {**outcome.document, "run_id": single.run_id}
+        assert single.finish({"cell": {"near": "a"}}).document == {**outcome.document, "run_id": single.run_id}
         assert tuple(log.events(whole.run_id)) == tuple(log.events(single.run_id)) == events
         row = log.find(whole.run_id)
     assert (row.peer, row.label, row.group, row.verdict, row.document) == (

@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ....engine.results.comparison import Comparison, compare
-from ....engine.results.json_document import DOCUMENT_VERSION
+from ....engine.results.json_document import DOCUMENT_VERSION, number_in
 from ....engine.results.meter import replay
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
-from ....engine.results.run_result import number_in
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
 from ...text.run_list import grade_in, is_in_phases, run_end_text, settings_count, short_peers
