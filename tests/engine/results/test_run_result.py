@@ -15,7 +15,9 @@ from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_result import FindingFigures, LimitFigures, PrecisionFigures, RunResult
 
+from .datagram_runs import draw_datagram_run
 from .drawn_runs import draw_run
+from .responsiveness_runs import Link, steady
 
 EARLIER = json.loads((Path(__file__).parent / "data" / "earlier_version.json").read_text(encoding="utf-8"))
 _ANY = st.recursive(
@@ -56,7 +58,18 @@ def test_a_result_that_is_written_and_read_is_the_same(
         "latency_limit": LimitFigures(30.0, "B"),
     }
     verdicts = [chance.choice(["pass", "fail"]) for _ in meter.summary().periods]
-    result = RunResult.of_run(meter.summary(), meter.started, verdicts=verdicts, **names, **rare)
+    check_round_trip(RunResult.of_run(meter.summary(), meter.started, verdicts=verdicts, **names, **rare))
+
+
+def test_a_result_with_datagrams_or_latency_under_load_is_the_same_too() -> None:
+    """And one that measured nothing."""
+    for events in (draw_datagram_run(3, Direction.DUPLEX)[0], Link(steady(out_ms=45.0)).events(), []):
+        meter = replay(events)
+        check_round_trip(RunResult.of_run(meter.summary(), meter.started))
+
+
+def check_round_trip(result: RunResult) -> None:
+    """Check that a result is the same after it was written and read."""
     assert RunResult.of(json.loads(json.dumps(encode(result)))) == result
 
 

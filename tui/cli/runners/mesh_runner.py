@@ -57,7 +57,7 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import RunStopper, handle_signals, mesh_exit_status, unfinished_exit_status
+from ..termination import RunStopper, exit_status, handle_signals
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -111,14 +111,14 @@ def run_mesh(job: MeshJob) -> int:
                 print_stderr(log.problem)
     if result is None:
         print_stderr("interrupted before anything was measured")
-        return unfinished_exit_status(progress.signal_number)
+        return exit_status(None, progress.signal_number)
     if log is not None and not result.definition.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
-    return mesh_exit_status(verdict, progress.signal_number)
+    return exit_status(verdict, progress.signal_number)
 
 
 def is_over(definition: MeshDefinition) -> bool:

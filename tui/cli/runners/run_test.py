@@ -43,11 +43,10 @@ from ..output import (
 from ..render.summary import summary_parts
 from ..termination import (
     RunStopper,
+    exit_status,
     handle_signals,
     interruption,
-    signal_exit_status,
-    unfinished_exit_status,
-    verdict_exit_status,
+    run_exit_status,
 )
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
@@ -105,16 +104,16 @@ def run_test(test: RunSpec) -> int:
         if test.outputs.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return unfinished_exit_status(signal_number)
+        return exit_status(None, signal_number)
     if log is not None and log.problem is None:
         ids = progress.run_ids
         print_stderr(f"saved as {'run' if len(ids) == 1 else 'runs'} {' and '.join(ids)}")
     _print_results(test, progress, outcome)
     if signal_number is not None and progress.experiment is not None:
-        return signal_exit_status(signal_number)
+        return exit_status(None, signal_number)
     if signal_number is None:
         thin_old_runs()
-    return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
+    return run_exit_status(outcome.result, signal_number)
 
 
 def _print_results(test: RunSpec, progress: _Progress, outcome: Outcome) -> None:

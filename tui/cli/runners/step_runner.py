@@ -35,14 +35,7 @@ from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
-from ..termination import (
-    INCOMPLETE,
-    RunStopper,
-    handle_signals,
-    signal_exit_status,
-    unfinished_exit_status,
-    verdict_exit_status,
-)
+from ..termination import RunStopper, exit_status, handle_signals, run_exit_status
 
 _GROUP_PREFIX: Final = "steps-"
 
@@ -104,7 +97,7 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
         if test.outputs.as_json_stream:
             emit_json_line(error_line(text))
         print_stderr(text)
-        return unfinished_exit_status(number)
+        return exit_status(None, number)
     if test.outputs.as_json:
         emit_json(progress.document(outcome))
     elif test.outputs.as_json_stream:
@@ -113,10 +106,9 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
         findings = () if progress.bad is None else progress.bad.findings
         emit_rich(*step_parts(progress.steps, goals=progress.goals, verdict=progress.verdict, findings=findings))
     if number is not None:
-        return signal_exit_status(number)
+        return exit_status(None, number)
     thin_old_runs()
-    status = verdict_exit_status(outcome.summary, progress.verdict)
-    return INCOMPLETE if progress.verdict.word == "none" and not status else status
+    return run_exit_status(replace(outcome.result, verdict=progress.verdict.word), is_judged=True)
 
 
 async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> None:
