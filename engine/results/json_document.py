@@ -7,8 +7,9 @@ run log has instead, is unknown.
 """
 
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from math import floor, log10
 from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -16,6 +17,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 from ..model.plan import SECOND_NS, PerDirection
 
 DOCUMENT_VERSION: Final = 1
+_NUMBERS: Final = (int, float)
 _TOO_MUCH: Final = 2.0**63  # no figure of a run; the run log's columns hold less
 T = TypeVar("T")
 
@@ -119,13 +121,20 @@ def encode(figures: object) -> Any:
 
 def decode(shape: type[T], document: object) -> T:
     """Return the figures of a document, as far as they are known."""
-    return shape(**{member.name: member.read(_at(document, member.place)) for member in _members(shape)})
+    return shape(*[read(_at(document, place)) for place, read in _readers(shape)])
 
 
-def _at(document: object, place: Iterable[str]) -> Any:
+def _at(document: object, place: tuple[str, ...]) -> Any:
     for key in place:
-        document = cast("Mapping[str, Any]", document).get(key) if isinstance(document, Mapping) else None
+        if not isinstance(document, dict):
+            return None
+        document = cast("dict[str, Any]", document).get(key)
     return document
+
+
+@cache
+def _readers(shape: type[Any]) -> tuple[tuple[tuple[str, ...], Callable[[Any], Any]], ...]:
+    return tuple((member.place, member.read) for member in _members(shape))
 
 
 @cache
@@ -182,41 +191,24 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
         read = _reader(get_args(kind)[0])
         missing = None if is_optional else ()
         return lambda value: tuple(map(read, cast("list[Any]", value))) if isinstance(value, list) else missing
+    return _plain_reader(get_origin(kind) or kind)
+
+
+def _plain_reader(kind: Any) -> Callable[[Any], Any]:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        words = {word.value: word for word in kind}
+        return lambda value: words.get(value) if isinstance(value, str) else None
     if kind is float:
         return lambda value: value if is_number(value) else None
     if kind is int:
         return lambda value: int(value) if is_number(value) else None
-    plain = get_origin(kind) or kind
-    return lambda value: value if isinstance(value, plain) else None
+    return lambda value: value if isinstance(value, kind) else None
 
 
 def _has_any(value: object, keys: set[str]) -> bool:
-    return isinstance(value, Mapping) and not keys.isdisjoint(cast("Mapping[str, Any]", value))
-
-
-def value_in(document: object, *keys: str) -> Any:
-    """Return a member of a document, by the names that lead to it; None where there is none."""
-    return _at(document, keys)
-
-
-def number_in(document: object, *keys: str) -> float | None:
-    """Return a member that is a finite number; None for anything else."""
-    value = _at(document, keys)
-    return value if is_number(value) else None
-
-
-def cell_in(document: object, *keys: str) -> str | float | None:
-    """Return a member that is a text, a number or a truth value; None for anything else."""
-    value = _at(document, keys)
-    return value if isinstance(value, str | int | float) else None
-
-
-def list_in(document: object, *keys: str) -> list[Any]:
-    """Return a member that is a list; an empty one for anything else."""
-    value = _at(document, keys)
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return isinstance(value, dict) and not keys.isdisjoint(cast("dict[str, Any]", value))
 
 
 def is_number(value: object) -> bool:
     """Return whether a value of a document is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _TOO_MUCH
+    return type(value) in _NUMBERS and abs(cast("float", value)) < _TOO_MUCH

@@ -9,48 +9,97 @@ linkgauge get theirs in pieces (`add_digests`).
 import json
 import sqlite3
 import time
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
-from ..json_document import list_in, number_in, value_in
+from ...model.plan import Direction, ResponsivenessTest
+from ..json_document import decode, encode, figure, is_number, part
 from .removal import pause_after
 from .schema import has_list_index, open_connection, prepare_database
 
 DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
-_RATES: Final = ("mbit_s", "transactions_s", "percent_of_expected")
-_PLAN: Final = ("workload", "direction", "sessions", "responsiveness")
-_SETTINGS: Final = ("direction", "sessions", "window_bytes")
-_LOADS: Final = 3  # of a responsiveness test
 _PIECE: Final = 100  # documents, some milliseconds
-_MAX_TEXT: Final = 100  # of a value that a damaged document may have
 
 DigestRow = tuple[str, float | None, float | None, float | None]
 
 
+@dataclass(frozen=True, slots=True)
+class ListedPlan:
+    """The test that a list names."""
+
+    workload: str | None = figure()
+    direction: Direction | None = figure()
+    sessions: int | None = figure()
+    responsiveness: ResponsivenessTest | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSettings:
+    """The settings of a period; a digest does not have those of datagrams."""
+
+    direction: Direction | None = figure()
+    sessions: int | None = figure()
+    window_bytes: int | None = figure()
+    rate: str | None = figure(omitted=True)
+    rate_mbit_s: float | None = figure(omitted=True)
+    datagram_bytes: int | None = figure(omitted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLoad:
+    """How much latency rose under one load."""
+
+    direction: Direction | None = figure()
+    rise_ms: float | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLatency:
+    """Latency under load in a few figures."""
+
+    grade: str | None = figure()
+    rise_ms: float | None = figure()
+    idle_ms: float | None = figure(at="idle_ms.p50")
+    loads: tuple[ListedLoad, ...] = ()
+    per_minute: float | None = figure(at="round_trips.per_minute")
+    class_: str | None = figure(at="round_trips.class")
+
+
+@dataclass(frozen=True, slots=True)
+class RunBrief:
+    """What a list shows of a run: members of its document."""
+
+    plan: ListedPlan = part(ListedPlan)
+    stretches: tuple[ListedSettings, ...] = ()
+    responsiveness: ListedLatency | None = figure(omitted=True)
+    mbit_s: float | None = figure(at="measured.total.mbit_s", omitted=True)
+    transactions_s: float | None = figure(at="measured.total.transactions_s", omitted=True)
+    percent: float | None = figure(at="measured.total.percent_of_expected", omitted=True)
+
+    @classmethod
+    def of(cls, document: object) -> Self:
+        """Read a document. What is missing or damaged in it is unknown."""
+        return decode(cls, document)
+
+
 def digest_row(document: object) -> DigestRow:
-    """Return the values of DIGEST_COLUMNS for a document. What is missing or damaged in it is left out."""
-    turns: list[Any] = []
-    for period in list_in(document, "stretches"):
-        settings = _part(period, _SETTINGS)
-        if not turns or turns[-1] != settings:
-            turns.append(settings)
-    brief = {"plan": _part(value_in(document, "plan"), _PLAN), "stretches": turns}
-    if (responsiveness := _responsiveness(value_in(document, "responsiveness"))) is not None:
-        brief["responsiveness"] = responsiveness
-    mbit_s, transactions_s, percent = (number_in(document, "measured", "total", name) for name in _RATES)
-    return json.dumps(brief, separators=(",", ":")), mbit_s, transactions_s, percent
+    """Return the values of DIGEST_COLUMNS for a document; the same settings in a row are one."""
+    brief = RunBrief.of(document)
+    turns = (ListedSettings(each.direction, each.sessions, each.window_bytes) for each in brief.stretches)
+    stretches = tuple(settings for settings, _ in groupby(turns))
+    rest = replace(brief, stretches=stretches, mbit_s=None, transactions_s=None, percent=None)
+    text = json.dumps(encode(rest), separators=(",", ":"))
+    return text, brief.mbit_s, brief.transactions_s, brief.percent
 
 
-def read_digest(row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """Return a document with just the parts that a list shows; None without any."""
+def read_digest(row: tuple[Any, ...]) -> RunBrief:
+    """Return what a list shows."""
     brief, *rates = row
-    try:
-        document = json.loads(brief) if isinstance(brief, str) else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(document, dict):
-        return None
-    return {**document, "measured": {"total": dict(zip(_RATES, rates, strict=True))}}
+    found = RunBrief.of(load_document(brief))
+    known = (rate if is_number(rate) else None for rate in rates)
+    return RunBrief(found.plan, found.stretches, found.responsiveness, *known)
 
 
 def load_document(text: object) -> dict[str, Any] | None:
@@ -90,30 +139,3 @@ def _add_piece(connection: sqlite3.Connection) -> bool:
     if rows:
         pause_after(began)
     return bool(rows)
-
-
-def _responsiveness(value: object) -> dict[str, Any] | None:
-    """Return the grade, the rises of latency and the round trips a minute of a test that has them."""
-    found = _part(value, ("grade", "rise_ms"))
-    if found is None:
-        return None
-    return {
-        **found,
-        "idle_ms": _part(value_in(value, "idle_ms"), ("p50",)),
-        "loads": [_part(load, ("direction", "rise_ms")) for load in list_in(value, "loads")[:_LOADS]],
-        "round_trips": _part(value_in(value, "round_trips"), ("per_minute", "class")),
-    }
-
-
-def _part(value: object, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return some members of an object, as far as they are plain values."""
-    if not isinstance(value, dict):
-        return None
-    members = cast("dict[str, Any]", value)
-    return {name: _plain(members[name]) for name in names if name in members}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return value[:_MAX_TEXT]
-    return value if value is None or isinstance(value, bool) or number_in(value) is not None else "?"

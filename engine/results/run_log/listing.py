@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...host.process_identity import is_process_alive
 from ...model.events import Reason
 from ...model.serialization import make_printable
-from .digest import DIGEST_COLUMNS, digest_row, load_document, read_digest
+from .digest import DIGEST_COLUMNS, RunBrief, digest_row, load_document, read_digest
 from .schema import LIST_INDEX, has_list_index, missing_columns
 
 _MAX_TEXT: Final = 4_000
@@ -73,7 +73,7 @@ class RunQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """A run in a list. `figures` has at least the parts of its document that a list shows.
+    """A run in a list. `figures` are those of its document that a list shows.
 
     `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts;
     `group` is the same for all runs of a series.
@@ -90,7 +90,7 @@ class RunEntry:
     is_running: bool
     note: str | None
     group: str | None
-    figures: dict[str, Any] | None
+    figures: RunBrief
 
 
 def find_numbers(connection: sqlite3.Connection, query: RunQuery) -> RunNumbers:

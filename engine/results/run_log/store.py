@@ -21,7 +21,7 @@ from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
 from ...model.serialization import make_printable
-from .digest import DIGEST_COLUMNS, add_digests, digest_row, load_document
+from .digest import DIGEST_COLUMNS, RunBrief, add_digests, digest_row, load_document
 from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .event_pages import decode_event, encode_event, read_page, thinned_until
 from .labels import truncate_label, validate_label, validate_note
@@ -72,11 +72,7 @@ class RunRecord(RunEntry):
     """A run with the detail of its end and its whole document."""
 
     detail: str | None
-
-    @property
-    def document(self) -> dict[str, Any] | None:
-        """The document: all figures, and not only those of a list."""
-        return self.figures
+    document: dict[str, Any] | None
 
 
 class RunLog:
@@ -457,7 +453,8 @@ def _owners(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[tupl
 
 def _row(row: tuple[Any, ...]) -> RunRecord:
     cells = dict(zip(_COLUMNS, row, strict=True))
-    return RunRecord(**read_cells(cells), figures=_document(cells["document"]), detail=cell_text(cells["detail"]))
+    document, detail = _document(cells["document"]), cell_text(cells["detail"])
+    return RunRecord(**read_cells(cells), figures=RunBrief.of(document), document=document, detail=detail)
 
 
 def _document(text: object) -> dict[str, Any] | None:

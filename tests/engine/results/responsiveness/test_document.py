@@ -113,13 +113,11 @@ def test_a_file_of_an_older_version_is_continued_with_its_own_columns(tmp_path: 
 def test_the_list_of_runs_has_grade_and_rise() -> None:
     """A run of another kind has neither."""
     digest = read_digest(digest_row(document_of(RUN)))
-    assert digest is not None
-    assert digest["plan"]["responsiveness"] == "phases"
-    assert digest["responsiveness"]["grade"] == "A"
-    assert digest["responsiveness"]["rise_ms"] == pytest.approx(24, rel=0.02)
-    other = read_digest(digest_row(encode(RunResult.of_run(Meter().summary()))))
-    assert other is not None
-    assert "responsiveness" not in other
+    assert digest.plan.responsiveness == "phases"
+    assert digest.responsiveness is not None
+    assert digest.responsiveness.grade == "A"
+    assert digest.responsiveness.rise_ms == pytest.approx(24, rel=0.02)
+    assert read_digest(digest_row(encode(RunResult.of_run(Meter().summary())))).responsiveness is None
 
 
 def compared(first: Link, second: Link) -> Comparison:

@@ -1,7 +1,6 @@
 """What a list shows of a run's document."""
 
 import contextlib
-import json
 import math
 import sqlite3
 import threading
@@ -9,8 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.run_log import RunLog, RunQuery
-from linkgauge.engine.results.run_log.digest import DIGEST_COLUMNS, digest_row, read_digest
+from linkgauge.engine.results.run_log.digest import (
+    DIGEST_COLUMNS,
+    ListedPlan,
+    ListedSettings,
+    RunBrief,
+    digest_row,
+    read_digest,
+)
 
 from ..log_entries import write_run
 from ..stored_copies import add_copies
@@ -23,11 +30,9 @@ DOCUMENT: dict[str, Any] = {"plan": PLAN, "measured": {"out": {}, "total": TOTAL
 
 def test_a_digest_has_the_plan_the_settings_in_turn_and_the_rates() -> None:
     """The same settings in a row are one."""
-    assert read_digest(digest_row(DOCUMENT)) == {
-        "plan": {"workload": "stream", "direction": "out", "sessions": 4},
-        "stretches": [{"direction": "out", "sessions": 4, "window_bytes": 65_536}],
-        "measured": {"total": {"mbit_s": 941.5, "transactions_s": None, "percent_of_expected": 99.6}},
-    }
+    settings = ListedSettings(Direction.OUT, 4, 65_536)
+    found = RunBrief(ListedPlan("stream", Direction.OUT, 4), (settings,), mbit_s=941.5, percent=99.6)
+    assert read_digest(digest_row(DOCUMENT)) == found
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_a_damaged_document_has_a_short_digest(document: object) -> None:
     brief, *rates = digest_row(document)
     assert len(brief) < 400
     assert rates == [None] * 3
-    assert read_digest((brief, *rates)) is not None
+    assert read_digest((brief, *rates)).mbit_s is None
 
 
 def _columns(path: Path) -> list[tuple[Any, ...]]:
@@ -69,7 +74,7 @@ def test_runs_of_an_older_linkgauge_get_the_digest_that_a_new_run_has(tmp_path: 
         assert log.add_digests()
         assert not log.add_digests()
         rows = _columns(log.path)
-    assert json.loads(rows.pop(6)[0]) == {"plan": None, "stretches": []}
+    assert read_digest(rows.pop(6)) == RunBrief()
     del expected[6]
     assert rows == expected
 
@@ -89,9 +94,7 @@ def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> No
             write_run(log, f"20261122-011530-{seen:04}", document=DOCUMENT)
             found = log.find_runs(RunQuery(column="rate"))
             assert len(found) == 1_002 + seen
-            assert {
-                entry.figures["measured"]["total"]["mbit_s"] for entry in log.entries(found) if entry.figures
-            } == {941.5}
+            assert {entry.figures.mbit_s for entry in log.entries(found)} == {941.5}
             seen += 1
         thread.join()
         assert None not in [row[0] for row in _columns(log.path)]

@@ -60,12 +60,13 @@ def log(request: pytest.FixtureRequest, drawn_log: RunLog, tmp_path: Path) -> It
     assert path.read_bytes() == before
 
 
-def _total(entry: RunEntry, name: str) -> float | None:
-    return None if entry.figures is None else entry.figures["measured"]["total"][name]
+def _test(entry: RunEntry) -> tuple[Any, ...] | None:
+    plan = entry.figures.plan
+    return None if plan.workload is None else (plan.workload, plan.direction, plan.sessions)
 
 
 def _rate(entry: RunEntry) -> float | None:
-    mbit_s, transactions_s = _total(entry, "mbit_s"), _total(entry, "transactions_s")
+    mbit_s, transactions_s = entry.figures.mbit_s, entry.figures.transactions_s
     return (None if mbit_s is None else mbit_s * 1e6) if transactions_s is None else transactions_s
 
 
@@ -73,9 +74,9 @@ MODEL: dict[str, Callable[[RunEntry], Any]] = {
     "when": lambda entry: entry.number,
     "preset": lambda entry: entry.preset or None,
     "peer": lambda entry: entry.peer,
-    "test": lambda entry: None if entry.figures is None else tuple(entry.figures["plan"].values()),
+    "test": _test,
     "rate": _rate,
-    "%": lambda entry: _total(entry, "percent_of_expected"),
+    "%": lambda entry: entry.figures.percent,
     "verdict": lambda entry: None if entry.verdict is None else VERDICTS.index(entry.verdict),
     "label": lambda entry: (entry.label or "").casefold() or None,
 }
