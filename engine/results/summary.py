@@ -149,8 +149,8 @@ class Measurement:
     def percent_of(self, expected: ExpectedRate) -> float | None:
         """Return the result in percent of the expected rate, of transactions if it has them; None of 0."""
         if expected.transactions_s and self.transactions_s is not None:
-            return self.transactions_s * 100 / expected.transactions_s
-        return self.result_bit_s * 100 / expected.bit_s if expected.bit_s > 0 else None
+            return percent_of(self.transactions_s, expected.transactions_s)
+        return percent_of(self.result_bit_s, expected.bit_s)
 
     @property
     def packets_s(self) -> float | None:
@@ -382,7 +382,7 @@ class Summary:
         base_us, delay_us = self.base_rtt_us, self.buffer_delay_us
         if base_us is None or delay_us is None or base_us < _LEAST_PATH_RTT_US:
             return None
-        return 100 * delay_us / base_us
+        return percent_of(delay_us, base_us)
 
     @property
     def efficiency_percent(self) -> float | None:
