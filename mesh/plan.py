@@ -92,7 +92,7 @@ class MeshPlan:
 
     Args:
         group: the mesh's name, and the group of its runs in the run log.
-        hosts: the hosts, in the order in which the person gave them.
+        hosts: the hosts, in the order in which the person gave them; none until those of the scheduler are known.
         base: the plan of every run; its direction is replaced.
         mode: which pairs are measured at the same time.
         seed: makes the order of pairs. The same seed, the same order.
@@ -111,7 +111,7 @@ class MeshPlan:
     def __post_init__(self) -> None:
         """Check the hosts, the duration and the port; raise PlanError."""
         check_port(self.port)
-        if not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
+        if self.hosts and not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
         seen: set[str] = set()
         for host in self.hosts:

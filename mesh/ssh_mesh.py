@@ -56,7 +56,6 @@ class _Running:
     stack: AsyncExitStack
     mesh: Mesh
     scheduler: str
-    lost: tuple[HostLost, ...]
 
 
 class SshMesh:
@@ -72,11 +71,6 @@ class SshMesh:
         self._stopping = asyncio.Event()
         self._running: _Running | None = None
 
-    @property
-    def lost(self) -> Sequence[HostLost]:
-        """The hosts that could not be used when the present cluster was started."""
-        return () if self._running is None else self._running.lost
-
     async def open(self) -> None:
         """Start the first cluster; raise ClusterError."""
         self._running = await self._start(self._plan.hosts)
@@ -86,7 +80,7 @@ class SshMesh:
             cluster = await stack.enter_async_context(start_ssh_cluster(hosts, remote_python=self._python))
             opening = open_mesh(self._plan, cluster, done=self._over, find_rate=self._find_rate)
             mesh = await stack.enter_async_context(opening)
-            return _Running(stack.pop_all(), mesh, cluster.hosts[0].name, tuple(cluster.lost))
+            return _Running(stack.pop_all(), mesh, cluster.hosts[0].name)
 
     async def close(self) -> None:
         """End everything on the hosts."""

@@ -30,6 +30,7 @@ class EndpointMetrics:
         yield Reading(families.ADMITTED, totals.clients)
         for reason in Reason:
             yield Reading(families.ENDED_RUNS, totals.runs.get(reason, 0), (reason,))
+        yield Reading(families.PROBES, totals.probes)
         for reason, count in sorted(totals.rejections.items()):
             yield Reading(families.REJECTIONS, count, (reason,))
         # A counter must not fall: a run that could not be prepared takes its few bytes with it.

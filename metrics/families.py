@@ -150,6 +150,9 @@ ADMITTED: Final = Family("linkgauge_endpoint_admitted_clients_total", "Clients t
 ENDED_RUNS: Final = Family(
     "linkgauge_endpoint_ended_runs_total", "Tests that have ended, by the reason.", ("reason",), "counter"
 )
+PROBES: Final = Family(
+    "linkgauge_endpoint_probes_total", "Probes of a watch, and measurements of a path's MTU.", (), "counter"
+)
 REJECTIONS: Final = Family(
     "linkgauge_endpoint_rejections_total",
     "Connections and datagrams that were rejected, by the limit that they exceeded or the kind of rejection.",

@@ -3,10 +3,8 @@
 What is unknown has no reading, neither 0 nor NaN. A peer that a reload removed has none from then on.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from .. import __version__
 from ..engine.model.plan import Plan
@@ -27,45 +25,21 @@ _METRIC_NAMES: Final = {
 _DIRECTIONS: Final = {True: "worse", False: "better"}
 
 
-class WatchView(Protocol):
-    """A watch, as its metrics see it."""
-
-    @property
-    def plan(self) -> WatchPlan:
-        """The newest plan."""
-        ...
-
-    @property
-    def statuses(self) -> Mapping[str, PeerStatus]:
-        """What is known of each peer."""
-        ...
-
-
-class WatchMetrics:
-    """Reads a watch. `now_s` returns seconds since 1970, for the month of the data that was used."""
-
-    def __init__(self, watch: WatchView, now_s: Callable[[], float] = time.time) -> None:
-        self._watch = watch
-        self._now_s = now_s
-
-    def read(self) -> Iterator[Reading]:
-        """Yield every reading that is known now."""
-        plan = self._watch.plan
-        statuses = {each.name: self._watch.statuses.get(each.name) for each in plan.peers}
-        yield Reading(families.BUILD_INFO, 1, (__version__,))
-        if plan.budget_bytes is not None:
-            yield Reading(families.WATCH_BUDGET, plan.budget_bytes, (plan.name,))
-        month = f"{datetime.fromtimestamp(self._now_s(), UTC):%Y-%m}"
-        for watched in plan.peers:
-            status = statuses[watched.name] or PeerStatus(watched.name)
-            labels = (plan.name, watched.name)
-            yield from _read_marks(watched, labels)
-            yield from _read_check(status, watched.plan, labels)
-            yield from _read_probe(status, labels)
-            yield from _read_counts(status, labels)
-            yield from _read_shifts(status, labels)
-            yield from _read_data(status, month, labels)
-            yield from _read_times(status, labels)
+def read_watch(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float) -> Iterator[Reading]:
+    """Yield every reading that is known of a watch now, in seconds since 1970."""
+    yield Reading(families.BUILD_INFO, 1, (__version__,))
+    if plan.budget_bytes is not None:
+        yield Reading(families.WATCH_BUDGET, plan.budget_bytes, (plan.name,))
+    for watched in plan.peers:
+        status = statuses.get(watched.name) or PeerStatus(watched.name)
+        labels = (plan.name, watched.name)
+        yield from _read_marks(watched, labels)
+        yield from _read_check(status, watched.plan, labels)
+        yield from _read_probe(status, labels)
+        yield from _read_counts(status, labels)
+        yield from _read_shifts(status, labels)
+        yield from _read_data(status, now_s, labels)
+        yield from _read_times(status, labels)
 
 
 def _read_shifts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
@@ -125,10 +99,10 @@ def _read_counts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Readin
     yield Reading(families.FLAPS, status.flaps, labels)
 
 
-def _read_data(status: PeerStatus, month: str, labels: tuple[str, ...]) -> Iterator[Reading]:
+def _read_data(status: PeerStatus, now_s: float, labels: tuple[str, ...]) -> Iterator[Reading]:
     """Yield the data of this month. Those of the status are of an earlier one until something is sent in this."""
     yield Reading(families.DATA, status.month_bytes, labels)
-    yield Reading(families.MONTH_DATA, status.month_bytes if status.month == month else 0, labels)
+    yield Reading(families.MONTH_DATA, status.bytes_at(now_s), labels)
 
 
 def _read_times(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:

@@ -16,12 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import typer
 from linkgauge import __version__
-from linkgauge.tui.cli.completion import COMPLETION_VARIABLE
-from linkgauge.tui.cli.main import app
-from linkgauge.tui.cli.typer_extension import description, spelling
-from typer import completion
+from linkgauge.tui.cli.click_extension import description, section, spelling
+from linkgauge.tui.cli.completion import SCRIPTS
+from linkgauge.tui.cli.main import program
 
 PROGRAM: Final = "linkgauge"
 FOLDER: Final = Path(__file__).parent
@@ -39,29 +37,18 @@ ENVIRONMENT: Final = {
 
 def command_files() -> dict[Path, str]:
     """Return every generated file, by its path below this folder."""
-    command = typer.main.get_command(app)
-    root = command.make_context(PROGRAM, [], resilient_parsing=True)
-    pages = {f"{PROGRAM}.1": _main_page(command)}
-    for name, subcommand in _commands(command):
+    root = program.make_context(PROGRAM, [], resilient_parsing=True)
+    pages = {f"{PROGRAM}.1": _main_page(program)}
+    for name, subcommand in _commands(program):
         pages[f"{PROGRAM}-{name}.1"] = _command_page(name, subcommand, root)
     files = {Path("man", name): text for name, text in pages.items()}
     for shell, name in COMPLETIONS.items():
-        files[Path("completions", name)] = f"{_completion_script(shell)}\n"
+        files[Path("completions", name)] = SCRIPTS[shell]
     return files
 
 
 def _commands(group: Any) -> list[tuple[str, Any]]:
     return [(name, command) for name, command in group.commands.items() if not command.hidden]
-
-
-def _completion_script(shell: str) -> str:
-    script = completion.get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE, shell=shell)
-    if (
-        shell == "zsh"
-    ):  # zsh autoloads the file as the function itself: the function has to answer the first call too
-        function = script.split("compdef ", 2)[2].split()[0]
-        script = f'{script.removesuffix(f"compdef {function} {PROGRAM}").rstrip()}\n\n{function} "$@"'
-    return script
 
 
 def _main_page(command: Any) -> str:
@@ -105,9 +92,7 @@ def _parameters(command: Any) -> list[str]:
     for parameter in command.params:
         if getattr(parameter, "hidden", False):
             continue
-        is_argument = parameter.param_type_name == "argument"
-        title = "Arguments" if is_argument else parameter.rich_help_panel or "Options"
-        sections.setdefault(title, []).extend(
+        sections.setdefault(section(parameter), []).extend(
             [".TP", rf"\fB{_text(spelling(parameter))}\fR", _text(description(parameter))]
         )
     return [line for title, lines in sections.items() for line in (f".SH {_text(title.upper())}", *lines)]

@@ -24,7 +24,7 @@ _MAIN: Final = "linkgauge.tui.cli.endpoint.archive_main"
 _BUNDLED: Final = ("linkgauge", "platformdirs")
 # Packages of extras, of the app and of the command line. The endpoint says what is missing, if it is asked for it.
 _LEFT_OUT: Final = (
-    *("textual", "rich", "typer", "click", "uvloop", "prometheus_client", "zeroconf", "psutil", "cryptography"),
+    *("textual", "rich", "click", "uvloop", "prometheus_client", "zeroconf", "psutil", "cryptography"),
 )
 _STARTED: Final = ("linkgauge.engine.workers.fork_server", "linkgauge.engine.workers.worker")
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)

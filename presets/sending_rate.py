@@ -5,12 +5,14 @@ Pure. A stream takes what the path has; datagrams need a rate, and too high a on
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import Expectation
 from ..engine.model.plan import MIN_RATE_BIT_S, Settings
 from .number_text import format_rate
+
+if TYPE_CHECKING:  # the command line reads rates before it needs events
+    from ..engine.model.events import Expectation
 
 RateWord = Literal["expected", "search", "max"]
 SendingRate = int | RateWord
@@ -18,7 +20,7 @@ RATE_WORDS: Final[tuple[RateWord, ...]] = ("expected", "search", "max")
 DEFAULT_RATE_BIT_S: Final = 10_000_000
 _SEARCH_SHARE: Final = 5  # of the expected rate, where a search starts; obudpst advises 10 to 20 %
 
-FindExpectation = Callable[[Settings], Expectation]
+FindExpectation = Callable[[Settings], "Expectation"]
 """Function that returns the expected rates of UDP payload under these settings."""
 
 

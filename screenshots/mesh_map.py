@@ -27,13 +27,13 @@ from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
-from linkgauge.mesh.plan import MeshMode
+from linkgauge.mesh.plan import MeshPlan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Slow, plan_lab_hosts
 from linkgauge.tui.app import MeshApp
-from linkgauge.tui.screens.mesh.mesh_screen import MeshServices
+from linkgauge.tui.screens.app_services import StoredServices
 from linkgauge.tui.services.mesh.opening import open_mesh_session
-from linkgauge.tui.services.mesh.stored_mesh import MeshRequest, new_mesh_name
+from linkgauge.tui.services.mesh.spec import MeshSpec, new_mesh_name
 from linkgauge.tui.services.user_presets import load_presets
 from picture import take, write
 
@@ -57,11 +57,11 @@ async def make_pictures(scheduler: str) -> int:
     """Measure the mesh of a scheduler's workers in the app; write its pictures and return the exit status."""
     before = read_core_times()
     plan = Plan(Settings(), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
-    request = MeshRequest(new_mesh_name(), (), plan, MeshMode.ROUNDS, 1, _LINK, scheduler, None)
+    spec = MeshSpec(MeshPlan(new_mesh_name(), (), plan, preset=_LINK), scheduler)
     with tempfile.TemporaryDirectory() as folder, RunLog.open(Path(folder)) as log:
         os.environ["LINKGAUGE_DATA_DIR"] = folder  # of the mesh's definition
-        async with open_mesh_session(request, load_catalog(), log, None) as session:
-            app = MeshApp(session, MeshServices(_export_nothing, load_presets(), log, None))
+        async with open_mesh_session(spec, load_catalog(), log) as session:
+            app = MeshApp(session, StoredServices(catalog=load_presets(), export=_export_nothing, history=log))
             async with app.run_test(size=(120, 40)) as pilot:
                 async with asyncio.timeout(_DEADLINE_S):
                     while len(session.matrix.figures) < _HOSTS * (_HOSTS - 1) / 2:

@@ -14,10 +14,11 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
-from linkgauge.tui.interfaces import AppServices
+from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import AppServices, StoredSweeps
 from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.services.run_spec import Judging, RunSpec
 from linkgauge.tui.state.instrument_values import Phase
 from textual.pilot import Pilot
 
@@ -40,17 +41,15 @@ class World:
         """Give the app, connected to the far end, and somebody who presses its keys."""
         backend = self._backend
         app = LinkgaugeApp(
-            self._catalog,
-            self.peer,
             AppServices(
-                backend.start_run,
-                backend.query_host_info,
-                backend.export,
+                catalog=self._catalog,
+                start_run=backend.start_run,
+                query_host_info=backend.query_host_info,
+                export=backend.export,
                 history=self.log,
-                sweeps=StoredSweeps(self.log, backend),
+                sweeps=StoredSweeps(self.log, backend.start_run, backend.variant_of),
             ),
-            plan=plan,
-            preset=self._catalog.find(self.preset_id),
+            RunSpec(plan, self.peer, Judging(self._catalog.find(self.preset_id))),
         )
         async with app.run_test(size=size) as pilot:
             await pilot.pause(0.5)

@@ -13,6 +13,7 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
+    "engine/model/datagram_counters": "a table: tests/engine/metering/test_sampler.py, tests/engine/workloads/udp",
     "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
@@ -29,6 +30,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/roster": "tests/mesh/test_coordinator.py",
     "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/interfaces": "protocols without code",
+    "tui/screens/app_services": "values and stored sweeps and meshes: tests/tui/screens/sweep/test_sweep_screen.py, tests/tui/cli/commands/test_mesh.py",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
     "engine/far/base_run": "a base class: tests/engine/far/test_run.py and tests/engine/iperf3/far/test_client_test.py",
@@ -52,6 +54,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/turn_options": "options of several commands: tests/end_to_end/test_shared_endpoint.py",
     "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
+    "tui/cli/runners/recording": "whole runs, sweeps and meshes that signals end: tests/end_to_end/test_command_line_log.py",
     "tui/cli/runners/local_mesh": "a whole lab: tests/end_to_end/test_mesh_command.py",
     "tui/cli/runners/mesh_runner": "a whole mesh: tests/tui/cli/commands/test_mesh.py",
     "tui/cli/render/mesh": "a printer of rows: tests/tui/cli/commands/test_mesh.py prints them",
@@ -62,7 +65,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/endpoint/endpoint_publication": "a process that Prometheus scrapes: tests/end_to_end/test_prometheus.py",
     "tui/cli/metrics_options": "options of two commands: tests/end_to_end/test_prometheus.py, values in tests/tui/text/test_parsing.py",
     "tui/cli/endpoint/endpoint_service": "a process with signals and sockets: tests/end_to_end/test_service.py",
-    "tui/cli/commands/app": "tests/end_to_end/test_terminal.py, tests/tui/cli/test_typer_extension.py",
+    "tui/cli/commands/app": "tests/end_to_end/test_terminal.py, tests/tui/cli/test_click_extension.py",
     "tui/cli/commands/endpoint": "tests/end_to_end/test_service.py, tests/tui/cli/test_main.py",
     "tui/cli/commands/lab": "tests/end_to_end/test_lab_command.py",
     "tui/cli/commands/mtu": "tests/end_to_end/test_path_mtu.py",

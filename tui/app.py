@@ -14,14 +14,10 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 
 from ..engine.model.errors import PreferencesNotSaved
-from ..engine.model.peer import Peer
-from ..engine.model.plan import Plan
-from ..presets.catalog import Catalog
-from ..presets.preset import Preset
-from ..presets.sending_rate import SendingRate
 from ..presets.verdict import DEFAULT_PASS_PERCENT
+from ..watch.watch_plan import WatchPlan
 from .actions import actions_of
-from .interfaces import AppServices, MeshHandle, WatchHandle
+from .interfaces import WatchHandle
 from .rendering.charset import CharacterFilter, translation_table
 from .rendering.line_breaks import respect_no_break_spaces
 from .rendering.message_line import MessageApp
@@ -32,9 +28,10 @@ from .services.user_presets import problem_lines
 from .text.numbers import sanitize
 
 if TYPE_CHECKING:
+    from .screens.app_services import AppServices, StoredServices
     from .screens.endpoint.endpoint_status import EndpointHandle
-    from .screens.mesh.mesh_screen import MeshServices
-    from .screens.watch.watch_screen import WatchServices
+    from .services.mesh.session import MeshSession
+    from .services.run_spec import RunSpec
 
 # Breakpoint classes that app.tcss lays screens out by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
@@ -138,49 +135,30 @@ class LinkgaugeApp(BaseApp):
     """The cockpit against one peer.
 
     Args:
-        catalog: The presets.
-        peer: The far end.
-        services: Opens runs, queries far ends, exports and stores.
-        plan: The plan of the first run.
-        preset: The preset of the first run.
-        clock: Counts nanoseconds; it only bounds how often the gauges are drawn.
+        services: The presets; opens runs, queries far ends, exports and stores.
+        spec: The first run.
         language: The language of preset names.
+        is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
         loaded: The preferences saved before, with the problems of their file.
         save: Saves changed preferences.
-        is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
-        sending_rate: The requested rate of datagrams, if any.
     """
 
     def __init__(
         self,
-        catalog: Catalog,
-        peer: Peer,
-        services: AppServices,
+        services: "AppServices",
+        spec: "RunSpec",
         *,
-        plan: Plan,
-        preset: Preset,
-        clock: Callable[[], int] = time.monotonic_ns,
         language: str = "en",
+        is_preset_auto: bool = False,
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
-        is_preset_auto: bool = False,
-        sending_rate: SendingRate | None = None,
     ) -> None:
         from .screens.run.cockpit_screen import CockpitScreen
 
         super().__init__(loaded, save)
-        self._preset_problems = problem_lines(catalog)
+        self._preset_problems = problem_lines(services.catalog)
         self.home = self.cockpit = CockpitScreen(
-            catalog,
-            peer,
-            services,
-            plan=plan,
-            preset=preset,
-            clock=clock,
-            preferences=self.preferences,
-            language=language,
-            is_preset_auto=is_preset_auto,
-            sending_rate=sending_rate,
+            services, spec, self.preferences, language=language, is_preset_auto=is_preset_auto
         )
 
     def on_mount(self) -> None:
@@ -227,12 +205,12 @@ class EndpointApp(BaseApp):
 
 
 class MeshApp(BaseApp):
-    """One screen with a mesh in progress, until the person leaves it."""
+    """One screen with a mesh in progress, until the user leaves it."""
 
     def __init__(
         self,
-        session: MeshHandle,
-        services: "MeshServices",
+        session: "MeshSession",
+        services: "StoredServices",
         *,
         pass_percent: float = DEFAULT_PASS_PERCENT,
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
@@ -249,13 +227,14 @@ class MeshApp(BaseApp):
 
 
 class WatchApp(BaseApp):
-    """One screen with a watch in progress, until it has ended or the person leaves it."""
+    """One screen with a watch in progress, until it has ended or the user leaves it."""
 
     def __init__(
         self,
         session: WatchHandle,
-        services: "WatchServices",
+        services: "StoredServices",
         *,
+        read_plan: Callable[[], WatchPlan] | None = None,
         clock: Callable[[], float] = time.time,
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
@@ -263,7 +242,7 @@ class WatchApp(BaseApp):
         from .screens.watch.watch_screen import WatchScreen
 
         super().__init__(loaded, save)
-        self.home = self.watching = WatchScreen(session, services, clock=clock)
+        self.home = self.watching = WatchScreen(session, services, read_plan=read_plan, clock=clock)
 
     async def action_quit(self) -> None:
         """End the watch in order, also when one of Textual's own keys asks to quit."""

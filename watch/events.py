@@ -191,12 +191,26 @@ class ChangeFound:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTold:
-    """A program or an address was told of the change of a peer's metric since a time, or will not be."""
+    """A program or an address was told of the change of a peer's metric since a time, or will not be.
+
+    Without a metric it is the verdict of the peer's tests that changed, with the cycle of that time.
+    """
 
     at_s: float
     peer: str
-    metric: Metric
+    metric: Metric | None
     since_s: float
+
+
+News = ChangeFound | CheckEnded
+"""What somebody is told of: a change of level, or a test that counts and whose verdict is another than before."""
+
+
+def told(news: News, at_s: float) -> ChangeTold:
+    """Return the event that somebody was told of news."""
+    if isinstance(news, ChangeFound):
+        return ChangeTold(at_s, news.peer, news.metric, news.since_s)
+    return ChangeTold(at_s, news.peer, None, news.cycle_s)
 
 
 @dataclass(frozen=True, slots=True)

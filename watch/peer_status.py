@@ -34,7 +34,7 @@ _OfDay = TypeVar("_OfDay", CheckEnded, ProbeEnded)
 
 @dataclass(frozen=True, slots=True)
 class PeerStatus:
-    """The state of a peer.
+    """The state of a peer. It is one value, since a test, a probe or a change moves several of its figures at once.
 
     Args:
         name: the peer's name.
@@ -75,6 +75,10 @@ class PeerStatus:
     change_counts: Mapping[tuple[Metric, bool], int] = field(default_factory=dict[tuple[Metric, bool], int])
     day: tuple[CheckEnded, ...] = field(default=())
     probes: tuple[ProbeEnded, ...] = field(default=())
+
+    def bytes_at(self, now_s: float) -> int:
+        """Return the payload of the month that a time is in: none yet where the newest is of an earlier one."""
+        return self.month_bytes if self.month == month_of(now_s) else 0
 
 
 def month_of(at_s: float) -> str:
@@ -146,8 +150,7 @@ def _decided(status: PeerStatus, event: CheckEnded) -> PeerStatus:
 def _with_bytes(status: PeerStatus, at_s: float, result: CheckResult) -> PeerStatus:
     """Return the status with the payload of a test or probe in its month."""
     month = month_of(at_s)
-    before = status.month_bytes if status.month == month else 0
-    return replace(status, month=month, month_bytes=before + result.bytes)
+    return replace(status, month=month, month_bytes=status.bytes_at(at_s) + result.bytes)
 
 
 def _of_last_day(items: tuple[_OfDay, ...], newest: _OfDay) -> tuple[_OfDay, ...]:

@@ -13,7 +13,7 @@ from ..host.description import describe_host
 from ..host.event_loop import read_exactly
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.peer import NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
+from ..model.peer import KEY_VARIABLE, NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
 from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
@@ -42,7 +42,12 @@ async def refuse(sock: socket.socket, why: str) -> None:
     Close the socket then. The endpoint takes its descriptor for another use in the same turn of the loop.
     """
     _log.debug("refused: %s", why)
-    await _send_last(sock, encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why)))
+    await _send_last(sock, encode_refusal(why))
+
+
+def encode_refusal(why: str) -> bytes:
+    """Return the bytes that tell a client the reason of its refusal, whatever it has sent so far."""
+    return encode_preamble(CONTROL_KIND) + encode_frame(Refuse(why))
 
 
 async def _send_last(sock: socket.socket, data: bytes) -> None:
@@ -82,7 +87,6 @@ async def read_connection_header(sock: socket.socket) -> tuple[bytes, DataHello 
 
 
 M = TypeVar("M", bound=Message)
-KEY_VARIABLE: Final = "LINKGAUGE_KEY"
 _GIVE_KEY: Final = f"set {KEY_VARIABLE} to the key that the endpoint printed, or give --key-file FILE"
 _NO_DOWNGRADE: Final = (
     "it does not ask for your key, so it may not be your endpoint; start it with that key, or connect anyway "

@@ -92,7 +92,7 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
         )
         raise PeerNotLinkgauge(
             f"{peer} {what}; start its endpoint with --tls-cert and --tls-key, or leave out "
-            "--tls-fingerprint; an endpoint that does not serve this host's address answers so as well"
+            "--tls-fingerprint; an endpoint that is busy, or does not serve this host's address, answers so as well"
         ) from error
     certificate = link.certificate
     actual = b"" if certificate is None else hashlib.sha256(certificate).digest()

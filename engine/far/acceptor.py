@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 from ..model.errors import AddressRefused, RequestDeclined, explain_resource_error
-from .clients.admission import Admission
 from .listener import format_host
 from .pending import PendingConnection, PendingConnections
 from .status import LogEntry, LogSink
@@ -29,8 +28,7 @@ class Acceptor:
 
     Args:
         listener: The listening socket, which `close` closes.
-        admission: The limits, and the lists of networks.
-        pending: The connections that have not identified themselves, of all listeners.
+        pending: The connections that have not identified themselves, of this listener.
         log: Receives the entries of the event log.
         serve: Serves a connection, and sets its `is_served` before its first await. It owns the socket then.
         refuse: Refuses a connection. The socket is closed afterwards.
@@ -40,7 +38,6 @@ class Acceptor:
     def __init__(
         self,
         listener: socket.socket,
-        admission: Admission,
         pending: PendingConnections,
         log: LogSink,
         serve: Callable[[PendingConnection], Coroutine[Any, Any, None]],
@@ -48,7 +45,6 @@ class Acceptor:
         track: Callable[[asyncio.Task[None]], None],
     ) -> None:
         self._listener = listener
-        self._admission = admission
         self._pending = pending
         self._log = log
         self._serve = serve
@@ -100,7 +96,7 @@ class Acceptor:
                 continue
             client = format_host(address)
             try:
-                self._admission.check_address(client)
+                self._pending.admission.check_address(client)
             except AddressRefused as error:
                 self._log(LogEntry("refused", f"rejected: {error.operator_text}", client=client, limit=error.limit))
                 self._turn_away(sock, error)
@@ -109,8 +105,10 @@ class Acceptor:
             await asyncio.sleep(0)  # a full backlog never makes sock_accept wait: others would have no turn
 
     def _serve_pending(self, connection: PendingConnection) -> None:
-        is_known = self._admission.is_known(connection.network)
-        self._pending.add(connection, self._admission.limits.pending, is_known=is_known)
+        oldest = self._pending.add(connection)
+        if oldest is not None:
+            text = "rejected: it made room for newer connections before it had proved anything"
+            self._log(LogEntry("dropped", text, client=oldest.client, limit="pending"))
         connection.task = asyncio.create_task(self._serve(connection))
 
         def end(_task: asyncio.Task[None]) -> None:
@@ -143,7 +141,7 @@ class Acceptor:
 
     async def _release_descriptor(self) -> bool:
         """Abort a pending connection; without one, refuse the next client. Return whether either was possible."""
-        oldest = self._pending.make_room()
+        oldest = self._pending.release_descriptor()
         if oldest is not None and oldest.task is not None:
             await asyncio.wait([oldest.task], timeout=_ACCEPT_PAUSE_S)  # its descriptor is free after that
             return True

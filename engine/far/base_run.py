@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ class BaseFarRun(ABC):
             turn: the run's turn, which it gives back at its end.
         """
         self.rate_bit_s = 0  # between the last two looks
+        self.on_start: Callable[[], None] | None = None  # called when payload begins to flow
         self._plan, self._settings, self._limits, self.turn = plan, plan.settings, limits, turn
         self._datagram_limits = DatagramLimits(limits, plan.workload)
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
@@ -80,6 +81,11 @@ class BaseFarRun(ABC):
         if not self._ending.done():
             _log.debug("run ends: %s: %s", reason, detail)
             self._ending.set_result(RunEnd(reason, detail))
+
+    @property
+    @abstractmethod
+    def awaited_connections(self) -> int:
+        """The number of data connections that its near end is about to open."""
 
     @abstractmethod
     async def execute(self) -> RunEnd:
@@ -124,6 +130,8 @@ class BaseFarRun(ABC):
         """Let payload flow: the clock of this end starts now."""
         self._started_ns = time.monotonic_ns()
         self.pool.start_payload()
+        if self.on_start is not None:
+            self.on_start()
 
     def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         """Do work in a task that ends with the run at the latest."""

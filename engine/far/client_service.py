@@ -111,13 +111,13 @@ class _ClientService:
             self.key = self.get_key()
             clients.append(self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns())))
             on_admitted()
+            self.log(LogEntry("admitted", "admitted", client=self.address))
 
         if self.address is not None:
             admission.check_address(self.address)
         async with _deadline(limits.handshake_s, "handshake_s"):
             ends = await handshake_as_far(self.control, self.get_key, admit)
         clients[0].hostname = ends.near.hostname
-        self.log(LogEntry("client", "connected", client=self.address, hostname=ends.near.hostname))
         async with _deadline(limits.idle_s, "idle_s"):
             message = await self.control.receive()
         if isinstance(message, Open):
@@ -239,16 +239,30 @@ async def carry_out(
     """Carry out a client's run, with the entries of its beginning and end in the log; return its end.
 
     It is the client's meanwhile. Its bytes are those of an ended run from there on, and nobody reads its counters.
-    Call it within the block of the run's pool.
+    One that ends in order without payload was a probe. Call it within the block of the run's pool.
     """
     address = client.address or None
-    client.run = run
-    try:
+
+    def log_beginning() -> None:
+        software, facts = "", {"hostname": client.hostname}
+        if client.software is not None:
+            software, facts = f": {client.software}", further
+        log(LogEntry("client", f"connected{software}", client=address, **facts))
         log(LogEntry("run_began", f"started: {what}", client=address, **further))
+
+    client.run = run
+    run.on_start = log_beginning
+    try:
         end = await run.execute()
     finally:
         run.turn.end()
         client.run = None
+        run.on_start = None
+    if not run.has_started and end.reason in {Reason.STOPPED, Reason.COMPLETED}:
+        log(LogEntry("probe", "probed", client=address))
+        return end
+    if not run.has_started:
+        log_beginning()
     log(_end_entry(end, run, address, **further))
     return end
 

@@ -6,10 +6,11 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, Self
 
 from ..control.connection import ControlConnection
-from ..control.handshake import read_connection_header, refuse
+from ..control.handshake import encode_refusal, read_connection_header, refuse
 from ..control.tls import Certificate, is_client_hello
 from ..model.errors import (
     LinkgaugeError,
@@ -31,7 +32,7 @@ from .clients.admitted_client import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
-from .pending import PendingConnection, PendingConnections
+from .pending import PendingConnection, PendingConnections, busy_error
 from .run import RunRegistry
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 
@@ -81,10 +82,8 @@ class Endpoint:
         self._registry: RunRegistry = {}
         self._datagrams = DatagramListener(self._registry, self.admission, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
-        self.pending = PendingConnections()
-        self._acceptor = Acceptor(
-            listener, self.admission, self.pending, self.log, self._serve, _refuse, self.track
-        )
+        self.pending = PendingConnections(self.admission)
+        self._acceptor = Acceptor(listener, self.pending, self.log, self._serve, _refuse, self.track)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
 
@@ -136,7 +135,7 @@ class Endpoint:
         return EndpointStatus(
             time.monotonic_ns(),
             tuple(client.get_status() for client in self.admission.admitted_clients),
-            len(self.pending),
+            self.pending.total,
             self.admission.limits,
             self.admission.is_closed,
             self._event_log.counts.read(),
@@ -175,6 +174,8 @@ class Endpoint:
     async def _serve(self, connection: PendingConnection) -> None:
         """Read a connection's first bytes, and serve it as a control or as a data connection."""
         connection.is_served = True
+        if self.certificate is None:  # to a client of TLS they would be no words
+            connection.last_words = _busy_words(self.admission.limits.pending)
         sock, client = connection.sock, connection.client
         deadline_s = self.admission.limits.handshake_s
         try:
@@ -240,6 +241,11 @@ class Endpoint:
         context = None if certificate is None else certificate.context
         await asyncio.get_running_loop().connect_accepted_socket(lambda: control, connection.sock, ssl=context)
         return control
+
+
+@lru_cache(1)
+def _busy_words(limit: int) -> bytes:
+    return encode_refusal(str(busy_error(limit)))
 
 
 async def _refuse(sock: socket.socket, why: RequestDeclined) -> None:

@@ -1,4 +1,4 @@
-"""The event log of an endpoint: strangers who connect again and again cannot fill it. It counts what happens."""
+"""The event log of an endpoint: no remote end can fill it, whoever it is. It counts what happens."""
 
 import asyncio
 import logging
@@ -6,17 +6,22 @@ import time
 from collections import Counter
 from typing import Final
 
+from ..model.peer import client_network
 from .status import EndpointTotals, LogEntry, LogSink
 
 SUMMARY_INTERVAL_S: Final = 60.0
 MAX_SOURCES: Final = 64
-# What repeats of them are called. Of other events each is logged.
+MAX_LINES: Final = 100
+MAX_NETWORKS: Final = 1_024
+# What repeats of them are called. Of other events each is logged, within the budget of its network.
 _REJECTIONS: Final = {
     "dropped": "connection",
     "refused": "connection",
     "not_accepted": "connection",
     "udp_dropped": "datagram",
 }
+_ONLY_COUNTED: Final = {"admitted", "probe"}  # a watch probes its peer once a minute
+_LINE: Final = "line"
 _log = logging.getLogger(__name__)
 
 
@@ -27,7 +32,7 @@ class EventCounts:
     """
 
     def __init__(self) -> None:
-        self._clients = 0
+        self._events: Counter[str] = Counter()
         self._runs: Counter[str] = Counter()
         self._rejections: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
@@ -35,9 +40,8 @@ class EventCounts:
     def add(self, entry: LogEntry) -> None:
         """Count an entry."""
         fields = entry.fields
-        if entry.event == "client":
-            self._clients += 1
-        elif entry.event in _REJECTIONS:
+        self._events[entry.event] += 1
+        if entry.event in _REJECTIONS:
             unlimited = "declined" if entry.event == "refused" else entry.event
             self._rejections[str(fields.get("limit") or unlimited)] += 1
         elif entry.event == "run_ended":
@@ -48,14 +52,21 @@ class EventCounts:
 
     def read(self) -> EndpointTotals:
         """Return the totals so far."""
-        return EndpointTotals(self._clients, dict(self._runs), dict(self._rejections), **self._bytes)
+        return EndpointTotals(
+            self._events["admitted"],
+            dict(self._runs),
+            dict(self._rejections),
+            **self._bytes,
+            probes=self._events["probe"],
+        )
 
 
 class EventLog:
-    """Passes entries on, and sums up rejections that repeat.
+    """Passes entries on, and counts those of a remote end that repeat or are too many.
 
-    The first rejection of an address for one reason is logged at once, the number of the others once a minute.
-    Beyond `MAX_SOURCES` addresses and reasons in a minute, the others are counted together. The debug log has each.
+    A network that counts as one client has `MAX_LINES` lines a minute. Of its rejections for one reason the first
+    is logged at once. Once a minute a line has the number of the others. Rejections beyond `MAX_SOURCES` addresses
+    and reasons in a minute are counted together, and so are lines beyond `MAX_NETWORKS`. The debug log has each.
     """
 
     def __init__(self, sink: LogSink, interval_s: float = SUMMARY_INTERVAL_S) -> None:
@@ -64,6 +75,8 @@ class EventLog:
         self._interval_s = interval_s
         # How many more came than the one that was logged, by event, client and text.
         self._repeated: dict[tuple[str, str, str], int] = {}
+        self._lines: Counter[str] = Counter()  # of each network since the last summary
+        self._left_out: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
         self._since = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -75,21 +88,43 @@ class EventLog:
 
     def add(self, entry: str) -> None:
         """Log an entry, or count it."""
-        if isinstance(entry, LogEntry):
-            self.counts.add(entry)
-        if not isinstance(entry, LogEntry) or entry.event not in _REJECTIONS:
+        if not isinstance(entry, LogEntry):
             self._sink(entry)
             return
-        _log.debug("%s", entry)
-        self._start_timer()
-        source = (entry.event, str(entry.fields.get("client") or ""), str(entry.fields["text"]))
-        if source in self._repeated:
-            self._repeated[source] += 1
-        elif len(self._repeated) < MAX_SOURCES:
-            self._repeated[source] = 0
-            self._sink(entry)
+        self.counts.add(entry)
+        client = str(entry.fields.get("client") or "")
+        if entry.event in _ONLY_COUNTED:
+            _log.debug("%s", entry)
+        elif client or entry.event in _REJECTIONS:
+            _log.debug("%s", entry)
+            self._start_timer()
+            self._add_remote(entry, client)
         else:
+            self._sink(entry)
+
+    def _add_remote(self, entry: LogEntry, client: str) -> None:
+        """Log an entry that a remote end has caused, or count it."""
+        is_rejection = entry.event in _REJECTIONS
+        source = (entry.event, client, str(entry.fields["text"]))
+        if is_rejection and source in self._repeated:
+            self._repeated[source] += 1
+        elif is_rejection and len(self._repeated) >= MAX_SOURCES:
             self._others[entry.event] += 1
+        elif self._has_room(client_network(client)):
+            if is_rejection:
+                self._repeated[source] = 0
+            self._sink(entry)
+
+    def _has_room(self, network: str) -> bool:
+        """Return whether a network has a line left, and take it; otherwise count what is left out."""
+        if network not in self._lines and len(self._lines) >= MAX_NETWORKS:
+            self._others[_LINE] += 1
+        elif self._lines[network] >= MAX_LINES:
+            self._left_out[network] += 1
+        else:
+            self._lines[network] += 1
+            return True
+        return False
 
     def close(self) -> None:
         """Log the numbers so far."""
@@ -105,7 +140,7 @@ class EventLog:
             self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._sum_up)
 
     def _sum_up(self) -> None:
-        """Log a line for each address and reason that repeated. Those that did not are forgotten."""
+        """Log the numbers of what repeated or was left out. Everything else is forgotten."""
         self._timer = None
         seconds = max(1, round(time.monotonic() - self._since))
         counts = {source: count for source, count in self._repeated.items() if count}
@@ -113,18 +148,26 @@ class EventLog:
             self._sink(
                 _summary(event, f"{text}: {_count_more(event, count)} in {seconds} s", client, count, seconds)
             )
+        for network, count in self._left_out.items():
+            text = f"{_count_more(_LINE, count)} in {seconds} s, over its {MAX_LINES} a minute"
+            self._sink(_summary(_LINE, text, network, count, seconds))
         for event, count in self._others.items():
-            text = f"rejected: {_count_more(event, count)} from other addresses or for other reasons in {seconds} s"
-            self._sink(_summary(event, text, None, count, seconds))
-        self._others.clear()
+            text = f"{_count_more(event, count)} from other addresses"
+            if event in _REJECTIONS:
+                text = f"rejected: {text} or for other reasons"
+            self._sink(_summary(event, f"{text} in {seconds} s", None, count, seconds))
+        for counter in (self._lines, self._left_out, self._others):
+            counter.clear()
         self._repeated = dict.fromkeys(counts, 0)
         if counts:
             self._start_timer()
 
 
 def _count_more(event: str, count: int) -> str:
-    return f"{count} more {_REJECTIONS[event]}{'' if count == 1 else 's'}"
+    return f"{count} more {_REJECTIONS.get(event, event)}{'' if count == 1 else 's'}"
 
 
 def _summary(event: str, text: str, client: str | None, count: int, seconds: int) -> LogEntry:
+    if event == _LINE:
+        return LogEntry("left_out", text, client=client, lines=count, seconds=seconds)
     return LogEntry(event, text, client=client or None, connections=count, seconds=seconds)

@@ -23,7 +23,7 @@ from ..model.errors import (
 )
 from ..model.events import EndText, Reason, RunEnd
 from ..model.limits import Limits
-from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, End, Mode, Plan, sender_of
+from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample, SessionSample
 from ..model.socket_info import BUFFER_COUNTER_NAMES
 from ..protocol.auth import TOKEN_BYTES, TicketCheck
@@ -100,11 +100,10 @@ class FarRun(BaseFarRun):
         self._control = control
         self.pool = WorkerPool(
             End.FAR,
-            self._limited(plan),
+            self._limited(replace(plan, mode=plan.mode or mode)),
             self._handle_worker_event,
             self._handle_worker_loss,
             limits.workers,
-            mode,
         )
         nic = ends.far.nic
         self._near = ends.near
@@ -114,6 +113,8 @@ class FarRun(BaseFarRun):
         self._pings = 0
         self._generation = 0
         self._settled_ns = plan.effective_warmup_ns
+        self._awaited = set[tuple[Direction, int]]()  # the sessions whose connections are about to come
+        self._await_connections(windows_of(plan.settings))
         self._path_responder: PathResponder | None = None
         self._probes = ProbeResponders(plan, limits, self._tickets)
 
@@ -121,6 +122,11 @@ class FarRun(BaseFarRun):
     def run_tag(self) -> bytes:
         """The tag by which data connections name the run."""
         return self._tickets.secret.run_tag
+
+    @property
+    def awaited_connections(self) -> int:
+        """The number of data connections that its near end is about to open, without those of probes."""
+        return len(self._awaited)
 
     def takes_datagrams_of(self, session: int) -> bool:
         """Return whether a session, or a probe of that number, has a UDP socket."""
@@ -185,6 +191,7 @@ class FarRun(BaseFarRun):
             self._respond_on_path(sock, spec)
             return
         try:
+            self._awaited.discard((hello.direction, hello.session))
             await self.pool.send_command(AdoptSession(spec), sock.detach())
         except WorkerError as error:  # otherwise the near end would only see the connection closed
             self._handle_worker_loss(str(error))
@@ -243,10 +250,15 @@ class FarRun(BaseFarRun):
         self._datagram_limits.check_settings(change.settings)
         self._reserve(windows_of(change.settings))
         _log.debug("settings change to %s", change.settings)
+        self._await_connections(dict(windows_of(change.settings).items() - windows_of(self._settings).items()))
         self._generation, self._settings = change.generation, change.settings
         if self.has_started:
             self._settled_ns = self._sampler.elapsed_ns + self._plan.effective_warmup_ns
         self.pool.change_settings(replace(change, settings=self._datagram_limits.cap(change.settings)))
+
+    def _await_connections(self, windows: SessionWindows) -> None:
+        if not self.has_datagrams:
+            self._awaited.update(windows)
 
     def _is_report_due(self) -> bool:
         """Return whether a report leaves the link to the payload, or has not been sent for long."""

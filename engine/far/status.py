@@ -49,6 +49,7 @@ class EndpointTotals:
             for other requests that are not met, else the event: `dropped`, `not_accepted`, `udp_dropped`.
         received_bytes: the payload that ended runs received at this end.
         sent_bytes: the payload that they sent from it.
+        probes: the runs that were prepared and ended without payload: those of a watch, or of a path's MTU.
     """
 
     clients: int = 0
@@ -56,6 +57,7 @@ class EndpointTotals:
     rejections: Mapping[str, int] = field(default_factory=dict[str, int])
     received_bytes: int = 0
     sent_bytes: int = 0
+    probes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Self
 
 from ..model.errors import WorkerError, explain_os_error
+from ..model.peer import IPERF3_PASSWORD_VARIABLE, KEY_VARIABLE
 from .event_loop import await_shielded
 
 _END_DEADLINE_S: Final = 5.0
@@ -25,6 +26,18 @@ _PIPE_BYTES: Final = 65_536  # capacity of a pipe
 
 
 _log = logging.getLogger(__name__)
+
+_SECRETS: Final = frozenset({KEY_VARIABLE, IPERF3_PASSWORD_VARIABLE})
+
+
+def foreign_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment for a program that is not ours: this process's own and these variables, no secrets.
+
+    It needs neither the key of endpoints nor a password. A person's ssh may send variables to any host (SendEnv).
+    """
+    own = {name: value for name, value in os.environ.items() if name not in _SECRETS}
+    return own | dict(variables or {})
+
 
 EndSteps = Sequence[tuple[signal.Signals | None, float]]
 """Signals, each with the seconds of waiting after it. None sends nothing: the process knows that it has to end."""

@@ -48,14 +48,24 @@ def is_process_alive(identity: str) -> bool:
     return (_start_of(pid) or "") == start
 
 
+def is_process_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped a process (SIGSTOP), as far as this system tells."""
+    return _stat_of(pid)[:1] == ["T"]
+
+
 def _start_of(pid: int) -> str | None:
-    """Return when a process started, in ticks since boot (proc(5)); None where unknown, or it is dead."""
+    """Return when a process started, in ticks since boot; None where unknown, or it is dead."""
+    stat = _stat_of(pid)
+    return None if not stat or stat[0] in {"Z", "X"} else stat[19]
+
+
+def _stat_of(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat (proc(5)) from the state on; none where unknown."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None
-    state, *fields = text.rpartition(")")[2].split()  # the name before it may hold anything
-    return None if state in {"Z", "X"} else fields[18]
+        return []
+    return text.rpartition(")")[2].split()  # the name before it may hold anything
 
 
 def _boot_id() -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
 from ..host.nic import read_nic_counts
@@ -62,51 +62,26 @@ class Sampler:
         self._min_limited_ns = min_interval_ns(plan)
         self._limit_bytes = plan.bytes_limit  # None once this end has received them
         self._has_received_all = False
-        self._received_flows = [f for f in Direction.DUPLEX.flows if sender_of(f, plan.workload) is end.other]
         self._counters = counters
         self._started_ns = 0
         self._elapsed_ns = 0
         self._index = -1
-        self._slots: dict[_Key, SlotReading] = {}
-        self._requested_flows = [
-            flow
-            for flow in Direction.DUPLEX.flows
-            if plan.workload.is_transactional and sender_of(flow, plan.workload) is end.other
-        ]
-        self._has_datagrams = plan.workload.is_datagram
-        self._datagrams: dict[_Key, tuple[int | None, ...]] = {}
-        # The histograms of transactions are at the end that requests them, those of datagrams at their receiver.
-        self._delayed_flows = self._received_flows if self._has_datagrams else []
-        self._histogram_flows = self._delayed_flows or self._requested_flows
-        # Whole answers are counted by their transactions: bytes that were read a moment earlier would disagree.
-        self._answer_bytes = plan.transaction_sizes[1] if not plan.workload.is_bulk else None
-        self._latency: dict[_Key, bytes] = {}
+        self._sessions = _SessionReader(end, plan, counters)
         self._probe = ProbeReader(counters, plan) if plan.probe and end is End.NEAR else None
-        self._cores: tuple[CoreTimes, ...] | None = None
-        self._process_ns = 0
-        self._workers_ns: list[int] = []
-        self._waits_ns: list[int | None] = []
-        self._quotas = find_cpu_quotas()
-        self._quota_ns: int | None = None
-        self._nic = nic
-        self._nic_counts: NicCounts | None = None
-        self._drops = _open_drop_reader(nic) if self._has_datagrams else None
-        self._measures_queues = plan.responsiveness is not None
-        self._queue = _open_queue_reader(nic) if self._measures_queues and nic is not None else None
+        self._host = _HostReader(counters, nic)
+        self._drops = _open_drop_reader(nic) if plan.workload.is_datagram else None
+        has_queue = plan.responsiveness is not None and nic is not None
+        self._queue = _open_queue_reader(nic) if has_queue and nic is not None else None
 
     def start(self) -> None:
         """Take the first reading: everything before it stays out of the samples."""
         self._started_ns = time.monotonic_ns()
-        self._slots, self._latency, self._datagrams = self._read_counters()
+        self._sessions.take()
         if self._probe is not None:
             self._probe.take_sample()
-        self._cores = read_core_times()
-        self._nic_counts = read_nic_counts(self._nic)
+        self._host.take()
         if self._drops is not None:
             self._drops.take()
-        self._workers_ns = self._counters.workers_cpu_ns()
-        self._process_ns = time.process_time_ns() + sum(self._workers_ns)
-        self._take_waits()
         if self._queue is not None:
             self._queue.start()
 
@@ -161,7 +136,7 @@ class Sampler:
     def _has_just_received_all(self) -> bool:
         """Return, once, whether the receivers of this end have counted as many bytes as the run has to carry."""
         limit, flow_bytes = self._limit_bytes, self._counters.flow_bytes
-        if limit is None or max(map(flow_bytes, self._received_flows)) < limit:
+        if limit is None or max(map(flow_bytes, self._sessions.received_flows)) < limit:
             return False
         self._limit_bytes = None
         self._has_received_all = True
@@ -179,61 +154,60 @@ class Sampler:
         is_whole, self._has_received_all = self._has_received_all or self._index < 0 or is_last, False
         if interval_ns < (self._min_limited_ns if is_whole else self._min_interval_ns):
             return None
-        slots, latency, datagrams = self._read_counters()
-        cores, workers_ns = read_core_times(), self._counters.workers_cpu_ns()
-        process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
-        counts = {
-            key: diff_histograms(self._latency.get(key, EMPTY_HISTOGRAM), words) for key, words in latency.items()
-        }
+        sessions, host = self._sessions.take(), self._host.take()
         # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
         self._index = max(self._index + 1, round(elapsed_ns / self._interval_ns) - 1)
-        sample = Sample(
+        self._elapsed_ns = elapsed_ns
+        return Sample(
             end=self._end,
             index=self._index,
             elapsed_ns=elapsed_ns,
             interval_ns=interval_ns,
-            sessions=tuple(
-                _session_sample(
-                    self._slots.get(key),
-                    slot,
-                    None if self._has_datagrams else counts.get(key),
-                    self._answer_bytes,
-                )
-                for key, slot in slots.items()
-                if slot.is_open or slot.bytes != _bytes_of(self._slots.get(key)) or counts.get(key)
-            ),
-            cores=subtract_core_times(self._cores, cores),
-            process_cpu_ns=max(0, process_ns - self._process_ns),
-            latency=tuple(_merge_sessions(flow, counts) for flow in self._requested_flows),
-            datagrams=tuple(_datagram_sample(key, self._datagrams.get(key), now) for key, now in datagrams.items()),
-            delay_variation=tuple(_merge_sessions(flow, counts) for flow in self._delayed_flows),
+            sessions=sessions.sessions,
+            cores=host.cores,
+            process_cpu_ns=host.process_cpu_ns,
+            latency=sessions.latency,
+            datagrams=sessions.datagrams,
+            delay_variation=sessions.delay_variation,
             is_drain=is_drain,
-            busiest_worker_ns=max(now - before for before, now in zip(self._workers_ns, workers_ns, strict=True)),
-            nic=self._nic_counts and nic_counts and difference(self._nic_counts, nic_counts),
+            busiest_worker_ns=host.busiest_worker_ns,
+            nic=host.nic,
             probe=None if self._probe is None else self._probe.take_sample(),
-            waits=self._take_waits(),
+            waits=host.waits,
             drops=None if self._drops is None else self._drops.take(),
             queue=None if self._queue is None else self._queue.take(),
         )
-        self._latency, self._datagrams = latency, datagrams
-        self._elapsed_ns, self._slots, self._cores, self._process_ns = elapsed_ns, slots, cores, process_ns
-        self._workers_ns, self._nic_counts = workers_ns, nic_counts
-        return sample
 
-    def _take_waits(self) -> CpuWaits | None:
-        """Return the waits for a core since the last call; None where the system counts none."""
-        before, quota_ns = self._waits_ns, self._quota_ns
-        self._waits_ns, self._quota_ns = self._counters.workers_wait_ns(), read_quota_wait(self._quotas)
-        rises = [now - was for was, now in zip(before, self._waits_ns, strict=False) if was is not None and now]
-        waits = CpuWaits(max(rises, default=None), _rise(quota_ns, self._quota_ns))
-        return None if waits == CpuWaits() else waits
 
-    def _read_counters(
-        self,
-    ) -> tuple[dict[_Key, SlotReading], dict[_Key, bytes], dict[_Key, tuple[int | None, ...]]]:
-        """Return each slot, its histogram and its datagrams.
+class _SessionParts(NamedTuple):
+    """The parts of a sample that tell of sessions."""
 
-        A slot is read right before its histogram: only counts between these two reads can differ.
+    sessions: tuple[SessionSample, ...]
+    latency: tuple[LatencyCounts, ...]
+    datagrams: tuple[DatagramSample, ...]
+    delay_variation: tuple[LatencyCounts, ...]
+
+
+class _SessionReader:
+    """Reads what each session has counted since the last reading."""
+
+    def __init__(self, end: End, plan: Plan, counters: SharedCounters) -> None:
+        self._counters = counters
+        self.received_flows = [f for f in Direction.DUPLEX.flows if sender_of(f, plan.workload) is end.other]
+        self._requested_flows = self.received_flows if plan.workload.is_transactional else []
+        self._has_datagrams = plan.workload.is_datagram
+        # The histograms of transactions are at the end that requests them, those of datagrams at their receiver.
+        self._delayed_flows = self.received_flows if self._has_datagrams else []
+        # Whole answers are counted by their transactions: bytes that were read a moment earlier would disagree.
+        self._answer_bytes = plan.transaction_sizes[1] if not plan.workload.is_bulk else None
+        self._slots: dict[_Key, SlotReading] = {}
+        self._latency: dict[_Key, bytes] = {}
+        self._datagrams: dict[_Key, tuple[int | None, ...]] = {}
+
+    def take(self) -> _SessionParts:
+        """Read everything now.
+
+        A slot is read right before its histogram: only counts between these two readings can differ.
         """
         slots: dict[_Key, SlotReading] = {}
         latency: dict[_Key, bytes] = {}
@@ -244,11 +218,85 @@ class Sampler:
                 if slot is None:
                     continue
                 slots[direction, session] = slot
-                if direction in self._histogram_flows:
+                if direction in self._delayed_flows or direction in self._requested_flows:
                     latency[direction, session] = self._counters.read_latency(direction, session)
                 if self._has_datagrams:
                     datagrams[direction, session] = self._counters.read_datagrams(direction, session)
-        return slots, latency, datagrams
+        parts = self._since_last(slots, latency, datagrams)
+        self._slots, self._latency, self._datagrams = slots, latency, datagrams
+        return parts
+
+    def _since_last(
+        self,
+        slots: dict[_Key, SlotReading],
+        latency: dict[_Key, bytes],
+        datagrams: dict[_Key, tuple[int | None, ...]],
+    ) -> _SessionParts:
+        """Return what has been counted since the last reading. A closed session is left out if that is nothing."""
+        before = self._slots
+        counts = {
+            key: diff_histograms(self._latency.get(key, EMPTY_HISTOGRAM), words) for key, words in latency.items()
+        }
+        return _SessionParts(
+            tuple(
+                _session_sample(
+                    before.get(key), slot, None if self._has_datagrams else counts.get(key), self._answer_bytes
+                )
+                for key, slot in slots.items()
+                if slot.is_open or slot.bytes != _bytes_of(before.get(key)) or counts.get(key)
+            ),
+            tuple(_merge_sessions(flow, counts) for flow in self._requested_flows),
+            tuple(_datagram_sample(key, self._datagrams.get(key), now) for key, now in datagrams.items()),
+            tuple(_merge_sessions(flow, counts) for flow in self._delayed_flows),
+        )
+
+
+class _HostParts(NamedTuple):
+    """The parts of a sample that tell of the host."""
+
+    cores: tuple[CoreTimes, ...] | None
+    process_cpu_ns: int
+    busiest_worker_ns: int
+    nic: NicCounts | None
+    waits: CpuWaits | None
+
+
+class _HostReader:
+    """Reads what the host's cores, the engine's processes and the interface have done since the last reading."""
+
+    def __init__(self, counters: SharedCounters, nic: str | None) -> None:
+        self._counters = counters
+        self._nic = nic
+        self._cores: tuple[CoreTimes, ...] | None = None
+        self._process_ns = 0
+        self._workers_ns: list[int] = []
+        self._waits_ns: list[int | None] = []
+        self._quotas = find_cpu_quotas()
+        self._quota_ns: int | None = None
+        self._nic_counts: NicCounts | None = None
+
+    def take(self) -> _HostParts:
+        """Read everything now."""
+        cores, workers_ns = read_core_times(), self._counters.workers_cpu_ns()
+        process_ns, nic_counts = time.process_time_ns() + sum(workers_ns), read_nic_counts(self._nic)
+        parts = _HostParts(
+            subtract_core_times(self._cores, cores),
+            max(0, process_ns - self._process_ns),
+            max((now - before for before, now in zip(self._workers_ns, workers_ns, strict=False)), default=0),
+            self._nic_counts and nic_counts and difference(self._nic_counts, nic_counts),
+            self._take_waits(),
+        )
+        self._cores, self._workers_ns = cores, workers_ns
+        self._process_ns, self._nic_counts = process_ns, nic_counts
+        return parts
+
+    def _take_waits(self) -> CpuWaits | None:
+        """Return the waits for a core since the last call; None where the system counts none."""
+        before, quota_ns = self._waits_ns, self._quota_ns
+        self._waits_ns, self._quota_ns = self._counters.workers_wait_ns(), read_quota_wait(self._quotas)
+        rises = [now - was for was, now in zip(before, self._waits_ns, strict=False) if was is not None and now]
+        waits = CpuWaits(max(rises, default=None), _rise(quota_ns, self._quota_ns))
+        return None if waits == CpuWaits() else waits
 
 
 def _open_drop_reader(nic: str | None) -> "HostDropReader":

@@ -35,6 +35,7 @@ LinkgaugeError
 ├── ClusterError             the hosts of a mesh cannot be used
 ├── ExtraMissing             a package that is installed only on demand is missing
 ├── RunLogError              the run log cannot be used
+│   ├── RunLogFull           its disk is full
 │   ├── RunLogLocked         another process has it locked for long
 │   └── UnknownRun           no run has this id, or several have this beginning of one
 ├── OutputError              a result could not be written
@@ -81,8 +82,10 @@ def explain_os_error(error: OSError) -> str:
 
 
 def explain_resource_error(error: OSError | MemoryError) -> str:
-    """Return the reason of an error of the system or of memory that could not be allocated."""
-    return explain_os_error(error) if isinstance(error, OSError) else "out of memory"
+    """Return the reason of an error of the system or of memory that could not be allocated, with a remedy."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    return explain_os_error(error) + (": raise ulimit -n" if error.errno == errno.EMFILE else "")
 
 
 def explain_extra(need: str, extra: str) -> str:
@@ -335,6 +338,10 @@ class RunLogError(LinkgaugeError):
 
 class RunLogLocked(RunLogError):
     """Another process has the run log locked for longer than a commit takes: the same may succeed later."""
+
+
+class RunLogFull(RunLogError):
+    """The disk of the run log is full: the same may succeed later."""
 
 
 class UnknownRun(RunLogError):

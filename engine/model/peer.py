@@ -19,6 +19,8 @@ from typing import Final, Literal, Self
 from .errors import InvalidKeyError, PlanError
 from .serialization import OMITTED_AT_DEFAULT
 
+KEY_VARIABLE: Final = "LINKGAUGE_KEY"
+IPERF3_PASSWORD_VARIABLE: Final = "IPERF3_PASSWORD"  # noqa: S105 - the name of a variable
 MIN_KEY_CHARACTERS: Final = 16
 MAX_KEY_CHARACTERS: Final = 1_024
 _KEY: Final = re.compile(r"[!-~]+", re.ASCII)

@@ -1,7 +1,7 @@
 """Samples: the counters of one interval, of one end, on that end's own monotonic clock, and how they combine.
 
 Pure; `None` is unknown, `0` is measured. Samples of neighbouring intervals make one of the whole time, field by
-field: by the tables of counters, by the field's metadata, and all others by their sum.
+field: by the table of TCP counters, by the field's metadata, and all others by their sum.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from .datagram_counters import DATAGRAM_COUNTERS
+from .datagram_counters import DatagramSample
 from .latency_histogram import BUCKET_COUNT, merge_counts
 from .plan import Direction, End
 from .serialization import OMITTED_AT_DEFAULT
@@ -97,63 +97,6 @@ class SessionSample:
     send_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     send_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     unread_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    receive_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-
-
-@dataclass(frozen=True, slots=True)
-class DatagramSample:
-    """The datagrams of one UDP session in one direction, seen from one end (see datagram_counters.py).
-
-    Cumulative counters are their rise during the interval. The other end's counters are None.
-
-    At the sending end: datagrams that were `sent`, of which the own kernel dropped `send_dropped` (ENOBUFS);
-    `skipped` ones that its pacing gave up because this end was held up. `datagram_bytes` is the UDP payload of
-    each, `rate_bit_s` what the session is to send, 0 without a limit, `is_grouped` 1 in mode `rate`.
-    `return_delay_us` is how much the one-way delay of the receiver's reports has risen above their shortest. A
-    search for the rate (workloads/udp/capacity_search.py) has a `search_phase`, the second in which most arrived so
-    far with its loss, delay variation and round trip (`best_bit_s` to `best_rtt_us`), and `loss_free_bit_s`.
-
-    At the receiving end: `advanced` is the rise of the highest number, `received` are different datagrams, so that
-    `advanced - received` are missing so far. A datagram that comes later takes its loss back, unless it is `late`:
-    older than the receiver remembers. `reordered` came after a higher number, `reordered_3` after three of them
-    (RFC 4737); `extent` is the largest reordering in packets. `gaps` are runs of missing numbers. `socket_dropped`
-    are those for which this end's socket had no room, by the kernel's count. `jitter_sum_ns / jitter_count` is the
-    mean jitter (RFC 3550). `ce_marks` are datagrams with the ECN mark for congestion (RFC 3168).
-    """
-
-    direction: Direction = field(metadata=GAUGE)
-    session: int = field(metadata=GAUGE)
-    sent: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    send_dropped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    skipped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    datagram_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    rate_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    is_grouped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    sent_tos: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    rtt_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    return_delay_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    search_phase: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    best_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    best_lost_ppm: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    best_delay_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    best_rtt_us: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    loss_free_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    advanced: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    received: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    duplicates: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    late: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    reordered: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    reordered_3: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    extent: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    gaps: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    gap_longest: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    socket_dropped: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    invalid: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    jitter_sum_ns: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    jitter_count: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    jitter_max_ns: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    ce_marks: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
-    received_tos: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     receive_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
@@ -405,9 +348,9 @@ def _combiner(kind: type[Any]) -> _Rule:
         return _combine_latency
     if kind is QueueSample:
         return _combine_queues
-    counters = {SessionSample: TCP_COUNTERS, DatagramSample: DATAGRAM_COUNTERS}.get(kind, ())
     kinds = {each.name: each.metadata.get("combines", "cumulative") for each in fields(kind)}
-    kinds |= {counter.name: counter.kind for counter in counters}
+    if kind is SessionSample:
+        kinds |= {counter.name: counter.kind for counter in TCP_COUNTERS}
     read, rules = _reader(kind), [COMBINING[name] for name in kinds.values()]
     return lambda parts: kind(
         *(rule(values) for rule, values in zip(rules, zip(*map(read, parts), strict=True), strict=True))

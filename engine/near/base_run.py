@@ -11,9 +11,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from ..control.handshake import HandshakeResult
 from ..control.keepalive import SILENCE_TIMEOUT_NS, SSH_SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
@@ -40,7 +41,6 @@ from ..model.plan import (
     PROBE_SESSION,
     PROBE_SESSIONS,
     SECOND_NS,
-    Dialect,
     Direction,
     End,
     Mode,
@@ -51,10 +51,10 @@ from ..model.samples import ProbeSample, Sample
 from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
-from ..workloads.session_handshake import NOT_ACCEPTED
+from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
 from .byte_limit import ByteLimit
 from .connect import FarEnd
-from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, ModeCheck, WindowCheck
+from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, SocketChecks
 from .session_set import SessionFailure, SessionSet
 from .timeline import Timeline
 
@@ -82,6 +82,46 @@ def no_expectation(_settings: Settings, *, ip_version: int) -> Expectation:  # n
     return Expectation()
 
 
+class WorkerSetup(NamedTuple):
+    """How the workers move payload if the plan names no mode, and the format of datagrams for iperf3.
+
+    Without a mode they copy.
+    """
+
+    mode: Mode | None
+    iperf3: Iperf3Format | None = None
+
+
+class _EventQueue:
+    """The events of a run: `Started` first, whatever came before it."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._early: list[Event] | None = []
+
+    def put(self, event: Event) -> None:
+        """Add an event; before the start, keep it."""
+        if self._early is None:
+            self._queue.put_nowait(event)
+        else:
+            self._early.append(event)
+
+    def start(self, started: Started) -> list[Event]:
+        """Add the first event, and return those from before it."""
+        early, self._early = self._early, None
+        self._queue.put_nowait(started)
+        return early or []
+
+    def close(self) -> None:
+        """End the iteration after what is there."""
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield every event, in order."""
+        while (event := await self._queue.get()) is not None:
+            yield event
+
+
 class Run(ABC):
     """One run, as the near end drives it. Iterate over it once.
 
@@ -97,10 +137,7 @@ class Run(ABC):
         ends: HandshakeResult,
         ip_version: int,
         expectation_for: ExpectationFinder,
-        mode: Mode | None,
-        dialect: Dialect = Dialect.LINKGAUGE,
-        *,
-        has_64bit_counters: bool = False,
+        setup: WorkerSetup,
     ) -> None:
         """Make a run that has not begun.
 
@@ -110,50 +147,36 @@ class Run(ABC):
             ends: the descriptions of both ends.
             ip_version: 4 or 6, that of the connections.
             expectation_for: returns the rates to expect under given settings.
-            mode: how this end moves payload where the plan names no mode; None copies.
-            dialect: what the workers speak with the far end.
-            has_64bit_counters: whether datagrams of iperf3 have numbers of 64 bits.
+            setup: what this end's workers are told.
         """
         self.plan = plan
         self._peer = peer
         self._ends = ends
         self.ip_version = ip_version
-        self._expect = partial(expectation_for, ip_version=ip_version)
-        self._timeline = Timeline(plan, self._expect)
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._started = False
-        self._early_events: list[Event] = []  # those from before `Started`
+        self._timeline = Timeline(plan, partial(expectation_for, ip_version=ip_version))
+        self._events = _EventQueue()
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._failure = SessionFailure()
-        self._window_check = WindowCheck(self.plan.workload)
-        self._mode_check = ModeCheck(plan.workload, {End.NEAR: plan.mode or mode, End.FAR: plan.mode})
-        self._link_check = LinkCheck(
-            ends.near.nic,
-            ends.far.nic,
-            ip_version,
-            expects_offloads_off=LAB_OFFLOADS_OFF_VARIABLE in os.environ,
-        )
+        is_lab = LAB_OFFLOADS_OFF_VARIABLE in os.environ
+        link_check = LinkCheck(ends.near.nic, ends.far.nic, ip_version, expects_offloads_off=is_lab)
+        self._socket_checks = SocketChecks(plan, setup.mode, link_check)
         self.pool = WorkerPool(
             End.NEAR,
-            plan,
+            replace(plan, mode=plan.mode or setup.mode),
             self._handle_worker_event,
             self._handle_worker_loss,
-            mode=mode,
-            dialect=dialect,
-            has_64bit_counters=has_64bit_counters,
+            iperf3=setup.iperf3,
         )
         self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
-        self._has_last_sample = False
-        self._ended_ns = 0
+        self._ended_ns: int | None = None  # of the last sample, once that is taken
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Yield every event of the run, in order."""
-        while (event := await self._events.get()) is not None:
-            yield event
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Iterate over every event of the run, in order."""
+        return aiter(self._events)
 
     @property
     def settings(self) -> Settings:
@@ -224,12 +247,12 @@ class Run(ABC):
             end = await self._ending
             end = await self._finish(end)
         except BaseException:
-            self._events.put_nowait(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+            self._events.put(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
             raise
         else:
-            self._events.put_nowait(Ended(end))
+            self._events.put(Ended(end))
         finally:
-            self._events.put_nowait(None)
+            self._events.close()
             self._sampler.close()
             for task in [watching, self._sampling, *self._tasks]:
                 task.cancel()
@@ -268,27 +291,24 @@ class Run(ABC):
     def _announce(self, idle: ProbeSample | None, warnings: Iterable[str] = ()) -> None:
         """Emit `Started`, the warnings about the two ends, and the events from before."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
-        expectation = self._expect(self.plan.settings)
-        near, far = self._ends.near, self._ends.far
-        self._events.put_nowait(
+        early = self._events.start(
             Started(
                 started,
                 str(self._peer),
-                near,
-                far,
+                self._ends.near,
+                self._ends.far,
                 self.plan,
-                expectation,
+                self._timeline.expect(self.plan.settings),
                 idle,
                 self.ip_version,
                 self._ends.address or None,
             )
         )
-        self._started = True
         _log.debug("run started")
-        for text in (*self._ends.notes, *warnings, *self._link_check.check_interfaces()):
+        for text in (*self._ends.notes, *warnings, *self._socket_checks.check_interfaces()):
             self._warn(text)
-        for event in self._early_events:
-            self._emit(event)
+        for event in early:
+            self._events.put(event)
 
     async def _sample(self) -> None:
         await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
@@ -296,9 +316,8 @@ class Run(ABC):
 
     def _stop_sampling(self) -> None:
         """Take the last sample, once."""
-        if self._sampling is None or self._has_last_sample:
+        if self._sampling is None or self._ended_ns is not None:
             return
-        self._has_last_sample = True
         self._sampling.cancel()
         self._ended_ns = self._sampler.elapsed_ns
         last = self._sampler.take_sample(is_last=True)
@@ -343,11 +362,9 @@ class Run(ABC):
         self._warn(text.format(reason=event.why))
 
     def _handle_opened(self, facts: SocketInfo) -> None:
-        self._emit(Opened(facts))
-        for check in (self._window_check, self._mode_check, self._link_check):
-            warning = check.check(facts, self.settings.window_bytes)
-            if warning is not None:
-                self._warn(warning)
+        self._events.put(Opened(facts))
+        for warning in self._socket_checks.check(facts, self.settings.window_bytes):
+            self._warn(warning)
 
     def _explain_unopened(self, reason: str) -> str:
         """Return why a session did not open. A far end gives up on those that a slow link opens too late."""
@@ -385,20 +402,14 @@ class Run(ABC):
     def _stamp(self, sample: Sample) -> Sampled:
         """Emit a sample with its settings, then the timeline's warnings; return it as it was emitted."""
         sampled = self._timeline.stamp(sample)
-        self._emit(sampled)
+        self._events.put(sampled)
         for text in self._timeline.take_warnings():
             self._warn(text)
         return sampled
 
     def _warn(self, text: str) -> None:
         _log.debug("warning: %s", text)
-        self._emit(Warned(text))
-
-    def _emit(self, event: Event) -> None:
-        if self._started:
-            self._events.put_nowait(event)
-        else:
-            self._early_events.append(event)
+        self._events.put(Warned(text))
 
 
 R = TypeVar("R", bound=Run)

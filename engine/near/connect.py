@@ -152,7 +152,7 @@ def _silence_error(peer: FarEnd, connected_s: float, *, is_greeted: bool) -> Pee
         return PeerUnreachable(f"{peer} did not answer over ssh within {CONNECT_DEADLINE_S:g} s")
     return PeerNotLinkgauge(
         f"{peer} accepted the connection but sent nothing for {CONNECT_DEADLINE_S:g} s; "
-        f"check that `linkgauge endpoint` listens there{_ssh_hint(peer)}"
+        f"check that `linkgauge endpoint` listens there, and that its host is not overloaded{_ssh_hint(peer)}"
     )
 
 

@@ -3,12 +3,12 @@
 Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
-from ..model.plan import End, Mode, format_size, sender_of
+from ..model.plan import End, Mode, Plan, format_size, sender_of
 from ..model.shell_commands import enable_offloads_command
 from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
@@ -101,6 +101,31 @@ class LinkCheck:
         self._has_reported_mss = True
         mtus = ", ".join(f"{_name(end, nic)} {nic.mtu_bytes}" for end, nic in nics)
         return WarningText.MSS_REDUCED.format(end=socket_info.end.label, mss=mss, mtus=mtus, allowed=allowed)
+
+
+class SocketChecks:
+    """All checks of a run's sockets, and of the interfaces of both ends.
+
+    `mode` is how the near end moves payload where the plan names no mode.
+    """
+
+    def __init__(self, plan: Plan, mode: Mode | None, link_check: LinkCheck) -> None:
+        self._workload = plan.workload
+        self._window_check = WindowCheck(plan.workload)
+        self._mode_check = ModeCheck(plan.workload, {End.NEAR: plan.mode or mode, End.FAR: plan.mode})
+        self._link_check = link_check
+        self.check_interfaces = link_check.check_interfaces
+
+    def change_settings(self) -> None:
+        """Let the windows of sessions that are opened from here on warn again."""
+        self._window_check = WindowCheck(self._workload)
+
+    def check(self, facts: SocketInfo, window_bytes: int | None) -> Iterator[str]:
+        """Yield the warnings about a session's socket; `window_bytes` is the window that was requested."""
+        for check in (self._window_check, self._mode_check, self._link_check):
+            warning = check.check(facts, window_bytes)
+            if warning is not None:
+                yield warning
 
 
 def _check_mtus(near: NicInfo, far: NicInfo) -> str | None:

@@ -34,7 +34,7 @@ from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.other_tests_watch import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
-from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, conduct, no_expectation
+from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from .binding import check_binding, check_options
 from .connect import (
     CHECK_HAS_RESPONSIVENESS,
@@ -44,7 +44,6 @@ from .connect import (
     HandshakeResult,
     connect,
 )
-from .link_checks import WindowCheck
 from .load_phases import LoadPhases
 from .session_set import NearSessions
 
@@ -131,7 +130,7 @@ class EndpointRun(Run):
             expectation_for: returns the rates to expect under given settings.
             mode: how this end moves payload where the plan names no mode; None copies.
         """
-        super().__init__(plan, peer, ends, control.ip_version, expectation_for, mode)
+        super().__init__(plan, peer, ends, control.ip_version, expectation_for, WorkerSetup(mode))
         self._control = control
         self._finished = asyncio.Event()
         self._is_confirmed = False
@@ -164,9 +163,9 @@ class EndpointRun(Run):
     def _change_settings(self, settings: Settings) -> None:
         if settings == self.settings or self._ending.done():
             return
-        self._events.put_nowait(self._timeline.change_settings(self._sampler.elapsed_ns, settings))
+        self._events.put(self._timeline.change_settings(self._sampler.elapsed_ns, settings))
         self._validator.note_settings_change()
-        self._window_check = WindowCheck(self.plan.workload)  # sessions opened from here on may warn again
+        self._socket_checks.change_settings()
         _log.debug("settings change to %s", settings)
         self._run_task(self._change_sessions(settings))
 
@@ -230,7 +229,7 @@ class EndpointRun(Run):
         self._warn_of_others(self._other_tests.take_rest())
         if self._is_confirmed:
             # The far end's clock has counted its drain, too.
-            ended_ns = self._ended_ns if drain is None else self._sampler.elapsed_ns
+            ended_ns = self._ended_ns or 0 if drain is None else self._sampler.elapsed_ns
             for text in self._validator.find_discrepancies(ended_ns):
                 self._warn(text)
         elif self._failed_end is None:
@@ -253,7 +252,7 @@ class EndpointRun(Run):
 
     def _follow_phases(self, sample: Sample) -> None:
         """Begin the next phase of a responsiveness test, or stop the run after the last one."""
-        if self._load_phases is None or self._has_last_sample:
+        if self._load_phases is None or self._ended_ns is not None:
             return
         settings = self._load_phases.follow(sample)
         if settings is not None:
@@ -330,7 +329,7 @@ class EndpointRun(Run):
 
         `Stop` may be seconds late, in a queue or behind an outage, and the far end samples until it has it.
         """
-        is_late = self._has_last_sample and sample.elapsed_ns - sample.interval_ns >= self._ended_ns
+        is_late = self._ended_ns is not None and sample.elapsed_ns - sample.interval_ns >= self._ended_ns
         return replace(sample, is_drain=True) if is_late else sample
 
     def _warn_of_others(self, text: str | None) -> None:

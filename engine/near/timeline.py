@@ -69,7 +69,7 @@ class Timeline:
 
     def __init__(self, plan: Plan, expectation_for: Callable[[Settings], Expectation]) -> None:
         self._plan = plan
-        self._expect = expectation_for
+        self.expect = expectation_for
         self._periods = [self._make_period(0, plan.settings)]
         self._warnings: list[str] = []
 
@@ -81,7 +81,7 @@ class Timeline:
     def change_settings(self, elapsed_ns: int, settings: Settings) -> Changed:
         """Begin a period with new settings and return its event."""
         self._periods.append(self._make_period(elapsed_ns, settings))
-        return Changed(elapsed_ns, settings, self._expect(settings))
+        return Changed(elapsed_ns, settings, self.expect(settings))
 
     def stamp(self, sample: Sample) -> Sampled:
         """Return the sample with the settings at its end; mark it as warm-up if any part of it is settling.

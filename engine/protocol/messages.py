@@ -4,23 +4,18 @@ Pure. After its preamble (preamble.py) a control connection carries one message 
 end may send which message, and when, is the table of state_machine.py.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final, Literal
 
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import DecodeError
 from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
-from ..model.samples import DatagramSample, Sample, SessionSample
-from ..model.socket_info import TCP_COUNTER_NAMES, SocketInfo
+from ..model.samples import Sample
+from ..model.socket_info import SocketInfo
 from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
-_tcp_counters: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*TCP_COUNTER_NAMES)
-_datagram_counters: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*DATAGRAM_COUNTER_NAMES)
 
 
 def _check_hexadecimal(where: str, text: str, count: int) -> None:
@@ -169,19 +164,17 @@ class Report:
     sample: Sample
 
     def __post_init__(self) -> None:
-        """Raise DecodeError for an impossible sample: rates divide by its times."""
+        """Raise DecodeError for an impossible sample: rates divide by its times.
+
+        No number of it is below 0: the decoder reads none that is.
+        """
         sample = self.sample
-        if sample.end is not End.FAR or sample.index < 0:
-            raise DecodeError("Report.sample", f"one of the {End.FAR} end", f"{sample.end} {sample.index}")
+        if sample.end is not End.FAR:
+            raise DecodeError("Report.sample", f"one of the {End.FAR} end", sample.end)
         if not 0 < sample.interval_ns <= sample.elapsed_ns:
             raise DecodeError("Report.sample.interval_ns", "1 to the time since the start", sample.interval_ns)
         for session in sample.sessions:
             _check_flow("Report.sample.sessions", session.direction, session.session)
-            if session.bytes < 0 or any(value is not None and value < 0 for value in _tcp_counters(session)):
-                raise DecodeError("Report.sample.sessions", "nothing below 0", session)
-        nic = sample.nic
-        if nic is not None and min(nic.received_bytes, nic.sent_bytes, nic.errors, nic.dropped, nic.collisions) < 0:
-            raise DecodeError("Report.sample.nic", "nothing below 0", nic)
         if len({(s.direction, s.session) for s in sample.sessions}) < len(sample.sessions):
             raise DecodeError("Report.sample.sessions", "each session once", "one of them twice")
         _check_latency(sample)
@@ -196,8 +189,6 @@ def _check_latency(sample: Sample) -> None:
     totals = {counts.direction: counts.transactions for counts in sample.latency}
     if len(totals) < len(sample.latency) or Direction.DUPLEX in totals:
         raise DecodeError(where, "each single direction once", "another")
-    if any(s.transactions is not None and s.transactions < 0 for s in sample.sessions):
-        raise DecodeError(where, "0 transactions or more", "fewer")
     for flow in Direction.DUPLEX.flows:
         counted = sum(s.transactions or 0 for s in sample.sessions if s.direction is flow)
         if counted != totals.get(flow, 0):
@@ -209,8 +200,6 @@ def _check_datagrams(sample: Sample) -> None:
     where = "Report.sample.datagrams"
     for session in sample.datagrams:
         _check_flow(where, session.direction, session.session)
-        if any(value is not None and value < 0 for value in _datagram_counters(session)):
-            raise DecodeError(where, "nothing below 0", session)
     if len({(s.direction, s.session) for s in sample.datagrams}) < len(sample.datagrams):
         raise DecodeError(where, "each session once", "one of them twice")
     flows = [counts.direction for counts in sample.delay_variation]

@@ -5,7 +5,7 @@ the sender's. A far sample may come seconds late, because the control connection
 an interval waits for it as long as necessary. A drain, after the end of a UDP run, is no interval.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +40,7 @@ from .run_totals import (
 )
 from .summary import Summary
 from .sums.sample_sum import RecentSamples, SampleOrder
+from .sums.traces import Traces
 from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
 
@@ -96,23 +97,24 @@ class Meter:
     """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
     Memory is bounded: only intervals that wait for an end are stored, everything else is sums. `periods` and
-    `sockets` are for the diagnosis, and `recent` has the newest samples.
+    `sockets` are for the diagnosis, and `recent` has the newest samples. If `has_traces` is set before the first
+    event, `traces` has the run over time, for plots.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_traces: bool = False) -> None:
         self.started: Started | None = None
         self.periods: list[PeriodSum] = []
         self.sockets = OpenSockets()
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
         self.recent = RecentSamples(RECENT_NS)
+        self.has_traces, self.traces = has_traces, Traces()
         self._order = SampleOrder()
         self._reached_ns = dict.fromkeys(End, 0)  # the end of each end's last interval
         self._expectations: dict[Settings, Expectation] = {}
-        self._probe = ProbeSum()
+        self.probe = ProbeSum()
         self._tails = TailLosses()
         self._warnings = Warnings()
-        self._has_one_sampler = False
         self._responsiveness: ResponsivenessRecorder | None = None
 
     def feed(self, event: Event) -> list[Interval]:
@@ -126,20 +128,18 @@ class Meter:
                 return self._sampled(event)
             case Started():
                 self.started = event
-                self._has_one_sampler = has_one_sampler(event)
-                self._probe.add_idle(event.idle)
+                self.probe.add_idle(event.idle)
                 self._responsiveness = ResponsivenessRecorder.of_run(event)
-                self._begin_period(0, event.plan.settings, event.expectation)
-                self.recent.begin(event.plan.settings, 0)
+                self._use_settings(0, event.plan.settings, event.expectation)
             case Changed():
                 self.sockets.change_settings(event.settings)
-                self._begin_period(event.elapsed_ns, event.settings, event.expectation)
-                self.recent.begin(event.settings, event.elapsed_ns)
+                self._use_settings(event.elapsed_ns, event.settings, event.expectation)
             case Opened():
                 self.sockets.add_session(event)
                 self._tails.open_session(event)
             case Totals():
                 self._period_of_totals().set_totals(event)
+                self.traces.set_totals(event, self._workload)
             case Warned():
                 self._warnings.add(event.text)
             case Ended():
@@ -174,6 +174,16 @@ class Meter:
         return self._end or _CUT_OFF
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the run is over."""
+        return self._end is not None
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The end of the newest interval of either end; 0 before the first."""
+        return max(self._reached_ns.values())
+
+    @property
     def responsiveness(self) -> Responsiveness | None:
         """Latency under load so far; None without a responsiveness test."""
         return None if self._responsiveness is None else self._responsiveness.result
@@ -199,14 +209,21 @@ class Meter:
             tcp=self.sockets.summarize(sum_senders(self.periods), plan.workload),
             warnings=self._warnings.texts,
             end=self.end,
-            probe=self._probe.summary,
+            probe=self.probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
             unknown_ns=self._unknown_ns,
             others=sum_end(self.periods, End.FAR).others_summary,
-            elapsed_ns=max(self._reached_ns.values()) or None,
+            elapsed_ns=self.elapsed_ns or None,
         )
+
+    def _use_settings(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
+        """Begin the period of new settings, everywhere."""
+        self._begin_period(start_ns, settings, expectation)
+        self.recent.begin(settings, start_ns)
+        self.probe.begin()
+        self.traces.begin_period(start_ns, settings, expectation)
 
     def _begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
         self._expectations[settings] = expectation
@@ -225,27 +242,35 @@ class Meter:
         if sample.is_drain:
             self._add_drain(event)
             return self._release(self._complete_index)
-        self.recent.add(event)
+        is_current = self.recent.add(event)
         self._reached_ns[sample.end] = sample.elapsed_ns
         if self._responsiveness is not None:
             self._responsiveness.add(event)
-        self._waiting.setdefault(sample.index, {})[sample.end] = event
+        both = self._waiting.setdefault(sample.index, {})
+        both[sample.end] = event
+        duplex_bit_s = _duplex_bit_s(both, self._workload)
+        if self.has_traces:
+            self.traces.add(event, self._workload)
+            if is_current:
+                self.traces.add_rates(event, self._workload, duplex_bit_s)
         if not event.warmup:
-            self._period_of(event).add(sample)
-            self._probe.add_loaded(sample.probe)
+            is_measured = not any(each.warmup for each in both.values())
+            self._period_of(event).add(sample, duplex_bit_s if is_measured else None)
+        self.probe.add_loaded(sample, is_warmup=event.warmup)
         return self._release(self._complete_index)
 
     @property
     def _complete_index(self) -> int:
         """The index of the last interval for which no further sample can come."""
-        return self._order.reached_by_any if self._has_one_sampler else self._order.reached_by_both
+        has_one = self.started is not None and has_one_sampler(self.started)
+        return self._order.reached_by_any if has_one else self._order.reached_by_both
 
     @property
     def _unknown_ns(self) -> int:
         """How much longer this run has lasted than a receiver's samples tell."""
         flows = self.periods[-1].settings.direction.flows if self.periods else ()
         receivers = {sender_of(flow, self._workload).other for flow in flows}
-        return max(self._reached_ns.values()) - min((self._reached_ns[end] for end in receivers), default=0)
+        return self.elapsed_ns - min((self._reached_ns[end] for end in receivers), default=0)
 
     def _period_of_totals(self) -> PeriodSum:
         """Return the period that an end's totals are about: the last one with a measurement."""
@@ -277,6 +302,15 @@ class Meter:
     @property
     def _workload(self) -> Workload:
         return self.started.plan.workload if self.started else Workload.STREAM
+
+
+def _duplex_bit_s(both: Mapping[End, Sampled], workload: Workload) -> float | None:
+    """Return the rate of both directions together in an interval; None until both ends have measured it."""
+    settings = [event.settings for event in both.values()]
+    if len(settings) < len(End) or settings[0] != settings[1] or settings[0].direction is not Direction.DUPLEX:
+        return None
+    received = ((flow, both[sender_of(flow, workload).other].sample) for flow in Direction.DUPLEX.flows)
+    return sum(sample.bytes_of(flow) * 8 * SECOND_NS / sample.interval_ns for flow, sample in received)
 
 
 def has_one_sampler(started: Started) -> bool:

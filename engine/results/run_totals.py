@@ -4,7 +4,9 @@ Pure. A period is the time between two changes of settings. The results of a run
 its periods: rates under different settings have no common mean that says anything.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..model.events import Expectation, ExpectedRate, Opened, Totals
@@ -17,12 +19,13 @@ from .confidence import RateSeries
 from .counter_sums import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
-from .sums.receiver_sum import DuplexRates, ReceiverSum
+from .sums.receiver_sum import ReceiverSum
 from .sums.sample_sum import SampleSum
 from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses
 
 _MAX_WARNINGS: Final = 32
+_RECENT_PROBE_NS: Final = 10 * SECOND_NS  # a probe makes at most 100 transactions a second, too few for percentiles
 _LIMITING_FIRST: Final = (Mode.DISCARD, Mode.SENDFILE, Mode.COPY, Mode.RATE, Mode.QUALITY)
 
 
@@ -37,17 +40,20 @@ class PeriodSum:
         self._first_measured_ns: int | None = None
         # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
         # needs the sums themselves, interval by interval.
-        self._duplex = DuplexRates()
         self._duplex_series = RateSeries()
 
-    def add(self, sample: Sample) -> None:
-        """Add an end's sample outside the warm-up, or of the drain."""
-        self.sums.add(sample, self.settings.direction.flows)
-        if sample.is_drain:
-            return
-        for flow in self.settings.direction.flows:
-            if sender_of(flow, self.sums.workload) is not sample.end:
-                self._note_received(sample, flow)
+    def add(self, sample: Sample, duplex_bit_s: float | None = None) -> None:
+        """Add an end's sample outside the warm-up, or of the drain.
+
+        Once both ends have measured an interval, `duplex_bit_s` is the rate of both directions together.
+        """
+        flows = self.settings.direction.flows
+        self.sums.add(sample, flows)
+        if not sample.is_drain and any(sender_of(flow, self.sums.workload) is not sample.end for flow in flows):
+            begin_ns, first_ns = sample.elapsed_ns - sample.interval_ns, self._first_measured_ns
+            self._first_measured_ns = begin_ns if first_ns is None else min(begin_ns, first_ns)
+        if duplex_bit_s is not None:
+            self._duplex_series.add(duplex_bit_s * sample.interval_ns, sample.interval_ns)
 
     def set_totals(self, totals: Totals) -> None:
         """Take the figures of an end without samples."""
@@ -64,17 +70,6 @@ class PeriodSum:
             datagrams = self.received[flow].datagrams
             if datagrams is not None:
                 datagrams.set_tails(flow, tails.of_flow(flow, self.settings.sessions))
-
-    def _note_received(self, sample: Sample, flow: Direction) -> None:
-        begin_ns = sample.elapsed_ns - sample.interval_ns
-        self._first_measured_ns = (
-            begin_ns if self._first_measured_ns is None else min(begin_ns, self._first_measured_ns)
-        )
-        if self.settings.direction is Direction.DUPLEX:
-            bit_s = sample.bytes_of(flow) * 8 * SECOND_NS / sample.interval_ns
-            total_bit_s = self._duplex.join(sample.index, bit_s)
-            if total_bit_s is not None:
-                self._duplex_series.add(total_bit_s * sample.interval_ns, sample.interval_ns)
 
     def trim_silence(self) -> None:
         """Let each direction end with its last byte."""
@@ -217,8 +212,8 @@ class OpenSockets:
             rtt_us=sent.median("rtt_us"),
             mss_bytes=mss_bytes,
             congestion=", ".join(names) or None,
-            window_granted_near_bytes=self._granted(End.NEAR),
-            window_granted_far_bytes=self._granted(End.FAR),
+            window_granted_near_bytes=self.granted_bytes(End.NEAR),
+            window_granted_far_bytes=self.granted_bytes(End.FAR),
             mode=self.mode(workload),
             mean_rtt_us=sent.mean("rtt_us"),
             min_rtt_us=sent.min_rtt_us,
@@ -228,7 +223,8 @@ class OpenSockets:
     def _senders(self, workload: Workload) -> list[SocketInfo]:
         return [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
 
-    def _granted(self, end: End) -> int | None:
+    def granted_bytes(self, end: End) -> int | None:
+        """Return the smallest window that an end's kernel has granted; None where none is known."""
         return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
 
 
@@ -239,6 +235,7 @@ class ProbeSum:
         self._has_probe = False
         self._idle = _ProbeResultSum()
         self._loaded = _ProbeResultSum()
+        self._recent: deque[tuple[int, ProbeSample]] = deque()
 
     def add_idle(self, sample: ProbeSample | None) -> None:
         """Add the sample from before the payload."""
@@ -246,11 +243,33 @@ class ProbeSum:
             self._has_probe = True
             self._idle.add(sample)
 
-    def add_loaded(self, sample: ProbeSample | None) -> None:
-        """Add an interval under load. You must leave the warm-up out."""
-        if sample is not None:
+    def begin(self) -> None:
+        """Drop the recent samples: they are of other settings."""
+        self._recent.clear()
+
+    def add_loaded(self, sample: Sample, *, is_warmup: bool) -> None:
+        """Add an interval under load."""
+        if sample.probe is None:
+            return
+        self._recent.append((sample.elapsed_ns, sample.probe))
+        while self._recent[0][0] <= sample.elapsed_ns - _RECENT_PROBE_NS:
+            self._recent.popleft()
+        if not is_warmup:
             self._has_probe = True
-            self._loaded.add(sample)
+            self._loaded.add(sample.probe)
+
+    @property
+    def idle(self) -> ProbeResult | None:
+        """The result before the load; None where there is none."""
+        return self._idle.result
+
+    @property
+    def recent(self) -> ProbeResult | None:
+        """The result of the last ten seconds under these settings, the warm-up included, with the newest RTT."""
+        sums = _ProbeResultSum()
+        for _, sample in self._recent:
+            sums.add(sample)
+        return None if sums.result is None else replace(sums.result, rtt_us=self._recent[-1][1].rtt_us)
 
     @property
     def summary(self) -> ProbeSummary | None:

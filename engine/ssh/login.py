@@ -14,13 +14,13 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..control.handshake import KEY_VARIABLE
+from ..host.child_process import foreign_environment
 from ..model.errors import PeerUnreachable, PlanError, explain_os_error
 from ..model.peer import Peer, SshSettings
 from .bundle import REMOTE_COMMAND
@@ -59,15 +59,6 @@ class PortForward:
     far_port: int
 
 
-def ssh_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for ssh: this process's own and these variables, without the key of endpoints.
-
-    A person's configuration may send variables to any host (SendEnv), and a far end that ssh starts needs no key.
-    """
-    own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
-    return own | dict(variables or {})
-
-
 async def query_ssh_config(peer: Peer) -> dict[str, str]:
     """Return ssh's configuration for a host (`ssh -G`); empty if this ssh does not answer in time."""
     try:
@@ -78,7 +69,7 @@ async def query_ssh_config(peer: Peer) -> dict[str, str]:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=ssh_environment(),
+            env=foreign_environment(),
         )
     except OSError as error:
         raise PeerUnreachable(f"{peer}: {_program(peer)[0]} cannot be run: {explain_os_error(error)}") from error

@@ -15,15 +15,15 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
-from ..host.child_process import end_process
+from ..host.child_process import end_process, foreign_environment
 from ..host.end_signals import keep_ignored
 from ..host.event_loop import await_shielded
+from ..host.process_identity import is_process_stopped
 from ..model.errors import DecodeError, PeerError, PeerUnreachable, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
@@ -36,7 +36,6 @@ from .login import (
     manual_login_command,
     query_ssh_config,
     serve_askpass,
-    ssh_environment,
 )
 from .remote_main import ListenReply, ListenRequest
 
@@ -103,15 +102,6 @@ async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> 
         yield SshFarEnd(peer, mux, way)
 
 
-def _is_stopped(pid: int) -> bool:
-    """Return whether a process has been stopped by a signal, as far as this system tells."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[:1] == ["T"]
-
-
 class _Login:
     """A process of ssh. Call `start`, `until_up`, `join` and `close`, in this order; `live` runs after `join`."""
 
@@ -142,7 +132,7 @@ class _Login:
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
                     stderr=their_errors.fileno(),
-                    env=ssh_environment(environment),
+                    env=foreign_environment(environment),
                     start_new_session=environment is not None,
                 )
             except OSError as error:
@@ -190,7 +180,7 @@ class _Login:
             await asyncio.sleep(KEEPALIVE_INTERVAL_S)
             mux.send_keepalive()
             process = self._process
-            looks = looks + 1 if process is not None and _is_stopped(process.pid) else 0
+            looks = looks + 1 if process is not None and is_process_stopped(process.pid) else 0
             if process is not None and looks > 1:
                 self._was_stopped = True
                 process.kill()

@@ -16,15 +16,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from ..host.child_process import end_process
 from ..host.event_loop import await_shielded
 from ..host.files import InheritedBundle
+from ..host.process_identity import is_process_stopped
 from ..model.errors import WorkerError, explain_os_error
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
 _END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
+_LOOK_S: Final = 1.0  # from one look at a server that does not answer to the next
 _READ_BYTES: Final = 4_096
 _PIPE_BYTES: Final = 65_536  # capacity of a pipe
 _MAX_SERVERS: Final = 3  # for one worker, where each is killed by others: a host without memory kills every one
@@ -94,7 +96,11 @@ class _ServerProcess:
 
         Raises WorkerError where no worker can be forked, _ServerEndedError where another server may be able to.
         """
-        await self._is_settled.wait()
+        settled = asyncio.ensure_future(self._is_settled.wait())
+        try:
+            await self._await_answer(settled)
+        finally:
+            settled.cancel()
         if self.why_ended is not None:
             raise (_ServerEndedError if self._was_killed else WorkerError)(self.why_ended)
         errors_fd, writing_fd = os.pipe()
@@ -106,12 +112,26 @@ class _ServerProcess:
                 self._send(ForkRequest.FORK, worker_id, number, [channel_fd, counters_fd, writing_fd])
             finally:
                 os.close(writing_fd)
-            await process.fork_result
+            await self._await_answer(process.fork_result)
+            process.fork_result.result()
         except BaseException:
             self._workers.pop(worker_id, None)
             os.close(errors_fd)
             raise
         return process
+
+    async def _await_answer(self, answer: asyncio.Future[Any]) -> None:
+        """Wait for an answer. A server that a signal has stopped would never give one: it is killed.
+
+        It must be stopped at two looks in a row: one that was suspended together with this process continues.
+        """
+        looks = 0
+        while not (await asyncio.wait([answer], timeout=_LOOK_S))[0]:
+            process = self._process
+            looks = looks + 1 if process is not None and is_process_stopped(process.pid) else 0
+            if process is not None and looks > 1:
+                _log.debug("fork server %d is stopped: killing it", process.pid)
+                process.kill()
 
     def kill(self, worker_id: int) -> None:
         """Kill a worker."""
@@ -272,7 +292,7 @@ class ForkServerLease:
     async def start(self, counters_fd: int, number: int) -> tuple[WorkerProcess, socket.socket]:
         """Fork a worker; return it, and this end of its command channel.
 
-        A fork server that was killed is replaced. The caller keeps the counters and closes the channel.
+        A fork server that was killed or stopped is replaced. The caller keeps the counters and closes the channel.
 
         Args:
             counters_fd: The shared counters.

@@ -20,20 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from ..model.plan import (
-    DEFAULT_LOSS_GOAL_PPM,
-    DEFAULT_SETTINGS,
-    Dialect,
-    Direction,
-    End,
-    Mode,
-    Settings,
-    SocketOptions,
-)
+from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, Mode, Settings
 from ..model.serialization import decode_tagged, encode_tagged
 from ..model.socket_info import SocketInfo
-from ..model.workload import Workload
-from ..workloads.session_handshake import ConnectTarget, SessionSpec
+from ..workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +33,24 @@ class Configure:
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
     same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are those that the run begins
     with. `rate_bit_s` is the limit of a direction, which their sessions share, over TCP; `bytes_limit` is all that
-    they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams. `dialect` is what the other
-    end speaks; SessionConfig has the meaning of the two after it. With `limits_unsent` senders keep little in their
-    buffers that has not been sent.
+    they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams. With `limits_unsent` senders
+    keep little in their buffers that has not been sent.
     """
 
-    end: End
+    sessions: SessionConfig
     interval_ns: int
     block_bytes: int
-    mode: Mode | None
-    socket: SocketOptions
-    workload: Workload
-    request_bytes: int
-    response_bytes: int
-    burst: int
-    pace_ns: int
-    cores: tuple[int, ...]
-    shares_core: bool
+    mode: Mode | None = None
+    request_bytes: int = 0
+    response_bytes: int = 0
+    burst: int = 1
+    pace_ns: int = 0
+    cores: tuple[int, ...] = ()
+    shares_core: bool = False
     settings: Settings = DEFAULT_SETTINGS
     rate_bit_s: int | None = None
     bytes_limit: int | None = None
     loss_goal_ppm: int = DEFAULT_LOSS_GOAL_PPM
-    dialect: Dialect = Dialect.LINKGAUGE
-    has_64bit_counters: bool = False
-    allows_fragments: bool = False
     limits_unsent: bool = False
 
 

@@ -15,19 +15,17 @@ from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
 from ..model.plan import (
-    DEFAULT_SETTINGS,
     MAX_WORKERS,
     PROBE_PACE_NS,
     PROBE_SESSIONS,
-    Dialect,
     Direction,
     End,
-    Mode,
     Plan,
 )
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.probes.request_probe import PROBE_BYTES
+from ..workloads.session_handshake import Iperf3Format, SessionConfig
 from .fork_client import ForkServerLease, WorkerProcess
 from .ipc import (
     EVENTS,
@@ -78,34 +76,23 @@ class WorkerPool:
         on_event: Callable[[SessionEvent], None],
         on_lost: Callable[[str], None],
         max_workers: int = MAX_WORKERS,
-        mode: Mode | None = None,
-        *,
-        dialect: Dialect = Dialect.LINKGAUGE,
-        has_64bit_counters: bool = False,
-        allows_fragments: bool = False,
+        iperf3: Iperf3Format | None = None,
     ) -> None:
         """Make a pool without workers.
 
         Args:
             end: The end of the run that it serves.
-            plan: The run.
+            plan: The run, with the mode of this end: None copies.
             on_event: Called with the events of sessions.
             on_lost: Called with the reason when a worker ends unexpectedly.
             max_workers: The most workers that it starts.
-            mode: How this end moves payload where the plan names no mode; None copies.
-            dialect: What the other end speaks.
-            has_64bit_counters: Whether datagrams of iperf3 have numbers of 64 bits.
-            allows_fragments: Whether datagrams of iperf3 may be longer than the path's MTU.
+            iperf3: The format of datagrams if the other end is iperf3.
         """
-        self._end = end
-        self._dialect = dialect
-        self._has_64bit_counters = has_64bit_counters
-        self._allows_fragments = allows_fragments
         self._plan = plan
+        self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3)
         self._on_event = on_event
         self._on_lost = on_lost
         self._members: dict[int, _Member] = {}
-        self._mode = plan.mode or mode
         self._size = choose_worker_count(plan, max_workers)
         self._closing = False
         self._is_payload_started = False
@@ -248,7 +235,7 @@ class WorkerPool:
         self._refuse_closing()
         if member.why_ended is not None:
             raise WorkerError(member.why_ended)
-        _log.debug("worker %s of the %s end is ready", number, self._end)
+        _log.debug("worker %s of the %s end is ready", number, self._sessions.end)
 
     async def _fork(self, number: int) -> tuple[WorkerProcess, socket.socket]:
         """Return a new worker's process and this end of its channel."""
@@ -271,43 +258,30 @@ class WorkerPool:
         request_bytes, response_bytes = plan.transaction_sizes
         is_limited = plan.bytes_limit is not None
         configuration = Configure(
-            end=self._end,
+            self._sessions,
             interval_ns=min(plan.interval_ns, _LIMITED_INTERVAL_NS) if is_limited else plan.interval_ns,
             block_bytes=plan.block_bytes,
-            mode=self._mode,
-            socket=plan.socket,
-            workload=plan.workload,
+            mode=plan.mode,
             request_bytes=request_bytes,
             response_bytes=response_bytes,
             burst=plan.burst,
-            pace_ns=0,
-            cores=(plan.near_cores if self._end is End.NEAR else plan.far_cores) or (),
+            cores=(plan.near_cores if self._sessions.end is End.NEAR else plan.far_cores) or (),
             shares_core=shares_cores(plan),
             rate_bit_s=plan.rate_bit_s,
             settings=plan.settings,
             bytes_limit=plan.bytes_limit,
             loss_goal_ppm=plan.loss_goal_ppm,
-            dialect=self._dialect,
-            has_64bit_counters=self._has_64bit_counters,
-            allows_fragments=self._allows_fragments,
             limits_unsent=plan.responsiveness is not None,
         )
         if not is_probe:
             return configuration
-        return replace(
-            configuration,
-            workload=Workload.RR,
+        return Configure(  # on none of the streams' cores
+            replace(self._sessions, workload=Workload.RR),
+            configuration.interval_ns,
+            block_bytes=PROBE_BYTES,
             request_bytes=PROBE_BYTES,
             response_bytes=PROBE_BYTES,
-            burst=1,
             pace_ns=PROBE_PACE_NS,
-            block_bytes=PROBE_BYTES,
-            mode=None,
-            settings=DEFAULT_SETTINGS,
-            cores=(),  # on none of the streams' cores
-            rate_bit_s=None,
-            bytes_limit=None,
-            limits_unsent=False,
         )
 
     def _handle(self, member: _Member, event: WorkerEvent) -> None:

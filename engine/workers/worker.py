@@ -7,6 +7,7 @@ and events.
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -26,7 +27,6 @@ from ..model.plan import (
     Direction,
     End,
     Mode,
-    Settings,
     SocketOptions,
 )
 from ..model.socket_info import SocketInfo
@@ -75,7 +75,10 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """The sessions of one worker, and the commands that change them."""
+    """The sessions of one worker, and the commands that change them.
+
+    It is all that a worker process has, and so has more attributes than other classes.
+    """
 
     def __init__(self, channel: socket.socket, counters: SharedCounters, number: int) -> None:
         self._counters = counters
@@ -85,26 +88,28 @@ class Worker:
         self._openings: dict[tuple[Direction, int], asyncio.Task[None]] = {}
         self._probes: ProbeHost | None = None
         self._resources: WorkerResources | None = None
-        self._config = SessionConfig(End.NEAR, Workload.STREAM, SocketOptions())
-        self._mode = Mode.COPY
+        self._plan = Configure(SessionConfig(End.NEAR, Workload.STREAM, SocketOptions()), SECOND_NS, 0)
+        self._settings = self._plan.settings
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._is_payload_held = True
         self._is_payload_over = False
         self._shares_core = False
-        self._cores: set[int] = set()
         self._initial_sessions = 0
         self._change: ChangeSettings | None = None
-        self._rate_bit_s: int | None = None
-        self._limits_unsent = False
-        self._interval_ns = SECOND_NS
-        self._settings = Settings()
-        self._bytes_limit: int | None = None
-        self._loss_goal_ppm = 0
-        self._refresh_s = 0.1
         self._run_queue_wait = RunQueueWait()
         self._failure: str | None = None
         self._eof = asyncio.Event()
         self._channel = WorkerChannel[Command](channel, COMMANDS, self._handle, self._eof.set)
+
+    @property
+    def _config(self) -> SessionConfig:
+        return self._plan.sessions
+
+    @property
+    def _refresh_s(self) -> float:
+        """The time between two readings: twice an interval, so that TCP_INFO and CPU are half an interval old."""
+        refresh_s = min(self._plan.interval_ns / SECOND_NS / 2, _MAX_REFRESH_S)
+        return min(refresh_s, _UNSENT_REFRESH_S) if self._plan.limits_unsent else refresh_s
 
     async def serve(self) -> None:
         """Host sessions until the channel ends; raise WorkerError where a command could not be carried out."""
@@ -159,27 +164,14 @@ class Worker:
                 self._begin_opening(command, fd)
 
     def _configure(self, command: Configure) -> None:
-        self._config = SessionConfig(
-            command.end,
-            command.workload,
-            command.socket,
-            command.dialect,
-            command.has_64bit_counters,
-            command.allows_fragments,
-        )
-        self._cores = set(command.cores)
-        self._shares_core = command.shares_core
-        self._rate_bit_s, self._settings = command.rate_bit_s, command.settings
-        self._interval_ns = command.interval_ns
-        self._limits_unsent = command.limits_unsent
-        self._bytes_limit, self._loss_goal_ppm = command.bytes_limit, command.loss_goal_ppm
+        self._plan, self._settings, self._shares_core = command, command.settings, command.shares_core
         if command.cores:
             _pin_to({command.cores[self._number % len(command.cores)]})
-        self._mode = sockets.supported_mode(command.mode)
+        mode = sockets.supported_mode(command.mode)
         self._resources = WorkerResources(
-            payload=Payload(command.block_bytes, self._mode),
+            payload=Payload(command.block_bytes, mode),
             buffer=allocate_buffer(max(RECEIVE_BYTES, command.block_bytes)),
-            mode=self._mode,
+            mode=mode,
             requests=Payload(command.request_bytes * command.burst),
             poller=create_poller(),
             request_bytes=command.request_bytes,
@@ -187,10 +179,6 @@ class Worker:
             burst=command.burst,
             pace_ns=command.pace_ns,
         )
-        # Twice an interval, so that a sample's TCP_INFO and CPU are at most half an interval old.
-        self._refresh_s = min(command.interval_ns / SECOND_NS / 2, _MAX_REFRESH_S)
-        if command.limits_unsent:
-            self._refresh_s = min(self._refresh_s, _UNSENT_REFRESH_S)
 
     def _start_payload(self) -> None:
         self._is_payload_held = False
@@ -220,8 +208,9 @@ class Worker:
 
     def _limit_rate(self, session: Session) -> None:
         """Give a session its share of its direction's rate."""
-        if self._rate_bit_s is not None and isinstance(session, SendingSession):
-            session.limit_rate(max(1, self._rate_bit_s // self._settings.sessions), self._interval_ns)
+        rate_bit_s = self._plan.rate_bit_s
+        if rate_bit_s is not None and isinstance(session, SendingSession):
+            session.limit_rate(max(1, rate_bit_s // self._settings.sessions), self._plan.interval_ns)
 
     def _is_obsolete(self, direction: Direction, number: int, generation: int) -> bool:
         """Return whether the settings no longer want a connection, which may still be opening.
@@ -304,8 +293,10 @@ class Worker:
                     await self._open_datagrams(command, sock)
                 else:
                     endpoint = await self._open_connection(command, sock)
-            info = self._read_info(sock, spec)
-            is_hosted = self._host(sock, spec, endpoint)
+            if self._resources is None:
+                raise WorkerError("a session came before the configuration of its worker")
+            info = self._read_info(sock, spec, self._resources)
+            is_hosted = self._host(sock, spec, endpoint, self._resources)
         except (OSError, MemoryError, LinkgaugeError) as error:
             _close(sock, endpoint)
             self._report_failure(spec, error)
@@ -340,12 +331,12 @@ class Worker:
         target = command.target if isinstance(command, OpenSession) else None
         await open_session(sock, command.spec, target, self._config, self._settings)
 
-    def _read_info(self, sock: socket.socket, spec: SessionSpec) -> SocketInfo:
-        mode = self._mode
+    def _read_info(self, sock: socket.socket, spec: SessionSpec, resources: WorkerResources) -> SocketInfo:
+        mode = resources.mode
         is_sender = self._config.is_sender(spec.direction)
         if self._config.workload.is_datagram:
             mode = socket_options.mode_under(self._settings, sock, mode)
-        elif mode is Mode.SENDFILE and is_sender and self._resources and self._resources.payload.fd < 0:
+        elif mode is Mode.SENDFILE and is_sender and resources.payload.fd < 0:
             mode = Mode.COPY  # there is no room for the file
         return sockets.read_socket_info(
             sock,
@@ -357,7 +348,9 @@ class Worker:
             is_sender=is_sender,
         )
 
-    def _host(self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint) -> bool:
+    def _host(
+        self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint, resources: WorkerResources
+    ) -> bool:
         """Host an open connection; close it and return False where it is no longer wanted."""
         key = direction, number = spec.direction, spec.session
         previous = self._sessions.get(key)
@@ -375,9 +368,7 @@ class Worker:
             if not self._is_payload_over:
                 self._channel.send(ConnectionLost(direction, number, spec.generation, why))
 
-        if self._resources is None:
-            raise WorkerError("a session came before the configuration of its worker")
-        limit, claims = self._bytes_limit, self._claims[direction]
+        limit, claims, iperf3 = self._plan.bytes_limit, self._claims[direction], self._config.iperf3
         budget = None if limit is None else ByteBudget(claims, number - 1, limit)
         context = SessionContext(
             self._counters,
@@ -387,13 +378,13 @@ class Worker:
             budget,
             bytes.fromhex(spec.secret_hex),
             self._settings,
-            self._loss_goal_ppm / 1_000_000,
+            self._plan.loss_goal_ppm / 1_000_000,
             lambda sock, data: _answer_control(sock, data, spec),
-            self._config.has_64bit_counters,
+            iperf3 is not None and iperf3.has_64bit_counters,
         )
-        session = session_handshake.create_session(sock, context, self._resources, self._config, spec, endpoint)
+        session = session_handshake.create_session(sock, context, resources, self._config, spec, endpoint)
         self._limit_rate(session)
-        if self._limits_unsent and isinstance(session, SendingSession):
+        if self._plan.limits_unsent and isinstance(session, SendingSession):
             session.limit_unsent()
         self._sessions[key] = session
         if not self._is_payload_held:
@@ -413,7 +404,7 @@ class Worker:
         """Leave the core to the other end: with more sessions than planned, one core is too little for both."""
         self._shares_core = False
         _set_policy("SCHED_OTHER")
-        _pin_to(self._cores)
+        _pin_to(set(self._plan.cores))
 
     async def _refresh(self) -> None:
         while True:
@@ -431,7 +422,7 @@ def _create_socket(command: OpenSession | AdoptSession, fd: int | None, workload
         kind = socket.SOCK_DGRAM if workload.is_datagram else socket.SOCK_STREAM
         return socket.socket(command.target.family, kind)
     if fd is None:
-        raise OSError("too many open files; raise the limit with ulimit -n")
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     return socket.socket(fileno=fd)
 
 

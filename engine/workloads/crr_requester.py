@@ -247,6 +247,8 @@ class CrrRequester(ReceivingSession):
     def _fail(self, error: OSError) -> None:
         if error.errno == errno.EADDRNOTAVAIL:
             self._end(OUT_OF_PORTS)
+        elif error.errno == errno.EMFILE:
+            self._lose(error)
         else:
             why = error.strerror or str(error)
             self._end(f"a connection to {self._address[0]} port {self._address[1]} failed: {why}")

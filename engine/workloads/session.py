@@ -25,7 +25,7 @@ from ..metering.shared_counters import (
     SharedCounters,
     histogram_offset,
 )
-from ..model.errors import explain_os_error, explain_resource_error
+from ..model.errors import explain_resource_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
 from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
@@ -240,7 +240,7 @@ class Session(ABC):
         """Start a thread, or register a readiness callback."""
 
     def _lose(self, error: OSError | None) -> None:
-        self._end(CLOSED_BY_PEER if error is None else explain_os_error(error))
+        self._end(CLOSED_BY_PEER if error is None else explain_resource_error(error))
 
     def _handle_error(self, error: OSError) -> None:
         """End the session, unless the call only has to be repeated."""

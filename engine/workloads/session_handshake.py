@@ -33,19 +33,29 @@ NOT_ACCEPTED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class SessionConfig:
-    """The part of a plan that is common to all sessions of a worker.
+class Iperf3Format:
+    """How datagrams go to and from an iperf3 program.
 
-    The last two are for datagrams of iperf3: numbers of 64 bits in their header, and IP fragments of those that do
-    not fit the path's MTU.
+    Their headers have numbers of 64 bits or of 32, and those that do not fit the path's MTU may become fragments.
     """
+
+    has_64bit_counters: bool = False
+    allows_fragments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConfig:
+    """The part of a plan that is common to all sessions of a worker. With `iperf3` the other end is iperf3."""
 
     end: End
     workload: Workload
     options: SocketOptions
-    dialect: Dialect = Dialect.LINKGAUGE
-    has_64bit_counters: bool = False
-    allows_fragments: bool = False
+    iperf3: Iperf3Format | None = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the two ends speak."""
+        return Dialect.LINKGAUGE if self.iperf3 is None else Dialect.IPERF3
 
     def is_sender(self, direction: Direction) -> bool:
         """Return whether this end sends the payload of a single direction."""

@@ -1,22 +1,25 @@
-"""The evidence of one period of a run.
+"""The evidence of one period of a run: a view over its sums.
 
 Pure values, small enough to be stored. Rules read nothing else, so every later rule can judge a recorded run.
-Shares are 0 to 1; `None` is unknown, `0` is measured.
+Shares are 0 to 1; `None` is unknown, `0` is measured. Each field says what it is read from.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Generic, Literal, Self, TypeVar, cast, get_args
 
 from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest
-from ...engine.model.samples import NicCounts
+from ...engine.model.samples import CoreTimes, NicCounts
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import OtherTestsSummary
+from ...engine.results.sums.send_holds import Hold, SendHolds
 from ...engine.results.udp.loss_location import LossCauses
 from ...engine.results.udp.loss_pattern import LossPattern
 from ..preset import Framing, Preset
 from ..wire import Variant, derive
+from .period_sums import EndSums, FlowSums, PeriodSums
 
 MIN_SHARE: Final = 0.05
 """The smallest share of the gap that is worth a finding."""
@@ -25,6 +28,33 @@ MIN_SHARE: Final = 0.05
 _MIN_LOW_WINDOW: Final = 0.1
 _UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much reads too slowly
 _CONSTANT: Final = 0.75  # of the usual window: the smallest one of a window that does not vary
+
+
+_Source = TypeVar("_Source")
+_Evidence = TypeVar("_Evidence")
+
+
+class _From(Generic[_Source]):
+    """Makes fields that are read from a source."""
+
+    def reading(self, read: Callable[[_Source], object]) -> dict[str, object]:
+        """Return the metadata of such a field."""
+        return {"read": read}
+
+    def __call__(self, read: Callable[[_Source], object], default: Any = None) -> Any:
+        """Return such a field with a default, for stored evidence that does not have it."""
+        return field(default=default, metadata=self.reading(read))
+
+
+def read_evidence(kind: type[_Evidence], source: object, **given: Any) -> _Evidence:
+    """Return evidence whose fields are read from their source but those that are given."""
+    readers = ((each.name, each.metadata.get("read")) for each in fields(cast("type[Any]", kind)))
+    return kind(**{name: read(source) for name, read in readers if read is not None}, **given)
+
+
+_end: Final = _From[EndSums]()
+_flow: Final = _From[FlowSums]()
+_period: Final = _From[PeriodSums]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +82,12 @@ class CoreLoad:
     softirq: float
     steal: float
 
+    @classmethod
+    def of(cls, core: CoreTimes) -> Self:
+        """Return the shares of a core's times."""
+        whole_ns = max(1, core.busy_ns + core.idle_ns)
+        return cls(*(ns / whole_ns for ns in (core.user_ns, core.system_ns, core.softirq_ns, core.steal_ns)))
+
     @property
     def busy(self) -> float:
         """The share of time that is not idle."""
@@ -68,18 +104,18 @@ class EndEvidence:
     processes; None without a quota.
     """
 
-    end: End
-    hostname: str
-    system: str
-    cores: tuple[CoreLoad, ...] = ()
-    busiest_worker: float | None = None
-    process: float | None = None
-    waiting: float | None = None
-    throttled: float | None = None
-    nic: NicInfo | None = None
-    counts: NicCounts | None = None
-    counts_ns: int | None = None
-    tcp: TcpSysctls | None = None
+    end: End = field(metadata=_end.reading(lambda of: of.end))
+    hostname: str = field(metadata=_end.reading(lambda of: of.host.hostname))
+    system: str = field(metadata=_end.reading(lambda of: of.host.system))
+    cores: tuple[CoreLoad, ...] = _end(lambda of: tuple(map(CoreLoad.of, of.usage.cores or ())), ())
+    busiest_worker: float | None = _end(lambda of: of.usage.worker_share)
+    process: float | None = _end(lambda of: of.usage.process_share)
+    waiting: float | None = _end(lambda of: of.usage.wait_share)
+    throttled: float | None = _end(lambda of: of.usage.quota_share)
+    nic: NicInfo | None = _end(lambda of: of.host.nic)
+    counts: NicCounts | None = _end(lambda of: of.usage.nic)
+    counts_ns: int | None = _end(lambda of: of.usage.span_ns)
+    tcp: TcpSysctls | None = _end(lambda of: of.host.tcp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +145,38 @@ class DatagramEvidence:
         """The share of the datagrams that was lost."""
         return self.lost / self.sent if self.sent else 0.0
 
+    @classmethod
+    def of(cls, of: FlowSums) -> Self | None:
+        """Return the evidence of a direction; None for TCP, and where no receiver has reported any datagrams.
+
+        Of a receiver that reports at the end only, there is what was sent until then, and no loss.
+        """
+        sums, flow = of.received.datagrams, of.flow
+        whole = None if sums is None else sums.summary
+        if sums is None or whole is None:
+            return None
+        asked: dict[str, Any] = {
+            "datagram_bytes": whole.datagram_bytes,
+            "skipped": whole.skipped,
+            "asked_bit_s": whole.asked_bit_s,
+        }
+        if of.received.is_from_sender:
+            return cls(whole.sent or 0, 0, LossCauses(), **asked)
+        if whole.lost is None:
+            return None
+        pattern, period_ns = sums.loss_pattern(flow)
+        return cls(
+            sent=whole.lost + (whole.received or 0),
+            lost=whole.lost,
+            causes=sums.loss_causes(flow),
+            bursts=whole.bursts,
+            longest_burst=whole.longest_burst,
+            pattern=pattern,
+            period_ns=period_ns,
+            buffer_bytes=sums.smallest_buffer_bytes,
+            **asked,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class HoldShares:
@@ -125,9 +193,14 @@ class HoldShares:
     pace: float = 0.0
     empty: float = 0.0
 
+    @classmethod
+    def of(cls, holds: SendHolds) -> Self | None:
+        """Return what held a sender back; None if its kernel does not tell."""
+        return cls(holds.samples, *map(holds.share, get_args(Hold))) if holds.samples else None
+
 
 @dataclass(frozen=True, slots=True)
-class FlowEvidence:
+class FlowEvidence:  # as many fields as there are figures that a rule reads: stored evidence has each by its name
     """A single direction: the receiver's rate, and the values of the sender's TCP.
 
     `busy` is the share of time with data to send, `rwnd_limited` the share limited by the peer's window,
@@ -146,45 +219,45 @@ class FlowEvidence:
     less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     """
 
-    direction: Direction
-    bit_s: float
+    direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
+    bit_s: float = field(metadata=_flow.reading(lambda of: of.received.bit_s or 0.0))
     expected_bit_s: float | None = None
-    busy: float | None = None
-    rwnd_limited: float | None = None
-    sndbuf_limited: float | None = None
-    retransmits: int | None = None
-    retransmitted: float | None = None
-    rtt_us: int | None = None
-    min_rtt_us: int | None = None
-    cwnd_bytes: int | None = None
-    mss_bytes: int | None = None
-    pacing_bit_s: int | None = None
-    delivery_bit_s: int | None = None
-    peer_window_bytes: int | None = None
-    low_window: float | None = None
-    out_of_order: int | None = None
-    congestion: str | None = None
-    timestamps: bool | None = None
-    window_scaling: bool | None = None
-    send_window_bytes: int | None = None
-    receive_window_bytes: int | None = None
-    datagrams: DatagramEvidence | None = None
-    intervals: int = 0
-    rate_spread: float | None = None
-    holds: HoldShares | None = None
-    joint_spread: float | None = None
-    upper_bit_s: int | None = None
-    low_rtt_us: int | None = None
-    lossy: float | None = None
-    loss_dispersion: float | None = None
-    quiet: float | None = None
-    max_pacing_bit_s: int | None = None
-    unacked_bytes: int | None = None
-    window_growth: float | None = None
-    least_window_bytes: float | None = None
-    send_buffer_bytes: int | None = None
-    receive_buffer_bytes: int | None = None
-    unread: float | None = None
+    busy: float | None = _flow(lambda of: of.sent.time_share("busy_us"))
+    rwnd_limited: float | None = _flow(lambda of: of.sent.time_share("rwnd_limited_us"))
+    sndbuf_limited: float | None = _flow(lambda of: of.sent.time_share("sndbuf_limited_us"))
+    retransmits: int | None = _flow(lambda of: of.sent.retransmits)
+    retransmitted: float | None = _flow(lambda of: of.sent.retransmitted_share(of.mss_bytes))
+    rtt_us: int | None = _flow(lambda of: of.sent.carrying_rtts.median or of.sent.median("rtt_us"))
+    min_rtt_us: int | None = _flow(lambda of: of.sent.min_rtt_us)
+    cwnd_bytes: int | None = _flow(lambda of: of.sent.median("cwnd_bytes"))
+    mss_bytes: int | None = _flow(lambda of: of.mss_bytes)
+    pacing_bit_s: int | None = _flow(lambda of: of.sent.median("pacing_bit_s"))
+    delivery_bit_s: int | None = _flow(lambda of: of.sent.median("delivery_bit_s"))
+    peer_window_bytes: int | None = _flow(lambda of: of.sent.median("peer_window_bytes"))
+    low_window: float | None = _flow(lambda of: of.sent.low_window_share)
+    out_of_order: int | None = _flow(lambda of: of.received.out_of_order)
+    congestion: str | None = _flow(lambda of: of.sender and of.sender.congestion)
+    timestamps: bool | None = _flow(lambda of: of.sender and of.sender.timestamps)
+    window_scaling: bool | None = _flow(lambda of: of.sender and of.sender.window_scaling)
+    send_window_bytes: int | None = _flow(lambda of: of.sender and of.sender.window_granted_bytes)
+    receive_window_bytes: int | None = _flow(lambda of: of.receiver and of.receiver.window_granted_bytes)
+    datagrams: DatagramEvidence | None = _flow(DatagramEvidence.of)
+    intervals: int = _flow(lambda of: of.received.intervals, 0)
+    rate_spread: float | None = _flow(lambda of: of.received.rate_spread)
+    holds: HoldShares | None = _flow(lambda of: HoldShares.of(of.sent.holds))
+    joint_spread: float | None = _flow(lambda of: of.received.joint_spread)
+    upper_bit_s: int | None = _flow(lambda of: of.received.upper_bit_s)
+    low_rtt_us: int | None = _flow(lambda of: of.sent.carrying_rtts.quantile(0.25))
+    lossy: float | None = _flow(lambda of: of.sent.losses.lossy_share)
+    loss_dispersion: float | None = _flow(lambda of: of.sent.losses.dispersion)
+    quiet: float | None = _flow(lambda of: of.sent.losses.quiet_share)
+    max_pacing_bit_s: int | None = _flow(lambda of: of.sent.median("max_pacing_bit_s"))
+    unacked_bytes: int | None = _flow(lambda of: of.sent.median("unacked_bytes"))
+    window_growth: float | None = _flow(lambda of: of.sent.window_growth)
+    least_window_bytes: float | None = _flow(lambda of: of.sent.least_window_bytes)
+    send_buffer_bytes: int | None = _flow(lambda of: of.sent.median("send_buffer_bytes"))
+    receive_buffer_bytes: int | None = _flow(lambda of: of.received.mean_buffer_bytes)
+    unread: float | None = _flow(lambda of: of.received.unread_share)
 
     @property
     def is_bbr(self) -> bool:
@@ -217,7 +290,7 @@ class FlowEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence:  # a field for each circumstance that a rule asks for; stored evidence has each by its name
     """A period of a run, with constant settings.
 
     `response_bytes` is the size of each response, 0 for a stream, and `burst` the number of requests in flight on
@@ -231,33 +304,33 @@ class Evidence:
     tests of the endpoint, if it tells of them.
     """
 
-    workload: Workload
-    direction: Direction
-    sessions: int
-    span_ns: int
+    workload: Workload = field(metadata=_period.reading(lambda of: of.started.plan.workload))
+    direction: Direction = field(metadata=_period.reading(lambda of: of.settings.direction))
+    sessions: int = field(metadata=_period.reading(lambda of: of.settings.sessions))
+    span_ns: int = field(metadata=_period.reading(lambda of: of.measured_ns))
     bit_s: float
     flows: tuple[FlowEvidence, ...]
-    near: EndEvidence
-    far: EndEvidence
-    window_bytes: int | None = None
+    near: EndEvidence = field(metadata=_period.reading(lambda of: read_evidence(EndEvidence, of.end(End.NEAR))))
+    far: EndEvidence = field(metadata=_period.reading(lambda of: read_evidence(EndEvidence, of.end(End.FAR))))
+    window_bytes: int | None = _period(lambda of: of.settings.window_bytes)
     expected_bit_s: float | None = None
     pass_percent: float = 95.0
     link: LinkEvidence | None = None
     ceiling_bit_s: int | None = None
     beyond_bit_s: int | None = None
-    mode: Mode = Mode.COPY
-    response_bytes: int = 0
-    burst: int = 1
-    rate_bit_s: int | None = None
+    mode: Mode = _period(lambda of: of.mode, Mode.COPY)
+    response_bytes: int = _period(lambda of: of.started.plan.transaction_sizes[1], 0)
+    burst: int = _period(lambda of: of.started.plan.burst, 1)
+    rate_bit_s: int | None = _period(lambda of: of.started.plan.rate_bit_s)
     is_data_through_ssh: bool = False
-    workers: int | None = None
-    near_cores: tuple[int, ...] | None = None
-    far_cores: tuple[int, ...] | None = None
+    workers: int | None = _period(lambda of: of.started.plan.workers)
+    near_cores: tuple[int, ...] | None = _period(lambda of: of.started.plan.near_cores)
+    far_cores: tuple[int, ...] | None = _period(lambda of: of.started.plan.far_cores)
     has_ended: bool = False
-    unseen_end: End | None = None
-    test: ResponsivenessTest | None = None
-    responsiveness: Responsiveness | None = None
-    others: OtherTestsSummary | None = None
+    unseen_end: End | None = _period(lambda of: of.started.unseen_end)
+    test: ResponsivenessTest | None = _period(lambda of: of.started.plan.responsiveness)
+    responsiveness: Responsiveness | None = _period(lambda of: of.meter.responsiveness)
+    others: OtherTestsSummary | None = _period(lambda of: of.sums.ends[End.FAR].others_summary)
 
     @property
     def is_latency_test(self) -> bool:

@@ -8,31 +8,25 @@ does not flicker.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, get_args
+from typing import Final
 
-from ...engine.model.events import Changed, Event, Sampled, Started, Warned
-from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
-from ...engine.model.samples import CoreTimes
+from ...engine.model.events import Changed, Event, Sampled, Warned
+from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
 from ...engine.results.sums.sample_sum import SampleSum
-from ...engine.results.sums.send_holds import Hold, SendHolds
-from ...engine.results.udp.datagram_sums import DatagramSum
-from ...engine.results.udp.loss_location import LossCauses
 from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose, diagnose_untargeted
 from .evidence import (
-    CoreLoad,
-    DatagramEvidence,
-    EndEvidence,
     Evidence,
     FlowEvidence,
-    HoldShares,
     LinkEvidence,
+    read_evidence,
 )
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
+from .period_sums import PeriodSums
 
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
@@ -78,193 +72,54 @@ class EvidenceCollector:
 
     def period_evidence(self) -> Evidence | None:
         """Return the evidence of an ended run's last period that lasted long enough; None if none did."""
-        started = self.meter.started
         for period in reversed(self.meter.periods):
-            if started is not None and _is_long_enough(started, period.sums, period.settings):
-                return replace(self._evidence(started, period, period.sums), has_ended=True)
+            sums = self._sums(period, period.sums)
+            if sums is not None:
+                return replace(self._evidence(period, sums), has_ended=True)
         return None
 
     def recent_evidence(self) -> Evidence | None:
         """Return the evidence of the last seconds under the current settings; None if they are too short."""
-        started = self.meter.started
-        if started is None:
+        if self.meter.started is None:
             return None
         now = self.meter.periods[-1]
-        sums = self.meter.recent.sum_measured(started.plan.workload, now.settings.direction.flows)
-        return self._evidence(started, now, sums) if _is_long_enough(started, sums, now.settings) else None
+        flows = now.settings.direction.flows
+        sums = self._sums(now, self.meter.recent.sum_measured(self.meter.started.plan.workload, flows))
+        return None if sums is None else self._evidence(now, sums)
 
-    def _evidence(self, started: Started, period: PeriodSum, sums: SampleSum) -> Evidence:
-        plan, settings = started.plan, period.settings
+    def _sums(self, period: PeriodSum, sums: SampleSum) -> PeriodSums | None:
+        """Return the sums over a period or a part of it; None if that is too short for a finding."""
+        started = self.meter.started
+        whole = None if started is None else PeriodSums(self.meter, started, period.settings, sums)
+        return whole if whole is not None and _is_long_enough(whole) else None
+
+    def _evidence(self, period: PeriodSum, sums: PeriodSums) -> Evidence:
+        settings = sums.settings
         flows = settings.direction.flows
         rate = period.expectation[settings.direction]
         rate = None if rate is None or rate.bit_s <= 0 else rate
         expected_bit_s = None if rate is None else float(rate.bit_s)
-        parts = tuple(
-            self._flow(
-                sums,
-                flow,
-                None if expected_bit_s is None else expected_bit_s / len(flows),
-                is_unseen=sender_of(flow, sums.workload) is started.unseen_end,
-            )
-            for flow in flows
-        )
+        part_bit_s = None if expected_bit_s is None else expected_bit_s / len(flows)
+        parts = tuple(read_evidence(FlowEvidence, sums.flow(flow), expected_bit_s=part_bit_s) for flow in flows)
         bit_s = sum(part.bit_s for part in parts)
-        return Evidence(
-            workload=plan.workload,
-            direction=settings.direction,
-            sessions=settings.sessions,
-            window_bytes=settings.window_bytes,
-            span_ns=_measured_ns(sums, settings),
+        return read_evidence(
+            Evidence,
+            sums,
             bit_s=bit_s,
             flows=parts,
-            near=_end_evidence(started, sums, End.NEAR),
-            far=_end_evidence(started, sums, End.FAR),
             expected_bit_s=expected_bit_s,
             pass_percent=self.pass_percent,
             link=self._link,
             ceiling_bit_s=self._ceiling(settings),
             beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
-            mode=plan.mode or self.meter.sockets.mode(plan.workload) or Mode.COPY,
-            response_bytes=plan.transaction_sizes[1],
-            burst=plan.burst,
-            rate_bit_s=plan.rate_bit_s,
             is_data_through_ssh=self._is_data_through_ssh,
-            workers=plan.workers,
-            near_cores=plan.near_cores,
-            far_cores=plan.far_cores,
-            unseen_end=started.unseen_end,
-            test=plan.responsiveness,
-            responsiveness=self.meter.responsiveness,
-            others=sums.ends[End.FAR].others_summary,
-        )
-
-    def _flow(
-        self, sums: SampleSum, flow: Direction, expected_bit_s: float | None, *, is_unseen: bool
-    ) -> FlowEvidence:
-        """Return the evidence of a direction, whose sender may be an iperf3 that shows nothing of its TCP."""
-        received, sent = sums.received[flow], sums.sent[flow]
-        sending_end = sender_of(flow, sums.workload)
-        sender = self.meter.sockets.first(sending_end, flow)
-        receiver = self.meter.sockets.first(sending_end.other, flow)
-        mss_bytes = sent.median("mss_bytes")
-        if mss_bytes is None and is_unseen and receiver is not None:
-            mss_bytes = receiver.mss_bytes  # both ends have agreed on about the same
-        return FlowEvidence(
-            direction=flow,
-            bit_s=received.bit_s or 0.0,
-            expected_bit_s=expected_bit_s,
-            busy=sent.time_share("busy_us"),
-            rwnd_limited=sent.time_share("rwnd_limited_us"),
-            sndbuf_limited=sent.time_share("sndbuf_limited_us"),
-            retransmits=sent.retransmits,
-            retransmitted=sent.retransmitted_share(mss_bytes),
-            rtt_us=sent.carrying_rtts.median or sent.median("rtt_us"),
-            min_rtt_us=sent.min_rtt_us,
-            cwnd_bytes=sent.median("cwnd_bytes"),
-            mss_bytes=mss_bytes,
-            pacing_bit_s=sent.median("pacing_bit_s"),
-            delivery_bit_s=sent.median("delivery_bit_s"),
-            peer_window_bytes=sent.median("peer_window_bytes"),
-            low_window=sent.low_window_share,
-            out_of_order=received.out_of_order,
-            congestion=sender.congestion if sender else None,
-            timestamps=sender.timestamps if sender else None,
-            window_scaling=sender.window_scaling if sender else None,
-            send_window_bytes=sender.window_granted_bytes if sender else None,
-            receive_window_bytes=receiver.window_granted_bytes if receiver else None,
-            datagrams=_datagram_evidence(received.datagrams, flow, is_from_sender=received.is_from_sender),
-            intervals=received.intervals,
-            rate_spread=received.rate_spread,
-            holds=_hold_shares(sent.holds),
-            joint_spread=received.joint_spread,
-            upper_bit_s=received.upper_bit_s,
-            low_rtt_us=sent.carrying_rtts.quantile(0.25),
-            lossy=sent.losses.lossy_share,
-            loss_dispersion=sent.losses.dispersion,
-            quiet=sent.losses.quiet_share,
-            max_pacing_bit_s=sent.median("max_pacing_bit_s"),
-            unacked_bytes=sent.median("unacked_bytes"),
-            window_growth=sent.window_growth,
-            least_window_bytes=sent.least_window_bytes,
-            send_buffer_bytes=sent.median("send_buffer_bytes"),
-            receive_buffer_bytes=received.mean_buffer_bytes,
-            unread=received.unread_share,
         )
 
 
-def _hold_shares(holds: SendHolds) -> HoldShares | None:
-    """Return what held a sender back; None if its kernel does not tell."""
-    if not holds.samples:
-        return None
-    window, buffer, congestion, pace, empty = map(holds.share, get_args(Hold))
-    return HoldShares(holds.samples, window, buffer, congestion, pace, empty)
-
-
-def _datagram_evidence(
-    sums: DatagramSum | None, flow: Direction, *, is_from_sender: bool
-) -> DatagramEvidence | None:
-    """Return the evidence of a direction's datagrams; None for TCP, and where no receiver has reported any.
-
-    Of a receiver that reports at the end only, there is what was sent until then, and no loss.
-    """
-    whole = None if sums is None else sums.summary
-    if sums is not None and whole is not None and is_from_sender:
-        size, asked_bit_s = whole.datagram_bytes, whole.asked_bit_s
-        return DatagramEvidence(
-            whole.sent or 0, 0, LossCauses(), datagram_bytes=size, skipped=whole.skipped, asked_bit_s=asked_bit_s
-        )
-    if sums is None or whole is None or whole.lost is None:
-        return None
-    pattern, period_ns = sums.loss_pattern(flow)
-    return DatagramEvidence(
-        sent=whole.lost + (whole.received or 0),
-        lost=whole.lost,
-        causes=sums.loss_causes(flow),
-        bursts=whole.bursts,
-        longest_burst=whole.longest_burst,
-        pattern=pattern,
-        period_ns=period_ns,
-        datagram_bytes=whole.datagram_bytes,
-        skipped=whole.skipped,
-        asked_bit_s=whole.asked_bit_s,
-        buffer_bytes=sums.smallest_buffer_bytes,
-    )
-
-
-def _measured_ns(sums: SampleSum, settings: Settings) -> int:
-    """Return the shortest time that a receiver measured."""
-    return min(sums.received[flow].span_ns for flow in settings.direction.flows)
-
-
-def _is_long_enough(started: Started, sums: SampleSum, settings: Settings) -> bool:
+def _is_long_enough(of: PeriodSums) -> bool:
     """Return whether both ends, or the one that has samples, measured long enough for a finding."""
-    seen = [usage for end, usage in sums.ends.items() if end is not started.unseen_end]
-    spans_ns = [_measured_ns(sums, settings), *(end.span_ns for end in seen)]
-    return min(spans_ns) >= MIN_SPAN_NS
-
-
-def _end_evidence(started: Started, sums: SampleSum, end: End) -> EndEvidence:
-    host = started.near if end is End.NEAR else started.far
-    usage = sums.ends[end]
-    return EndEvidence(
-        end=end,
-        hostname=host.hostname,
-        system=host.system,
-        cores=tuple(_core_load(core) for core in usage.cores or ()),
-        busiest_worker=usage.worker_share,
-        process=usage.process_share,
-        waiting=usage.wait_share,
-        throttled=usage.quota_share,
-        nic=host.nic,
-        counts=usage.nic,
-        counts_ns=usage.span_ns,
-        tcp=host.tcp,
-    )
-
-
-def _core_load(core: CoreTimes) -> CoreLoad:
-    whole_ns = max(1, core.busy_ns + core.idle_ns)
-    return CoreLoad(*(ns / whole_ns for ns in (core.user_ns, core.system_ns, core.softirq_ns, core.steal_ns)))
+    seen = [usage for end, usage in of.sums.ends.items() if end is not of.started.unseen_end]
+    return min(of.measured_ns, *(end.span_ns for end in seen)) >= MIN_SPAN_NS
 
 
 class StableFindings:

@@ -14,25 +14,24 @@ from typing import Any
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.serialization import decode, encode
-from linkgauge.mesh.plan import Host
+from linkgauge.mesh.plan import Host, MeshPlan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.services.mesh.opening import open_mesh_session
-from linkgauge.tui.services.mesh.stored_mesh import MeshRequest
+from linkgauge.tui.services.mesh.spec import MeshSpec
 
 _log = logging.getLogger(__name__)
 
 
 async def measure(scheduler: str, asked: dict[str, Any]) -> dict[str, Any]:
     """Measure `hosts` for so many `seconds` a cell, in an order by `seed`; return `findings` and `figures`."""
-    request = MeshRequest(
+    plan = MeshPlan(
         "mesh-lab",
         tuple(decode(Host, host) for host in asked["hosts"]),
         Plan(duration_ns=round(asked["seconds"] * SECOND_NS)),
         seed=asked["seed"],
         preset=asked["preset"],
-        scheduler=scheduler,
     )
-    async with open_mesh_session(request, load_catalog(), None) as session:
+    async with open_mesh_session(MeshSpec(plan, scheduler), load_catalog(), None) as session:
         async for update in session:
             _log.debug("%s", update)
     return {

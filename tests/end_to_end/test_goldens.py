@@ -21,9 +21,10 @@ from linkgauge.engine.model.serialization import decode_tagged, encode
 from linkgauge.engine.results.json_stream import end_line, event_lines
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.mesh.plan import Cell
 from linkgauge.metrics.exposition import encode as encode_metrics
-from linkgauge.metrics.watch_metrics import WatchMetrics
+from linkgauge.metrics.watch_metrics import read_watch
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
@@ -31,7 +32,7 @@ from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.report.run_page import render_report
 from linkgauge.tui.services.mesh.cell_recorder import figure_of_run
 from linkgauge.tui.services.run_recorder import Outcome, RunRecorder
-from linkgauge.tui.services.watch.peer_check import result_of_document
+from linkgauge.tui.services.watch.peer_check import result_of_run
 from linkgauge.watch.events import CheckEnded
 from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
@@ -39,7 +40,7 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension
 
 from ..command_line import carry_out
-from ..metrics.watched_peers import NOW_S, View, peer
+from ..metrics.watched_peers import NOW_S, peer
 
 RECORDED = Path(__file__).parent / "goldens" / "runs.jsonl.xz"
 SWEEP = RECORDED.with_name("sweep-20261126-211715-7by9.json")
@@ -143,8 +144,8 @@ def test_a_recorded_run_gives_the_same_bytes(run_id: str, folder: Path, golden: 
         _command(folder, "runs", "show", run_id, "--json"),
         _short(_command(folder, "runs", "export", run_id)),
         _short("\n".join(_stream(run_id))),
-        json.dumps(encode(result_of_document(document, run_id))),
-        json.dumps(encode(figure_of_run(Cell("web-07", "db-02"), run_id, document))),
+        json.dumps(encode(result_of_run(RunResult.of(document), run_id))),
+        json.dumps(encode(figure_of_run(Cell("web-07", "db-02"), run_id, RunResult.of(document)))),
         *tables,
     ]
     assert "\n".join(parts).encode() == golden
@@ -175,12 +176,12 @@ def test_the_metrics_of_watched_runs_are_the_same_bytes(golden: SnapshotAssertio
     statuses: dict[str, PeerStatus] = {}
     for run_id in _recorded():
         name, outcome = _name(run_id), _record(run_id, None)
-        result = result_of_document(outcome.document, run_id)
+        result = result_of_run(RunResult.of(outcome.document), run_id)
         peers.append(peer(name, outcome.summary.plan.workload))
         check = CheckEnded(NOW_S, name, NOW_S - 10, 0, result, decides=True)
         statuses[name] = PeerStatus(name, last_check=check)
-    view = View(WatchPlan("recorded", tuple(peers)), statuses)
-    readings = (each for each in WatchMetrics(view, lambda: NOW_S).read() if "build_info" not in each.family.name)
+    plan = WatchPlan("recorded", tuple(peers))
+    readings = (each for each in read_watch(plan, statuses, NOW_S) if "build_info" not in each.family.name)
     assert encode_metrics(readings)[0] == golden
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.metering.drain import await_drain
-from linkgauge.engine.model.plan import Dialect, Direction, End, Plan
+from linkgauge.engine.model.plan import Direction, End, Plan
 from linkgauge.engine.workers.ipc import (
     AdoptSession,
     ConnectionFailed,
@@ -25,7 +25,7 @@ from linkgauge.engine.workers.ipc import (
     OpenSession,
 )
 from linkgauge.engine.workers.pool import WorkerPool
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
 
 IPERF3 = shutil.which("iperf3")
 needs_iperf3 = pytest.mark.skipif(IPERF3 is None, reason="needs iperf3")
@@ -72,11 +72,11 @@ class Conversation:
 class Sessions:
     """A pool of iperf3's dialect, whose events can be awaited."""
 
-    def __init__(self, end: End, plan: Plan, **options: Any) -> None:
+    def __init__(self, end: End, plan: Plan, *, has_64bit_counters: bool = False) -> None:
         self.opened: list[ConnectionOpened] = []
         self.failed: list[str] = []
         self._changed = asyncio.Event()
-        self.pool = WorkerPool(end, plan, self._take, self.failed.append, dialect=Dialect.IPERF3, **options)
+        self.pool = WorkerPool(end, plan, self._take, self.failed.append, iperf3=Iperf3Format(has_64bit_counters))
 
     def _take(self, event: object) -> None:
         if isinstance(event, ConnectionOpened):

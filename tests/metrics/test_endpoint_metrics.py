@@ -6,7 +6,7 @@ from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.metrics.endpoint_metrics import EndpointMetrics
 
-TOTALS = EndpointTotals(5, {"completed": 3, "failed": 1}, {"clients": 7, "dropped": 2}, 1_000, 50)
+TOTALS = EndpointTotals(5, {"completed": 3, "failed": 1}, {"clients": 7, "dropped": 2}, 1_000, 50, 9)
 
 
 def status(*received: int | None, totals: EndpointTotals = TOTALS) -> EndpointStatus:
@@ -40,7 +40,7 @@ def test_clients_are_counted_and_never_named() -> None:
         "pending_connections": 2,
         "draining": 0,
     }
-    assert values["admitted_clients_total",] == 5
+    assert (values["admitted_clients_total",], values["probes_total",]) == (5, 9)
     assert (values["ended_runs_total", "completed"], values["ended_runs_total", "stopped"]) == (3, 0)
     assert (values["rejections_total", "clients"], values["rejections_total", "dropped"]) == (7, 2)
     assert not [key for key in values if "192.0.2" in "".join(key) or "web-" in "".join(key)]

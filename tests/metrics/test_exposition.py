@@ -6,11 +6,11 @@ import pytest
 from linkgauge.metrics.endpoint_metrics import EndpointMetrics
 from linkgauge.metrics.exposition import encode
 from linkgauge.metrics.families import FAMILIES, Reading
-from linkgauge.metrics.watch_metrics import WatchMetrics
+from linkgauge.metrics.watch_metrics import read_watch
 
 from .prometheus_programs import find_program
 from .test_endpoint_metrics import status
-from .watched_peers import NOW_S, watch_of_two
+from .watched_peers import NOW_S, PLAN, STATUSES
 
 
 @pytest.mark.parametrize("of", ["watch", "endpoint", "every metric"])
@@ -18,7 +18,7 @@ def test_promtool_finds_nothing_to_say(of: str) -> None:
     """Its lint knows the conventions of names, units and types."""
     promtool = find_program("promtool")
     readings = {
-        "watch": lambda: WatchMetrics(watch_of_two(), lambda: NOW_S).read(),
+        "watch": lambda: read_watch(PLAN, STATUSES, NOW_S),
         "endpoint": lambda: EndpointMetrics(lambda: status(100, None)).read(),
         "every metric": lambda: [Reading(each, 1, ("x",) * len(each.labels)) for each in FAMILIES],
     }[of]

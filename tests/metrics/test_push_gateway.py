@@ -7,11 +7,11 @@ from linkgauge.engine.model.errors import OutputError, PlanError
 from linkgauge.metrics import push_gateway
 from linkgauge.metrics.exposition import encode
 from linkgauge.metrics.push_gateway import group_path, parse_gateway, push
-from linkgauge.metrics.watch_metrics import WatchMetrics
+from linkgauge.metrics.watch_metrics import read_watch
 from linkgauge.watch.watch_plan import WatchPlan
 
 from .prometheus_programs import fetch, run_pushgateway
-from .watched_peers import NOW_S, View, peer, watch_of_two
+from .watched_peers import NOW_S, PLAN, STATUSES, peer
 
 
 async def test_a_real_gateway_takes_every_metric_and_a_push_replaces_the_one_before() -> None:
@@ -19,10 +19,10 @@ async def test_a_real_gateway_takes_every_metric_and_a_push_replaces_the_one_bef
     path = group_path({"instance": "host-1", "watch": "office"})
     with run_pushgateway() as url:
         gateway = parse_gateway(url)
-        await push(gateway, path, *encode(WatchMetrics(watch_of_two(), lambda: NOW_S).read()))
+        await push(gateway, path, *encode(read_watch(PLAN, STATUSES, NOW_S)))
         text = await asyncio.to_thread(fetch, f"{url}/metrics")
         assert b'linkgauge_flaps_total{instance="host-1",job="linkgauge",peer="fra",watch="office"} 1' in text
-        await push(gateway, path, *encode(WatchMetrics(View(WatchPlan("office", (peer("lon"),)))).read()))
+        await push(gateway, path, *encode(read_watch(WatchPlan("office", (peer("lon"),)), {}, NOW_S)))
         text = await asyncio.to_thread(fetch, f"{url}/metrics")
         assert b'peer="lon"' in text
         assert b'peer="fra"' not in text

@@ -1,8 +1,5 @@
 """A watch as its metrics see it: a plan and what is known of its peers."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.workload import Workload
@@ -21,14 +18,6 @@ from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 
 NOW_S = 1_795_000_000.0  # 2026-11-18, 11:06:40 UTC
-
-
-@dataclass
-class View:
-    """A plan, and what is known of each peer."""
-
-    plan: WatchPlan
-    statuses: Mapping[str, PeerStatus] = field(default_factory=dict[str, PeerStatus])
 
 
 def peer(name: str, workload: Workload = Workload.STREAM, budget_bytes: int | None = None) -> WatchedPeer:
@@ -73,9 +62,6 @@ BUSY = PeerStatus(
     changes=(change(NOW_S - 900), change(NOW_S - 300, is_worse=False)),
     change_counts={(Metric.GOODPUT_BIT_S, True): 120, (Metric.GOODPUT_BIT_S, False): 1},
 )
-
-
-def watch_of_two() -> View:
-    """Return a watch of a peer with everything known, and of one that is new."""
-    plan = WatchPlan("office", (peer("fra", budget_bytes=10**10), peer("lon")), budget_bytes=10**11)
-    return View(plan, {"fra": BUSY, "lon": PeerStatus("lon")})
+PLAN = WatchPlan("office", (peer("fra", budget_bytes=10**10), peer("lon")), budget_bytes=10**11)
+STATUSES = {"fra": BUSY, "lon": PeerStatus("lon")}
+"""A peer with everything known, and one that is new."""

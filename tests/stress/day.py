@@ -105,6 +105,7 @@ def _readings() -> Feed:
     def feed(event: Event) -> None:
         if isinstance(event, Started):
             readings.append(LiveReadings(event.plan))
+        readings[0].meter.feed(event)
         readings[0].feed(event)
         if not next(ticks) % 400:
             readings[0].session_rows()

@@ -20,10 +20,12 @@ from linkgauge.presets.auto_select import NO_PRESET, PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.interfaces import AppServices
 from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import AppServices
 from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
+from linkgauge.tui.services.run_spec import Judging, RunSpec
 from linkgauge.tui.widgets.common.typed_input import Debounce
+from textual.app import App
 from textual.pilot import Pilot
 
 from .scripted_run import FAR, ScriptedRun, iperf3_host
@@ -61,12 +63,23 @@ class AppDriver:
 
     def text(self) -> str:
         """Return the text of the screen, with plain spaces."""
-        strips = screen_strips(self.app.screen)
-        return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
+        return screen_text(self.app)
 
     def line(self, number: int) -> str:
         """Return one line of the screen."""
         return self.text().splitlines()[number]
+
+
+def screen_text(app: App[None]) -> str:
+    """Return the text of the screen, with plain spaces."""
+    return "\n".join(strip.text for strip in screen_strips(app.screen)).replace("\u00a0", " ")
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until a condition is met."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await pilot.pause(0.01)
 
 
 async def wait_for_debounce(pilot: Pilot[None]) -> None:
@@ -101,7 +114,9 @@ class ScriptedServices:
         return self.scripts[-1]
 
     @asynccontextmanager
-    async def start_run(self, plan: Plan, preset: Preset, peer: Peer) -> AsyncGenerator[ScriptedRun]:
+    async def start_run(
+        self, plan: Plan, preset: Preset, peer: Peer, **_of_sweep: Any
+    ) -> AsyncGenerator[ScriptedRun]:
         """Open a run, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
@@ -162,21 +177,20 @@ class ScriptedServices:
 
         Its clock leaps, so that every frame is drawn at once.
         """
+        judging = Judging(NO_PRESET if preset is None else self.catalog.find(preset))
         return LinkgaugeApp(
-            self.catalog,
-            peer,
             AppServices(
-                self.start_run,
-                self.query_host_info,
-                self.export,
+                catalog=self.catalog,
+                start_run=self.start_run,
+                query_host_info=self.query_host_info,
+                export=self.export,
                 history=self.history,
+                clock=self._advance,
                 select_preset=self.select_preset,
                 remember_access=self.remember_access,
                 find_announced=None if self.announced is None else self.find_announced,
             ),
-            plan=plan or Plan(duration_ns=30 * SECOND_NS),
-            preset=NO_PRESET if preset is None else self.catalog.find(preset),
-            clock=self._advance,
+            RunSpec(plan or Plan(duration_ns=30 * SECOND_NS), peer, judging),
             loaded=self.loaded,
             save=self.save,
             is_preset_auto=preset is None,

@@ -61,7 +61,7 @@ def cell_ended(sender: str, receiver: str, bit_s: float = GOOD_BIT_S, *, is_isol
 
 
 class ScriptedMesh:
-    """A coordinator that plays events. `again` are the rates of the cells that are measured once more.
+    """A coordinator that plays events. `again` are the rates of cells that are measured once more, else slow ones.
 
     The host of the cell `dead` is lost then.
     """
@@ -90,7 +90,7 @@ class ScriptedMesh:
             if cell == self.dead:
                 yield CellEnded(cell, cell.sender, failure=LOST, is_isolated=True)
             else:
-                yield cell_ended(*cell, self.again[cell], is_isolated=True)
+                yield cell_ended(*cell, self.again.get(cell, SLOW_BIT_S), is_isolated=True)
 
     def stop(self) -> None:
         """Play nothing more."""
@@ -100,8 +100,8 @@ class ScriptedMesh:
 SLOW = Cell("db-01", "db-03")
 
 
-def all_events(slow: Cell = SLOW) -> list[MeshEvent]:
-    """Return the events of a mesh in which a cell is slow and another has no result."""
+def all_events(*slow: Cell) -> list[MeshEvent]:
+    """Return the events of a mesh in which cells are slow, by default SLOW, and another has no result."""
     failed = Cell("db-03", "db-02")
     events: list[MeshEvent] = [MeshBegan(PLAN, 6)]
     for number, pair in enumerate((("db-01", "db-02"), ("db-03", "db-01"), ("db-02", "db-03")), 1):
@@ -111,7 +111,7 @@ def all_events(slow: Cell = SLOW) -> list[MeshEvent]:
             if cell == failed:
                 events.append(CellEnded(cell, pair[0], failure=UNREACHABLE))
             else:
-                events.append(cell_ended(*cell, SLOW_BIT_S if cell == slow else GOOD_BIT_S))
+                events.append(cell_ended(*cell, SLOW_BIT_S if cell in (slow or (SLOW,)) else GOOD_BIT_S))
     return events
 
 

@@ -45,6 +45,7 @@ from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.services.run_recorder import Outcome
+from linkgauge.tui.state.live_readings import LiveReadings
 
 from ..engine.results.responsiveness_runs import Link
 
@@ -97,7 +98,7 @@ class ScriptedRun:
         self.changes: list[Settings] = []
         self.stops: list[Reason] = []
         self.run_id = "20261121-014629-7f3a"
-        self.meter = Meter()
+        self.meter = Meter(has_traces=True)
         self.diagnosis = LiveDiagnosis(self.meter, link_evidence(preset, DEFAULT_VARIANT))
         self.notices: list[str] = []
         self.closed = False
@@ -295,6 +296,16 @@ def _counted(took_ns: tuple[int, ...]) -> LatencyCounts:
     buckets = sorted({bucket_of(ns) for ns in took_ns})
     counts = tuple(100 * sum(bucket_of(ns) == bucket for ns in took_ns) for bucket in buckets)
     return LatencyCounts(Direction.OUT, tuple(buckets), counts)
+
+
+def play(script: ScriptedRun) -> LiveReadings:
+    """Return the readings of all that a script has emitted."""
+    readings = LiveReadings(script.plan, script.meter)
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        script.meter.feed(event)
+        readings.feed(event)
+    return readings
 
 
 def five_sessions_half_way(script: ScriptedRun) -> None:

@@ -2,6 +2,14 @@
 
 import pytest
 from linkgauge.tui.actions import ACTIONS, ScreenKind, actions_by_topic, actions_of, bindings
+from linkgauge.tui.screens.endpoint.endpoint_status import EndpointScreen
+from linkgauge.tui.screens.history.compare_screen import CompareScreen
+from linkgauge.tui.screens.history.history_screen import HistoryScreen
+from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen
+from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
+from linkgauge.tui.screens.stored_run_screen import StoredRunScreen
+from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
+from linkgauge.tui.screens.watch.watch_screen import WatchScreen
 from textual.binding import Binding
 
 
@@ -11,6 +19,20 @@ def test_no_key_of_a_screen_has_two_actions(screen: ScreenKind) -> None:
     keys = [key for action in actions_of(screen) for key in action.keys]
     assert len(keys) == len(set(keys))
     assert len({action.id for action in actions_of(screen)}) == len(actions_of(screen))
+
+
+def test_every_action_of_a_screen_has_its_method() -> None:
+    """The keys of a screen are those of the registry."""
+    screens = (CockpitScreen, HistoryScreen, StoredRunScreen, CompareScreen, EndpointScreen, SweepScreen)
+    by_kind = {each.SCREEN_KIND: each for each in (*screens, MeshScreen, WatchScreen)}
+    assert set(by_kind) == {*ScreenKind}
+    missing = [
+        (kind, action.id)
+        for kind, screen in by_kind.items()
+        for action in actions_of(kind)
+        if not hasattr(screen, f"action_{action.id}")
+    ]
+    assert missing == []
 
 
 def test_the_names_of_keys_match_the_keys() -> None:

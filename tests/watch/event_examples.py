@@ -63,6 +63,7 @@ EVERY_KIND: tuple[WatchEvent, ...] = (
     probed(),
     changed(),
     ChangeTold(NOON_S, "db-1", Metric.GOODPUT_BIT_S, NOON_S - 60),
+    ChangeTold(NOON_S, "db-1", None, NOON_S - 60),
     DataUsed(NOON_S, "2025-11", (PeerData("db-1", 12_000), PeerData("db-2", 0))),
     WatchNotice(NOON_S, "the file was read again"),
     WatchNotice(NOON_S, "data budget of db-1", "db-1", NoticeTopic.BUDGET),

@@ -1,23 +1,92 @@
-"""Completion of command lines by a shell: the answer to its question, and the values that complete an argument.
+"""Completion of command lines by a shell: its question, the answer, and the values that complete an argument.
 
-The scripts that a package installs for bash, zsh and fish run the program with COMPLETION_VARIABLE set.
+The scripts that a package installs for bash, zsh and fish run the program with COMPLETION_VARIABLE set. The
+question is in variables whose names earlier scripts have as well, so that a new program answers these.
 """
 
-from typing import Any, Final
+import os
+from typing import Final
+
+from click import Command
+from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
+
+from .output import PROGRAM, emit_line
 
 COMPLETION_VARIABLE: Final = "_LINKGAUGE_COMPLETE"
+SCRIPTS: Final = {
+    "bash": """_linkgauge_completion() {
+    local IFS=$'
+'
+    COMPREPLY=( $( env COMP_WORDS="${COMP_WORDS[*]}" \\
+                   COMP_CWORD=$COMP_CWORD \\
+                   _LINKGAUGE_COMPLETE=complete_bash $1 ) )
+    return 0
+}
+
+complete -o default -F _linkgauge_completion linkgauge
+""",
+    # zsh autoloads the file as the function itself: the function has to answer the first call too.
+    "zsh": """#compdef linkgauge
+
+_linkgauge_completion() {
+  eval $(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" _LINKGAUGE_COMPLETE=complete_zsh linkgauge)
+}
+
+_linkgauge_completion "$@"
+""",
+    "fish": (
+        'complete --command linkgauge --no-files --arguments "(env _LINKGAUGE_COMPLETE=complete_fish'
+        " _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) linkgauge)"
+        '" --condition "env _LINKGAUGE_COMPLETE=complete_fish'
+        ' _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) linkgauge"\n'
+    ),
+}
 _MAX_RUNS: Final = 200  # the newest that a shell shows
+_ZSH: Final = str.maketrans({'"': '""', "'": "''", "$": "\\$", "`": "\\`", ":": "\\\\:"})
 
 
-def complete(command: Any, program: str) -> int:
+def complete(command: Command) -> int:
     """Print the completions of the command line in the environment; return the exit status for the shell."""
-    from typer import completion
+    shell = os.environ[COMPLETION_VARIABLE].removeprefix("complete_")
+    answer = {"bash": _answer_bash, "zsh": _answer_zsh, "fish": _answer_fish}.get(shell)
+    if answer is None:
+        return 1
+    words, incomplete = _question(shell)
+    source = ShellComplete(command, {}, PROGRAM, COMPLETION_VARIABLE)
+    return answer(source.get_completions(words, incomplete))
 
-    completion.completion_init()  # pyright: ignore[reportPrivateImportUsage] (no public name registers the shells)
-    try:
-        command.main([], prog_name=program, complete_var=COMPLETION_VARIABLE, standalone_mode=False)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 0
+
+def _question(shell: str) -> tuple[list[str], str]:
+    """Return the words before the one that is typed, without the program, and the beginning of that one."""
+    if shell == "bash":
+        words, number = split_arg_string(os.environ["COMP_WORDS"]), int(os.environ["COMP_CWORD"])
+        return words[1:number], words[number] if number < len(words) else ""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = split_arg_string(line)[1:]
+    if not words or line.endswith(" "):
+        return words, ""
+    return words[:-1], words[-1]
+
+
+def _answer_bash(items: list[CompletionItem]) -> int:
+    emit_line("\n".join(item.value for item in items))
+    return 0
+
+
+def _answer_zsh(items: list[CompletionItem]) -> int:
+    """Answer with a command for zsh; without completions it completes files."""
+    lines = [":".join(f'"{text.translate(_ZSH)}"' for text in (item.value, item.help) if text) for item in items]
+    emit_line("_arguments '*: :((" + "\n".join(lines) + "))'" if lines else "_files")
+    return 0
+
+
+def _answer_fish(items: list[CompletionItem]) -> int:
+    """Answer one of fish's two questions: the completions, or by the status whether there are any."""
+    if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+        return 0 if items else 1
+    emit_line(
+        "\n".join("\t".join(" ".join(text.split()) for text in (item.value, item.help) if text) for item in items)
+    )
     return 0
 
 

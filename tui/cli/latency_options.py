@@ -10,8 +10,8 @@ from ...engine.model.plan import Direction, Plan, SocketOptions
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ..text import parsing
-from .options import TEST
-from .typer_extension import option
+from .click_extension import option
+from .options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:
     from ...presets.latency_limit import LatencyLimit
@@ -26,16 +26,12 @@ class LatencyOptions:
 
     max_rise: str | None = option(
         _LATENCY,
-        str | None,
         "Largest rise of latency under load that is a pass, in milliseconds, in each direction.",
-        "--max-rise",
         metavar="MS",
     )
     grade: str | None = option(
         _LATENCY,
-        str | None,
         "Lowest grade of latency under load that is a pass: A+, A, B, C or D.",
-        "--grade",
         metavar="GRADE",
     )
 
@@ -87,27 +83,20 @@ class LoadOptions:
 
     direction: Direction | None = option(
         TEST,
-        Direction | None,
         "Load only this direction: out this host sends, in the remote host, duplex both at once.",
-        "--direction",
-        default_text="out, then in, then both",
+        shown="out, then in, then both",
     )
     sessions: str = option(
         TEST,
-        str,
         "TCP connections in each direction, 1 to 128; up to twice as many where the rate is not steady.",
-        "--sessions",
         "-P",
         default=str(LOAD_SESSIONS),
         metavar="N",
-        default_text=True,
     )
-    congestion: str | None = option(
-        TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", default_text="the kernel's"
-    )
-    dscp: str | None = option(TEST, str | None, "Differentiated services code point, 0 to 63.", metavar="N")
-    source: str | None = option(TEST, str | None, "Local address to connect from.", metavar="ADDRESS")
-    device: str | None = option(TEST, str | None, "Local interface to connect from.", metavar="NAME")
+    congestion: str | None = congestion_option(TEST)
+    dscp: str | None = dscp_option(TEST)
+    source: str | None = source_option(TEST)
+    device: str | None = device_option(TEST)
 
     def to_plan(self) -> Plan:
         """Return the plan; raise PlanError for the first bad value."""

@@ -6,15 +6,14 @@ fast.
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Final
 
-import typer
-from typer.exceptions import TyperException
+import click
 
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
-from .commands import presets, runs
+from .click_extension import AppGroup, Option
 from .commands.app import open_app
 from .commands.ceiling import ceiling
 from .commands.discover import discover
@@ -22,15 +21,16 @@ from .commands.endpoint import endpoint
 from .commands.lab import lab
 from .commands.mesh import mesh
 from .commands.mtu import mtu
+from .commands.presets import PRESETS
 from .commands.respond import respond
 from .commands.run import check, run
+from .commands.runs import RUNS
 from .commands.sweep import sweep
 from .commands.watch import watch
 from .commands.web import web
 from .completion import COMPLETION_VARIABLE, complete
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
-from .typer_extension import AppGroup, add_command
-from .usage_errors import plan_error_text, typer_error_text
+from .usage_errors import click_error_text, plan_error_text
 
 _HELP: Final = """Is this link as fast as it should be? If not, why?
 
@@ -43,36 +43,15 @@ is installed there), or loopback (a built-in endpoint on this machine).
 Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
 broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
 
-app = typer.Typer(
-    name=PROGRAM,
-    cls=AppGroup,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[PEER | COMMAND ...]",
-    epilog=_EPILOG,
-)
 
-
-def _print_version(is_requested: bool) -> None:
+def _print_version(context: click.Context, _parameter: click.Parameter, is_requested: bool) -> None:
     if is_requested:
         emit_line(f"{PROGRAM} {__version__}")
-        raise typer.Exit
+        context.exit()
 
 
-@app.callback(help=_HELP)
-def root(
-    _version: Annotated[
-        bool,
-        typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version."),
-    ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", "-v", metavar="", help="Log to stderr; with LINKGAUGE_LOG=FILE to a file."),
-    ] = False,
-) -> None:
-    """Handle the options of the program itself."""
+def _open_log(*, verbose: bool) -> None:
+    """Open the log before any command."""
     if verbose:
         os.environ.setdefault(LOG_VARIABLE, "debug")
     configure_debug_log()
@@ -81,24 +60,49 @@ def root(
         print_stderr(problem)
 
 
-for _name, _command in {
-    "app": open_app,
-    "check": check,
-    "run": run,
-    "respond": respond,
-    "endpoint": endpoint,
-    "sweep": sweep,
-    "mesh": mesh,
-    "watch": watch,
-    "lab": lab,
-    "mtu": mtu,
-    "ceiling": ceiling,
-    "web": web,
-    "discover": discover,
-}.items():
-    add_command(app, _name, _command)
-app.add_typer(presets.app, name="presets")
-app.add_typer(runs.app, name="runs")
+def _make_program() -> AppGroup:
+    version = Option(
+        ["--version"],
+        default=False,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_version,
+        help="Print the version.",
+    )
+    verbose = Option(
+        ["--verbose", "-v"], default=False, is_flag=True, help="Log to stderr; with LINKGAUGE_LOG=FILE to a file."
+    )
+    made = AppGroup(
+        PROGRAM,
+        _HELP,
+        {
+            "app": open_app,
+            "check": check,
+            "run": run,
+            "respond": respond,
+            "endpoint": endpoint,
+            "sweep": sweep,
+            "mesh": mesh,
+            "watch": watch,
+            "lab": lab,
+            "mtu": mtu,
+            "ceiling": ceiling,
+            "web": web,
+            "discover": discover,
+        },
+        callback=_open_log,
+        params=[version, verbose],
+        context_settings={"help_option_names": ["-h", "--help"]},
+        subcommand_metavar="[PEER | COMMAND ...]",
+        epilog=_EPILOG,
+    )
+    for group in (PRESETS, RUNS):
+        made.add_command(group)
+    return made
+
+
+program: Final = _make_program()
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -109,14 +113,13 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 def _carry_out(arguments: Sequence[str]) -> int:
     """Carry out the command, and print the error that ends it; return the exit status."""
-    command = typer.main.get_command(app)
     try:
         if COMPLETION_VARIABLE in os.environ:
-            status: object = complete(command, PROGRAM)
+            status: object = complete(program)
         else:
-            status = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
-    except TyperException as error:
-        print_stderr(typer_error_text(error))
+            status = program.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except click.ClickException as error:
+        print_stderr(click_error_text(error))
         return error.exit_code
     except LinkgaugeError as error:
         print_stderr(plan_error_text(error) if isinstance(error, PlanError) else str(error))

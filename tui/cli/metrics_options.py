@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...engine.model.errors import require_extra
 from ..text import parsing
-from .typer_extension import option
+from .click_extension import option
 
 if TYPE_CHECKING:
     from ...metrics.publication import PublishingPlan
@@ -16,28 +16,18 @@ _METRICS: Final = "Metrics"
 
 @dataclass(frozen=True, slots=True)
 class MetricsOptions:
-    """The destinations of metrics. Typer reads the help of each option here."""
+    """The destinations of metrics."""
 
     metrics: str | None = option(
         _METRICS,
-        str | None,
         "Serve metrics to Prometheus at http://ADDR:PORT/metrics; without ADDR on 127.0.0.1 only.",
-        "--metrics",
         metavar="[ADDR:]PORT",
     )
     textfile: Path | None = option(
-        _METRICS,
-        Path | None,
-        "Write metrics to FILE.prom for node_exporter's textfile collector.",
-        "--textfile",
-        metavar="FILE",
+        _METRICS, "Write metrics to FILE.prom for node_exporter's textfile collector.", metavar="FILE"
     )
     push: str | None = option(
-        _METRICS,
-        str | None,
-        "Push metrics to a Pushgateway after each test, such as http://gateway:9091.",
-        "--push",
-        metavar="URL",
+        _METRICS, "Push metrics to a Pushgateway after each test, such as http://gateway:9091.", metavar="URL"
     )
 
     def to_plan(self) -> "PublishingPlan | None":

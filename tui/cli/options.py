@@ -1,26 +1,23 @@
 """The options of the commands: each is declared once and reads the same in every command.
 
-A group of options is a dataclass with one field for each option, as typed; see typer_extension.
+A group of options is a dataclass with one field for each option, as typed; see click_extension.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
-from ...engine.model.workload import Workload, all_workloads, workload_named
+from ...engine.model.workload import Workload, all_workloads
 from ..text import parsing
+from .click_extension import flag, group, option
 from .output import check_output_file
-from .typer_extension import option
-from .usage_errors import join_choices
 
 if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
     from ...presets.wire import Variant
-    from ..services.run_spec import Outputs
+    from ..services.run_spec import Outputs, Record
 
 _SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less than five for each step downwards
 
@@ -33,18 +30,97 @@ OUTPUT: Final = "Output"
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
 _INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 
-LangOption = Annotated[
-    str | None,
-    typer.Option("--lang", metavar="en|ja", show_default=False, help="Language of the presets' names."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", "-J", metavar="", help="Print JSON.", rich_help_panel=OUTPUT)]
+
+def lang_option() -> Any:
+    """Return the option of the language of the presets' names."""
+    return option("", "Language of the presets' names.", metavar="en|ja")
 
 
-def _parse_workload(name: str) -> Workload:
-    try:
-        return workload_named(name)
-    except ValueError:
-        raise typer.BadParameter(f"'{name}' is invalid; give {join_choices(all_workloads())}") from None
+def congestion_option(panel: str) -> Any:
+    """Return the option of the congestion control."""
+    return option(panel, "Congestion control: cubic, reno, bbr.", metavar="NAME", shown="the kernel's")
+
+
+def dscp_option(panel: str) -> Any:
+    """Return the option of the priority of packets."""
+    return option(panel, "Differentiated services code point, 0 to 63.", metavar="N")
+
+
+def source_option(panel: str) -> Any:
+    """Return the option of the address that a test comes from."""
+    return option(panel, "Local address to connect from.", metavar="ADDRESS")
+
+
+def device_option(panel: str) -> Any:
+    """Return the option of the interface that a test comes from."""
+    return option(panel, "Local interface to connect from.", metavar="NAME")
+
+
+def json_flag() -> Any:
+    """Return the flag for one document as the result."""
+    return flag(OUTPUT, "Print JSON.", "--json", "-J")
+
+
+def json_stream_flag() -> Any:
+    """Return the flag for lines from the start to the result."""
+    return flag(OUTPUT, "Print JSON lines while the test is running.", "--json-stream")
+
+
+def headless_flag() -> Any:
+    """Return the flag of a command that else opens a screen."""
+    return flag(OUTPUT, "Open no screen.")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionOptions:
+    """Which end sends."""
+
+    direction: Direction | None = option(
+        TEST, "Who sends: out this host, in the remote host, duplex both at once.", shown="out"
+    )
+    reverse: bool = flag(TEST, "Same as --direction in.", "-R")
+    bidir: bool = flag(TEST, "Same as --direction duplex.")
+
+    def find(self) -> Direction:
+        """Return the direction of --direction, -R and --bidir; raise UsageError where they differ."""
+        typed = {
+            f"--direction {self.direction}": self.direction,
+            "-R (--reverse)": Direction.IN if self.reverse else None,
+            "--bidir": Direction.DUPLEX if self.bidir else None,
+        }
+        directions = {name: direction for name, direction in typed.items() if direction is not None}
+        if len(set(directions.values())) > 1:
+            raise UsageError(f"{' and '.join(directions)} contradict each other; give one of them")
+        return next(iter(directions.values()), Direction.OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """How payload moves, what is requested, and the workers and sockets that do it."""
+
+    mode: Mode | None = option(
+        _SOCKETS,
+        "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread. With udp: "
+        "rate, datagrams in groups, or quality, each on its own with a time stamp of the kernel.",
+    )
+    request: str | None = option(
+        _SOCKETS, "Size of a request.", metavar="SIZE", shown="rr 200, crr 64, fetch 20 bytes"
+    )
+    response: str | None = option(
+        _SOCKETS, "Size of a response.", metavar="SIZE", shown="rr 1000, crr 8192, fetch 20000000 bytes"
+    )
+    burst: str | None = option(_SOCKETS, "Requests in flight on each connection, with rr.", metavar="N", shown="1")
+    workers: str | None = option(_SOCKETS, "Worker processes at each end, 1 to 64.", metavar="N")
+    cores: str | None = option(_SOCKETS, "Run the local workers on these CPU cores: 0,2 or 0-3.", metavar="LIST")
+    far_cores: str | None = option(_SOCKETS, "Run the remote workers on these CPU cores.", metavar="LIST")
+    mss: str | None = option(_SOCKETS, "Maximum segment size in bytes.", metavar="N")
+    dscp: str | None = dscp_option(_SOCKETS)
+    nodelay: bool = flag(_SOCKETS, "Send small segments at once (TCP_NODELAY).")
+    source: str | None = source_option(_SOCKETS)
+    device: str | None = device_option(_SOCKETS)
+    cport: str | None = option(
+        _SOCKETS, "Local port of the first data connection; others take the next.", metavar="N"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,152 +129,62 @@ class PlanOptions:
 
     seconds: str | None = option(
         TEST,
-        str | None,
         "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
-        "--seconds",
         "-t",
         metavar="TIME",
-        default_text="10; in the app 30",
+        shown="10; in the app 30",
     )
-    direction: Direction | None = option(
-        TEST,
-        Direction | None,
-        "Who sends: out this host, in the remote host, duplex both at once.",
-        default_text="out",
-    )
-    reverse: bool = option(TEST, bool, "Same as --direction in.", "--reverse", "-R", default=False, metavar="")
-    bidir: bool = option(TEST, bool, "Same as --direction duplex.", "--bidir", default=False, metavar="")
+    directions: DirectionOptions = group(DirectionOptions)
     sessions: str = option(
-        TEST,
-        str,
-        "TCP connections, or UDP flows, in each direction, 1 to 128.",
-        "--sessions",
-        "-P",
-        default="1",
-        metavar="N",
-        default_text=True,
+        TEST, "TCP connections, or UDP flows, in each direction, 1 to 128.", "-P", default="1", metavar="N"
     )
     window: str = option(
-        TEST,
-        str,
-        "Socket buffers: auto, or a size such as 56K or 1M.",
-        "--window",
-        "-w",
-        default="auto",
-        metavar="SIZE",
-        default_text=True,
+        TEST, "Socket buffers: auto, or a size such as 56K or 1M.", "-w", default="auto", metavar="SIZE"
     )
     rate: str | None = option(
         TEST,
-        str | None,
         "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
-        "--rate",
         "-b",
         metavar="RATE",
-        default_text="no limit; with udp the expected rate, else 10M",
+        shown="no limit; with udp the expected rate, else 10M",
     )
     datagram: str | None = option(
         TEST,
-        str | None,
         "UDP payload of a datagram, with udp: auto for what the path's MTU holds, or bytes: 64, 1400.",
-        "--datagram",
         metavar="SIZE",
-        default_text="auto",
+        shown="auto",
     )
     loss_goal: str | None = option(
         TEST,
-        str | None,
         "Datagrams that may be lost, with udp: at each step of check, or in the second part of a search.",
-        "--loss-goal",
         metavar="PERCENT",
-        default_text="0.1%",
+        shown="0.1%",
     )
     bytes_: str | None = option(
-        TEST,
-        str | None,
-        "Send so many bytes in each direction, then end: 100M, 10G.",
-        "--bytes",
-        "-n",
-        metavar="SIZE",
+        TEST, "Send so many bytes in each direction, then end: 100M, 10G.", "-n", metavar="SIZE"
     )
     warmup: str | None = option(
         TEST,
-        str | None,
         "Time at the start that does not count; auto waits until the rate is steady.",
         metavar="TIME",
-        default_text="a fifth of the test, at most 1 s",
+        shown="a fifth of the test, at most 1 s",
     )
-    interval: str = option(
-        TEST,
-        str,
-        "Time between samples, 50ms to 10.",
-        "--interval",
-        "-i",
-        default="0.25",
-        metavar="TIME",
-        default_text=True,
-    )
+    interval: str = option(TEST, "Time between samples, 50ms to 10.", "-i", default="0.25", metavar="TIME")
     workload: Workload = option(
         TEST,
-        Workload,
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses; "
         "udp: datagrams at a rate, with loss and jitter.",
         default=Workload.STREAM,
-        metavar="|".join(all_workloads()),
-        default_text=True,
-        parser=_parse_workload,
+        choices=all_workloads(),
     )
-    probe: bool = option(
-        TEST,
-        bool,
-        "Measure latency before the stream and under its load.",
-        "--probe",
-        default=False,
-        metavar="",
-    )
-    block: str = option(TEST, str, "Size of one send call.", default="1M", metavar="SIZE", default_text=True)
-    congestion: str | None = option(
-        TEST, str | None, "Congestion control: cubic, reno, bbr.", metavar="NAME", default_text="the kernel's"
-    )
-    mode: Mode | None = option(
-        _SOCKETS,
-        Mode | None,
-        "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread. With udp: "
-        "rate, datagrams in groups, or quality, each on its own with a time stamp of the kernel.",
-    )
-    request: str | None = option(
-        _SOCKETS, str | None, "Size of a request.", metavar="SIZE", default_text="rr 200, crr 64, fetch 20 bytes"
-    )
-    response: str | None = option(
-        _SOCKETS,
-        str | None,
-        "Size of a response.",
-        metavar="SIZE",
-        default_text="rr 1000, crr 8192, fetch 20000000 bytes",
-    )
-    burst: str | None = option(
-        _SOCKETS, str | None, "Requests in flight on each connection, with rr.", metavar="N", default_text="1"
-    )
-    workers: str | None = option(_SOCKETS, str | None, "Worker processes at each end, 1 to 64.", metavar="N")
-    cores: str | None = option(
-        _SOCKETS, str | None, "Run the local workers on these CPU cores: 0,2 or 0-3.", metavar="LIST"
-    )
-    far_cores: str | None = option(
-        _SOCKETS, str | None, "Run the remote workers on these CPU cores.", metavar="LIST"
-    )
-    mss: str | None = option(_SOCKETS, str | None, "Maximum segment size in bytes.", metavar="N")
-    dscp: str | None = option(_SOCKETS, str | None, "Differentiated services code point, 0 to 63.", metavar="N")
-    nodelay: bool = option(
-        _SOCKETS, bool, "Send small segments at once (TCP_NODELAY).", "--nodelay", default=False, metavar=""
-    )
-    source: str | None = option(_SOCKETS, str | None, "Local address to connect from.", metavar="ADDRESS")
-    device: str | None = option(_SOCKETS, str | None, "Local interface to connect from.", metavar="NAME")
-    cport: str | None = option(
-        _SOCKETS, str | None, "Local port of the first data connection; others take the next.", metavar="N"
-    )
+    probe: bool = flag(TEST, "Measure latency before the stream and under its load.")
+    block: str = option(TEST, "Size of one send call.", default="1M", metavar="SIZE")
+    congestion: str | None = congestion_option(TEST)
+    connections: ConnectionOptions = group(ConnectionOptions)
 
     def to_plan(self, default_seconds: str = "10") -> Plan:
         """Return the plan; `default_seconds` applies without --seconds. Raise PlanError for the first bad value."""
+        more = self.connections
         warmup_auto = self.warmup is not None and self.warmup.strip().lower() == "auto"
         plan = Plan(
             settings=self._settings(),
@@ -210,18 +196,18 @@ class PlanOptions:
             warmup_auto=warmup_auto,
             interval_ns=parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY),
             block_bytes=parsing.block_bytes(self.block),
-            mode=self.mode,
+            mode=more.mode,
             socket=self._socket_options(),
-            request_bytes=None if self.request is None else parsing.message_bytes(self.request, "request"),
-            response_bytes=None if self.response is None else parsing.message_bytes(self.response, "response"),
+            request_bytes=None if more.request is None else parsing.message_bytes(more.request, "request"),
+            response_bytes=None if more.response is None else parsing.message_bytes(more.response, "response"),
             probe=self.probe,
-            burst=1 if self.burst is None else parsing.integer(self.burst, "burst", "give 1 to 1024 requests"),
-            workers=_optional_integer(self.workers, "workers", "give 1 to 64"),
-            near_cores=None if self.cores is None else parsing.cores(self.cores),
-            far_cores=None if self.far_cores is None else parsing.cores(self.far_cores),
+            burst=1 if more.burst is None else parsing.integer(more.burst, "burst", "give 1 to 1024 requests"),
+            workers=_optional_integer(more.workers, "workers", "give 1 to 64"),
+            near_cores=None if more.cores is None else parsing.cores(more.cores),
+            far_cores=None if more.far_cores is None else parsing.cores(more.far_cores),
             rate_bit_s=None if self.rate is None or self.workload.is_datagram else parsing.rate_bit_s(self.rate),
             bytes_limit=None if self.bytes_ is None else parsing.bytes_limit(self.bytes_),
-            client_port=_optional_integer(self.cport, "client port", "give a port number, 1 to 65535"),
+            client_port=_optional_integer(more.cport, "client port", "give a port number, 1 to 65535"),
             loss_goal_ppm=self._loss_goal_ppm(),
         )
         _check_samples(plan)
@@ -244,33 +230,22 @@ class PlanOptions:
         """Return the settings; a rate of datagrams that depends on the preset is not in them yet."""
         rate = self.sending_rate()
         return Settings(
-            self._direction(),
+            self.directions.find(),
             parsing.sessions(self.sessions),
             parsing.window_bytes(self.window),
             rate if isinstance(rate, int) else None,
             None if self.datagram is None else parsing.datagram_bytes(self.datagram),
         )
 
-    def _direction(self) -> Direction:
-        """Return the direction of --direction, -R and --bidir; raise UsageError where they differ."""
-        typed = {
-            f"--direction {self.direction}": self.direction,
-            "-R (--reverse)": Direction.IN if self.reverse else None,
-            "--bidir": Direction.DUPLEX if self.bidir else None,
-        }
-        directions = {name: direction for name, direction in typed.items() if direction is not None}
-        if len(set(directions.values())) > 1:
-            raise UsageError(f"{' and '.join(directions)} contradict each other; give one of them")
-        return next(iter(directions.values()), Direction.OUT)
-
     def _socket_options(self) -> SocketOptions:
+        more = self.connections
         return SocketOptions(
             congestion=self.congestion,
-            mss_bytes=_optional_integer(self.mss, "MSS", "give bytes, such as 1448"),
-            dscp=_optional_integer(self.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
-            nodelay=self.nodelay,
-            source=self.source,
-            device=self.device,
+            mss_bytes=_optional_integer(more.mss, "MSS", "give bytes, such as 1448"),
+            dscp=_optional_integer(more.dscp, "DSCP", "give 0 to 63 (RFC 2474)"),
+            nodelay=more.nodelay,
+            source=more.source,
+            device=more.device,
         )
 
     def duration_ns(self, default_seconds: str) -> int | None:
@@ -319,13 +294,10 @@ class TestOptions(PlanOptions):
 
     until_ci: str | None = option(
         TEST,
-        str | None,
         "End the test once the mean is this precise: 95 % confidence, plus or minus PERCENT.",
         metavar="PERCENT",
     )
-    max_seconds: str | None = option(
-        TEST, str | None, "Longest duration with --until-ci.", metavar="TIME", default_text="60"
-    )
+    max_seconds: str | None = option(TEST, "Longest duration with --until-ci.", metavar="TIME", shown="60")
 
     def target_ci_percent(self) -> float | None:
         """Return the half width of the confidence interval that ends the test, in percent of the mean, if any."""
@@ -349,40 +321,24 @@ class LinkOptions:
 
     line_rate: str | None = option(
         _LINK,
-        str | None,
         "Line rate: 100M, 2.5G, 10Gb.",
-        "--line-rate",
         metavar="RATE",
-        default_text="the preset's, or what the NICs report",
+        shown="the preset's, or what the NICs report",
     )
-    mtu: str | None = option(
-        _LINK, str | None, "Largest IP packet in bytes.", "--mtu", metavar="N", default_text="the preset's"
-    )
-    ipv6: bool = option(_LINK, bool, "TCP over IPv6 instead of IPv4.", "--ipv6", default=False, metavar="")
-    vlan: str = option(
-        _LINK,
-        str,
-        "VLAN tags of a frame: 0, 1, or 2 for QinQ.",
-        "--vlan",
-        default="0",
-        metavar="N",
-        default_text="0",
-    )
+    mtu: str | None = option(_LINK, "Largest IP packet in bytes.", metavar="N", shown="the preset's")
+    ipv6: bool = flag(_LINK, "TCP over IPv6 instead of IPv4.")
+    vlan: str = option(_LINK, "VLAN tags of a frame: 0, 1, or 2 for QinQ.", default="0", metavar="N")
     tunnel: str | None = option(
         _LINK,
-        str | None,
         "Tunnel in the link: vxlan, wireguard, gre or pppoe.",
-        "--tunnel",
         metavar="NAME",
-        default_text="the preset's, if any",
+        shown="the preset's, if any",
     )
     timestamps: bool | None = option(
         _LINK,
-        bool | None,
         "TCP timestamps (RFC 7323) in use, or not.",
         "--timestamps/--no-timestamps",
-        metavar="",
-        default_text="the preset's",
+        shown="the preset's",
     )
 
     def to_variant(self) -> "Variant":
@@ -403,18 +359,19 @@ class LinkOptions:
 class ResultOptions:
     """Where the results of a test go."""
 
-    label: str | None = option(OUTPUT, str | None, "Name of the run, to find it again.", metavar="TEXT")
+    label: str | None = option(OUTPUT, "Name of the run, to find it again.", metavar="TEXT")
     csv: Path | None = option(
-        OUTPUT,
-        Path | None,
-        "Append a row for each interval, direction and session to this file.",
-        "--csv",
-        metavar="FILE",
+        OUTPUT, "Append a row for each interval, direction and session to this file.", metavar="FILE"
     )
-    as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
-    as_json_stream: bool = option(
-        OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
-    )
+    as_json: bool = json_flag()
+    as_json_stream: bool = json_stream_flag()
+
+    def to_record(self) -> "Record":
+        """Return what the run log has of the run beside its measurements; raise PlanError for a bad label."""
+        from ...engine.results.run_log.labels import validate_label  # here: it loads SQLite
+        from ..services.run_spec import Record
+
+        return Record(label=validate_label(self.label))
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs; raise UsageError for two kinds of JSON."""
@@ -427,15 +384,11 @@ class ResultOptions:
 class SeriesOutputOptions:
     """Where the result of a series of runs goes."""
 
-    csv: Path | None = option(OUTPUT, Path | None, "Write a row for each run.", "--csv", metavar="FILE")
-    report: Path | None = option(OUTPUT, Path | None, "Write an HTML page with plots.", metavar="FILE")
-    force: bool = option(
-        OUTPUT, bool, "Replace the files if they exist.", "--force", "-f", default=False, metavar=""
-    )
-    as_json: bool = option(OUTPUT, bool, "Print JSON.", "--json", "-J", default=False, metavar="")
-    as_json_stream: bool = option(
-        OUTPUT, bool, "Print JSON lines while the test is running.", "--json-stream", default=False, metavar=""
-    )
+    csv: Path | None = option(OUTPUT, "Write a row for each run.", metavar="FILE")
+    report: Path | None = option(OUTPUT, "Write an HTML page with plots.", metavar="FILE")
+    force: bool = flag(OUTPUT, "Replace the files if they exist.", "-f")
+    as_json: bool = json_flag()
+    as_json_stream: bool = json_stream_flag()
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
@@ -467,19 +420,12 @@ class OutputOptions(ResultOptions):
 
     pass_mark: str | None = option(
         OUTPUT,
-        str | None,
         "Percent of the expected rate that is a pass.",
         metavar="PERCENT",
-        default_text="the one in your settings, else 95",
+        shown="the one in your settings, else 95",
     )
-    why: bool = option(
-        OUTPUT, bool, "Say what limits the rate, even without an expected rate.", "--why", default=False, metavar=""
-    )
-    confirm: bool = option(
+    why: bool = flag(OUTPUT, "Say what limits the rate, even without an expected rate.")
+    confirm: bool = flag(
         OUTPUT,
-        bool,
         "The same as --why, and then test once more, with one option changed: is the first finding the limit?",
-        "--confirm",
-        default=False,
-        metavar="",
     )

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.capabilities import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ..text import parsing
-from .typer_extension import option
+from .click_extension import flag, group, option
 
 if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
@@ -21,8 +19,6 @@ _ACCESS: Final = "Access to the remote host"
 _SSH: Final = "Peers by ssh"
 
 PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], iperf3://[USER@]HOST[:PORT], or loopback."
-
-PeerArgument = Annotated[str, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)]
 
 
 def check_supported(plan: Plan, peer: Peer, rate: "SendingRate | None" = None) -> None:
@@ -48,45 +44,24 @@ class AccessOptions:
 
     key_file: Path | None = option(
         _ACCESS,
-        Path | None,
         "File with the key of the remote host; only you may read it. Without it: LINKGAUGE_KEY, or your keys file.",
-        "--key-file",
         metavar="FILE",
     )
-    open_: bool = option(
-        _ACCESS,
-        bool,
-        "Connect even if the remote end does not ask for your key.",
-        "--open",
-        default=False,
-        metavar="",
-    )
+    open_: bool = flag(_ACCESS, "Connect even if the remote end does not ask for your key.")
     tls_fingerprint: str | None = option(
         _ACCESS,
-        str | None,
         "Use TLS, and accept only the certificate with this fingerprint, as the endpoint prints it.",
-        "--tls-fingerprint",
         metavar="SHA256",
     )
     iperf3_public_key: Path | None = option(
         _ACCESS,
-        Path | None,
         "Public RSA key of an iperf3 server, for iperf3://USER@HOST; the password is in IPERF3_PASSWORD.",
-        "--iperf3-public-key",
         metavar="FILE",
-        default_text="IPERF3_PUBLIC_KEY",
+        shown="IPERF3_PUBLIC_KEY",
     )
-    iperf3_pkcs1: bool = option(
-        _ACCESS,
-        bool,
-        "Encrypt the password for an iperf3 server before 3.17, in its old padding.",
-        "--iperf3-pkcs1",
-        default=False,
-        metavar="",
-    )
-
-    version4: bool = option(_ACCESS, bool, "Connect over IPv4 only.", "--version4", "-4", default=False, metavar="")
-    version6: bool = option(_ACCESS, bool, "Connect over IPv6 only.", "--version6", "-6", default=False, metavar="")
+    iperf3_pkcs1: bool = flag(_ACCESS, "Encrypt the password for an iperf3 server before 3.17, in its old padding.")
+    version4: bool = flag(_ACCESS, "Connect over IPv4 only.", "-4")
+    version6: bool = flag(_ACCESS, "Connect over IPv6 only.", "-6")
 
     def parse_peer(self, text: str) -> Peer:
         """Return the peer of this text, with its IP version and the credentials for it.
@@ -132,27 +107,10 @@ class SshOptions:
     """The way ssh starts a far end."""
 
     ssh_command: str | None = option(
-        _SSH,
-        str | None,
-        "Command instead of ssh, such as 'ssh -i key'; also LINKGAUGE_SSH_COMMAND.",
-        "--ssh-command",
-        metavar="TEXT",
+        _SSH, "Command instead of ssh, such as 'ssh -i key'; also LINKGAUGE_SSH_COMMAND.", metavar="TEXT"
     )
-    data_port: str | None = option(
-        _SSH,
-        str | None,
-        "Remote TCP port for data, where a firewall blocks others.",
-        "--data-port",
-        metavar="N",
-    )
-    via_ssh: bool = option(
-        _SSH,
-        bool,
-        "Send the data through ssh too: measures ssh, not the link alone.",
-        "--via-ssh",
-        default=False,
-        metavar="",
-    )
+    data_port: str | None = option(_SSH, "Remote TCP port for data, where a firewall blocks others.", metavar="N")
+    via_ssh: bool = flag(_SSH, "Send the data through ssh too: measures ssh, not the link alone.")
 
     def apply_to(self, peer: Peer) -> Peer:
         """Return the peer with these options; raise UsageError for options that it has no use for."""
@@ -171,3 +129,18 @@ class SshOptions:
             is_data_tunneled=self.via_ssh,
         )
         return replace(peer, ssh=ssh)
+
+
+@dataclass(frozen=True, slots=True)
+class FarEndOptions:
+    """How a far end is reached."""
+
+    access: AccessOptions = group(AccessOptions)
+    ssh: SshOptions = group(SshOptions)
+
+    def find_peer(self, text: str) -> Peer:
+        """Return the peer of this text with its credentials and these options.
+
+        Raises UsageError for options that it has no use for, and PlanError for a wrong address.
+        """
+        return self.ssh.apply_to(self.access.parse_peer(text))

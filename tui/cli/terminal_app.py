@@ -1,27 +1,25 @@
-"""The apps with their real services: engine, run log, sweeps, meshes, export. Protocols: tui/interfaces.py."""
+"""The apps with their real services (`tui/screens/app_services`): engine, run log, sweeps, meshes, export."""
 
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...discovery.announcement import FoundEndpoint
 from ...engine.host.event_loop import run
-from ...engine.model.errors import LinkgaugeError, PlanError, RunLogError
+from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
-from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...engine.workers.fork_client import ForkServerLease
-from ...mesh.figures import MeshMatrix
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
@@ -30,11 +28,11 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ...watch.watch_plan import WatchPlan
 from ..app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
-from ..interfaces import AppServices, ExportFormat, ExportRuns, MeshHandle, StoredMesh, WatchHandle
-from ..report.html import check_report_path
+from ..interfaces import WatchHandle
+from ..screens.app_services import AppServices, StoredMeshes, StoredServices, StoredSweeps
 from ..services.credentials import remember_access
 from ..services.far_end_keeper import FarEndKeeper
-from ..services.mesh.stored_mesh import compare_with_previous, find_mesh, load_matrix
+from ..services.mesh.session import MeshSession
 from ..services.preferences import read_preferences, save_preferences
 from ..services.preset_choice import find_initial_preset, pick_preset
 from ..services.pruning import thin_old_runs
@@ -42,15 +40,11 @@ from ..services.run_recorder import Outcome
 from ..services.run_session import RunSession, open_run_session
 from ..services.run_spec import Judging, Record, RunSpec
 from ..services.storage import config_dir, open_run_log
-from ..services.stored_run import export_runs, generate_report
-from ..services.sweeps import find_sweep, load_results, save_sweep
+from ..services.stored_run import ExportFormat, export_runs
 from ..services.user_presets import load_presets, problem_lines
 from ..text.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
-
-if TYPE_CHECKING:
-    from ...mesh.reading import MeshComparison
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -152,77 +146,15 @@ class AppBackend:
         return export_runs(self._log, run_ids, form, path)
 
 
-class StoredSweeps:
-    """The sweeps of the app: stored, found, run and reported; implements interfaces.Sweeps."""
-
-    def __init__(self, log: RunLog, backend: AppBackend) -> None:
-        self._log = log
-        self._backend = backend
-        self._variants: dict[str, Variant] = {}
-
-    def begin(self, sweep: Sweep) -> Sequence[SweepResult]:
-        """Store the definition, unless it is stored already; return the results so far."""
-        try:
-            _, variant = find_sweep(sweep.group)
-        except PlanError:
-            variant = self._backend.variant_of(sweep.preset)
-            save_sweep(sweep, variant)
-        self._variants[sweep.group] = variant
-        return load_results(self._log, sweep)
-
-    def find(self, group: str) -> tuple[Sweep, Sequence[SweepResult]]:
-        """Return a stored sweep and its results so far."""
-        sweep, _ = find_sweep(group)
-        return sweep, load_results(self._log, sweep)
-
-    def run_point(
-        self, sweep: Sweep, point: SweepPoint, preset: Preset | None, peer: Peer
-    ) -> AbstractAsyncContextManager[RunSession]:
-        """Return the context of the run of one point."""
-        variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
-        return self._backend.start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
-
-    def write_report(self, sweep: Sweep, path: Path) -> Path:
-        """Write the HTML page of a sweep in a separate process; return its path."""
-        check_report_path(path)
-        generate_report(self._log, ["linkgauge.tui.report.sweep_page", sweep.group, str(path)])
-        return path
-
-
-class StoredMeshes:
-    """The meshes of the run log; implements interfaces.Meshes."""
-
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
-
-    def find(self, group: str) -> StoredMesh:
-        """Return a stored mesh with its figures so far."""
-        from ...mesh.reading import find_faults
-
-        definition = find_mesh(group)
-        matrix = load_matrix(self._log, definition)
-        return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
-
-    def compare(self, matrix: MeshMatrix) -> "MeshComparison | None":
-        """Return what has changed since the last mesh of the same hosts; None where there is none."""
-        return compare_with_previous(self._log, find_mesh(matrix.group), matrix)
-
-    def write_report(self, group: str, path: Path) -> Path:
-        """Write the HTML page of a mesh in a separate process; return its path."""
-        check_report_path(path)
-        generate_report(self._log, ["linkgauge.tui.report.mesh_page", group, str(path)])
-        return path
-
-
 @dataclass(frozen=True, slots=True)
 class AppStart:
-    """What the app opens with; `sending_rate` is the requested rate of datagrams."""
+    """What the app opens with."""
 
-    plan: Plan
+    catalog: Catalog
     selection: PresetSelection
+    spec: RunSpec
     language: str
     is_preset_auto: bool
-    sending_rate: SendingRate | None
 
 
 def run_app(
@@ -240,19 +172,18 @@ def run_app(
     catalog = load_presets()
     try:
         selection = find_initial_preset(catalog, preset_id, peer)
-        is_auto = preset_id in {None, AUTO}
-        start = AppStart(plan, selection, language, is_auto, sending_rate)
-        return _run_with_log(catalog, peer, start)
+        spec = RunSpec(plan, peer, Judging(preset=selection.preset), sending_rate=sending_rate)
+        return _run_with_log(AppStart(catalog, selection, spec, language, preset_id in {None, AUTO}))
     finally:
         for line in problem_lines(catalog):  # the app shows them too, but its screen is gone now
             print_stderr(line)
 
 
-def _run_with_log(catalog: Catalog, peer: Peer, start: AppStart) -> int:
+def _run_with_log(start: AppStart) -> int:
     notices: list[str] = []
     log = open_run_log(notices.append)
     try:
-        status, outcome = run(_run_app(catalog, peer, start, log, notices))
+        status, outcome = run(_run_app(start, log, notices))
     finally:
         write_in_background()  # the terminal may have stopped
         if log is not None:
@@ -262,38 +193,34 @@ def _run_with_log(catalog: Catalog, peer: Peer, start: AppStart) -> int:
     return status
 
 
-async def _run_app(
-    catalog: Catalog, peer: Peer, start: AppStart, log: RunLog | None, notices: list[str]
-) -> tuple[int, Outcome | None]:
+async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> tuple[int, Outcome | None]:
     """Run the app; return its exit status, and the last outcome if there is a terminal to print it on."""
 
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
+    peer = start.spec.peer
     # The fork server and the endpoint of loopback start while the app draws its first frame.
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
-        backend = AppBackend(log, far_ends, notices, start.selection, catalog)
+        backend = AppBackend(log, far_ends, notices, start.selection, start.catalog)
         app = LinkgaugeApp(
-            catalog,
-            peer,
             AppServices(
-                backend.start_run,
-                backend.query_host_info,
-                backend.export,
+                catalog=start.catalog,
+                start_run=backend.start_run,
+                query_host_info=backend.query_host_info,
+                export=backend.export,
                 history=log,
-                sweeps=None if log is None else StoredSweeps(log, backend),
+                sweeps=None if log is None else StoredSweeps(log, backend.start_run, backend.variant_of),
                 meshes=None if log is None else StoredMeshes(log),
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
             ),
-            plan=start.plan,
-            preset=start.selection.preset,
+            start.spec,
             language=start.language,
+            is_preset_auto=start.is_preset_auto,
             loaded=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),
-            is_preset_auto=start.is_preset_auto,
-            sending_rate=start.sending_rate,
         )
         with _leave_on_signal(app, backend.interrupt, lambda: backend.wait_until_idle(_RUN_END_TIMEOUT_S)):
             await app.run_async()
@@ -381,7 +308,7 @@ def _leave_on_signal(
 
 
 async def run_mesh_screen(
-    session: MeshHandle, log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
+    session: MeshSession, log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> signal.Signals | None:
     """Show a mesh in progress until the person leaves its screen, or a signal ends it in order; return the signal.
 
@@ -390,11 +317,9 @@ async def run_mesh_screen(
         log: the run log with its runs; None if they are not stored.
         pass_percent: the pass mark of its cells in percent.
     """
-    from ..screens.mesh.mesh_screen import MeshServices
-
     app = MeshApp(
         session,
-        MeshServices(_exporter(log), load_presets(), log, None if log is None else StoredMeshes(log)),
+        _stored_services(log),
         pass_percent=pass_percent,
         loaded=read_preferences(config_dir()),
         save=partial(save_preferences, config_dir()),
@@ -421,17 +346,10 @@ async def run_watch_screen(
         log: the run log with its runs; None if they are not stored.
         read_plan: reads the file of the watch again, and raises LinkgaugeError; None for a watch without a file.
     """
-    from ..screens.watch.watch_screen import WatchServices
-
     app = WatchApp(
         session,
-        WatchServices(
-            _exporter(log),
-            load_presets(),
-            log,
-            meshes=None if log is None else StoredMeshes(log),
-            read_plan=read_plan,
-        ),
+        _stored_services(log),
+        read_plan=read_plan,
         loaded=read_preferences(config_dir()),
         save=partial(save_preferences, config_dir()),
     )
@@ -445,12 +363,13 @@ async def run_watch_screen(
     return received[0] if received else None
 
 
-def _exporter(log: RunLog | None) -> ExportRuns:
-    """Return what exports runs of a log; without one it raises RunLogError."""
+def _stored_services(log: RunLog | None) -> StoredServices:
+    """Return the services of a log; without one, an export raises RunLogError."""
 
     def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
         if log is None:
             raise RunLogError("these runs are not saved")
         return export_runs(log, run_ids, form, path)
 
-    return export
+    meshes = None if log is None else StoredMeshes(log)
+    return StoredServices(catalog=load_presets(), export=export, history=log, meshes=meshes)

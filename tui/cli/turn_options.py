@@ -5,8 +5,8 @@ from typing import Final
 
 from ...engine.model.plan import Plan
 from ..text import parsing
+from .click_extension import flag, option
 from .options import TEST
-from .typer_extension import option
 
 _WAIT_REMEDY: Final = "give seconds, or a time such as 5m"
 
@@ -15,21 +15,14 @@ _WAIT_REMEDY: Final = "give seconds, or a time such as 5m"
 class TurnOptions:
     """Whether a test has the endpoint for itself, and how long it waits for its turn."""
 
-    exclusive: bool = option(
-        TEST,
-        bool,
-        "Have the endpoint alone: it refuses this test while others run, and others while this one runs.",
-        "--exclusive",
-        default=False,
-        metavar="",
+    exclusive: bool = flag(
+        TEST, "Have the endpoint alone: it refuses this test while others run, and others while this one runs."
     )
     wait: str | None = option(
         TEST,
-        str | None,
         "Wait so long for a turn at a busy endpoint, instead of being refused: 60, 5m.",
-        "--wait",
         metavar="TIME",
-        default_text="0",
+        shown="0",
     )
 
     def apply_to(self, plan: Plan) -> Plan:

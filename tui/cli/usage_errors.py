@@ -1,14 +1,23 @@
 """Texts of errors on the command line: the option as typed, what is wrong with it, what would be right.
 
-Typer's and pydantic's own texts reach nobody: this is the only place that turns their errors into words.
+Click's own texts reach nobody: this is the only place that turns its errors into words.
 """
 
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
-from typer.exceptions import TyperException
+from click import (
+    Argument,
+    BadOptionUsage,
+    BadParameter,
+    ClickException,
+    MissingParameter,
+    NoSuchOption,
+    Parameter,
+    UsageError,
+)
 
 from ...engine.model.errors import PlanError
 
@@ -69,8 +78,6 @@ _OPTIONS: Final = {
     },
 }
 _FILES: Final = {"CSV file", "HTML file", "report"}
-# What pydantic calls a value that it cannot convert, and the remedy.
-_REMEDIES: Final = {"int": "give a whole number", "float": "give a number", "bool": "give yes or no"}
 # Options of iperf3 that have another name here, by their spellings there. The first name that a command has counts.
 _IPERF3_NAMES: Final = {
     ("--length", "-l"): ("--block",),
@@ -124,41 +131,43 @@ def plan_error_text(error: PlanError) -> str:
     return f"{option} {error.value} is invalid; {error.allowed}"
 
 
-def typer_error_text(error: TyperException) -> str:
-    """Return the text of a command line that Typer cannot read, and the command that shows the help."""
-    context: Any = getattr(error, "ctx", None)
+def click_error_text(error: ClickException) -> str:
+    """Return the text of a command line that Click cannot read, and the command that shows the help."""
+    context = error.ctx if isinstance(error, UsageError) else None
     hint = "" if context is None else f"\nsee: {context.command_path} --help"
-    return f"{_typer_text(error)}{hint}"
+    return f"{_click_text(error)}{hint}"
 
 
-def _typer_text(error: Any) -> str:
-    parameter: Any = getattr(error, "param", None)
-    if hasattr(error, "param_type") and parameter is not None:
-        return f"{_name(parameter)} is missing{_missing_hint(error)}"
-    if parameter is not None:
-        return f"{_name(parameter)} {_conversion_text(error)}"
-    if hasattr(error, "possibilities"):
-        return f"there is no option {error.option_name}{_option_hint(error)}"
-    if hasattr(error, "option_name"):
-        return f"{error.option_name} needs a value" if "requires an arg" in error.message else error.message
+def _click_text(error: ClickException) -> str:
+    match error:
+        case MissingParameter(param=Parameter() as parameter):
+            return f"{_name(parameter)} is missing{_missing_hint(error)}"
+        case BadParameter(param=Parameter() as parameter):
+            return f"{_name(parameter)} {error.message}"
+        case NoSuchOption():
+            return f"there is no option {error.option_name}{_option_hint(error)}"
+        case BadOptionUsage() if "requires an arg" in error.message:
+            return f"{error.option_name} needs a value"
+        case _:
+            pass
     extra = re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", error.message)
     if extra is None:
         return error.message
-    is_run = error.ctx is not None and error.ctx.command.name == "run"
+    is_run = isinstance(error, UsageError) and error.ctx is not None and error.ctx.command.name == "run"
     hint = "; with a preset: linkgauge check PRESET HOST" if is_run and " " not in extra[1] else ""
     return f"unexpected argument: {extra[1]}{hint}"
 
 
-def _missing_hint(error: Any) -> str:
+def _missing_hint(error: MissingParameter) -> str:
     """Return what to give for an argument that is missing; "" for a command without a word about it."""
     path = "" if error.ctx is None else str(error.ctx.command_path)
     return next((f"; {text}" for command, text in _MISSING if path.endswith(command)), "")
 
 
-def _option_hint(error: Any) -> str:
+def _option_hint(error: NoSuchOption) -> str:
     """Return what to type instead of an option that the command lacks; "" where nothing resembles it."""
-    name = str(error.option_name)
-    options = {option for each in error.ctx.command.params for option in each.opts}
+    name, command = error.option_name, None if error.ctx is None else error.ctx.command
+    options = {option for each in (command.params if command else ()) for option in each.opts}
     for spellings, names in _IPERF3_NAMES.items():
         own = [each for each in names if each.partition(" ")[0] in options]
         if name in spellings and own:
@@ -171,25 +180,11 @@ def _option_hint(error: Any) -> str:
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
-def _name(parameter: Any) -> str:
+def _name(parameter: Parameter) -> str:
     """Return the longest spelling of an option, or the placeholder of an argument."""
-    if parameter.param_type_name == "argument":
-        return parameter.metavar or parameter.name.upper()
+    if isinstance(parameter, Argument):
+        return str(parameter.metavar)
     return max(parameter.opts, key=len)
-
-
-def _conversion_text(error: Any) -> str:
-    """Return what is wrong with a value, from the error of pydantic that is the cause, if any."""
-    details: Any = getattr(error.__cause__, "errors", None)
-    if details is None:
-        return error.message
-    detail = details()[0]
-    value, kind = detail["input"], detail["type"].partition("_")[0]
-    choices = re.search(r"is not one of (.*)\.", detail["msg"])
-    if choices is not None:
-        allowed = [choice.strip("' ") for choice in choices[1].split(",")]
-        return f"'{value}' is invalid; give {join_choices(allowed)}"
-    return f"'{value}' is invalid; {_REMEDIES.get(kind, 'see the help')}"
 
 
 def join_choices(choices: Sequence[str]) -> str:

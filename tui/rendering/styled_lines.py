@@ -5,6 +5,7 @@ Most of the screen stays the same from one frame to the next: an unchanged line 
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -14,6 +15,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
+
+V = TypeVar("V")
 
 
 class StyledWidget(Widget):
@@ -43,23 +46,31 @@ class StyledWidget(Widget):
         return resolved
 
 
-class LineWidget(StyledWidget):
-    """A widget with the lines that `draw` returns. Call `redraw` after each change of its values."""
+class LineWidget(StyledWidget, Generic[V]):
+    """A widget that shows a value as lines of text; None is not drawn. A subclass has `draw`."""
 
-    def __init__(self, *, widget_id: str | None = None) -> None:
+    def __init__(self, value: V | None = None, *, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
+        self.value = value
         self._lines: list[Content] = []
         self._title = self._subtitle = Content("")
 
-    def draw(self, width: int, height: int) -> Sequence[Content]:
+    def draw(self, value: V, width: int, height: int) -> Sequence[Content]:
         """Return the lines from the top, each of `width` cells; lines past `height` are left out."""
         raise NotImplementedError
+
+    def show(self, value: V) -> None:
+        """Show this value."""
+        self.value = value
+        self.redraw()
 
     def redraw(self) -> None:
         """Draw, and repaint the lines that differ from those on the screen."""
         width, height = self.size
         before = self._lines
-        self._lines = list(self.draw(width, height))[:height] if width > 0 and height > 0 else []
+        self._lines = []
+        if self.value is not None and width > 0 and height > 0:
+            self._lines = list(self.draw(self.value, width, height))[:height]
         longest = max(len(before), len(self._lines))
         changed = [
             Region(0, y, width, 1) for y in range(longest) if not _is_same(_at(before, y), _at(self._lines, y))

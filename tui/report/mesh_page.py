@@ -16,7 +16,8 @@ from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.comparison import MeshComparison
 from ...presets.diagnosis.why_words import why_words
-from ..services.mesh.stored_mesh import MeshDefinition, find_mesh, load_matrix
+from ..services.mesh.spec import MeshSpec
+from ..services.mesh.stored_mesh import find_mesh, load_matrix
 from ..services.storage import data_dir
 from ..text import numbers
 from ..text.mesh.cell_marks import CellMark, CellScale, legend
@@ -62,7 +63,7 @@ class _MapRow:
 
 def write_mesh_report(
     path: Path,
-    definition: MeshDefinition,
+    spec: MeshSpec,
     matrix: MeshMatrix,
     findings: Sequence[MeshFinding],
     comparison: MeshComparison | None = None,
@@ -74,20 +75,20 @@ def write_mesh_report(
     """
     from ...mesh.reading import order_hosts
 
-    scale, order = CellScale(matrix, definition.pass_percent), order_hosts(matrix)
+    scale, order = CellScale(matrix, spec.pass_percent), order_hosts(matrix)
     page = render(
         "mesh.html.j2",
         title=f"Mesh {matrix.group}",
-        description=_description(definition, matrix),
-        headline=headline(matrix, definition.pass_percent),
+        description=_description(spec, matrix),
+        headline=headline(matrix, spec.pass_percent),
         conclusions=[
-            *conclusion_lines(matrix, findings, definition.pass_percent),
+            *conclusion_lines(matrix, findings, spec.pass_percent),
             *(comparison_lines(comparison) if comparison is not None else ()),
         ],
         map_title="From row to column" + (f": {scale.unit}" if _has_numbers(order) else ""),
         map_columns=list(range(1, len(order) + 1)),
         map_rows=[_map_row(matrix, scale, order, number) for number in range(len(order))],
-        legend=legend(scale, definition.pass_percent),
+        legend=legend(scale, spec.pass_percent),
         columns=_COLUMNS,
         rows=[_cells(figure) for _, figure in sorted(matrix.figures.items())],
     )
@@ -97,8 +98,8 @@ def write_mesh_report(
         raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _description(definition: MeshDefinition, matrix: MeshMatrix) -> str:
-    plan = definition.plan
+def _description(spec: MeshSpec, matrix: MeshMatrix) -> str:
+    plan = spec.plan
     groups = {host.group for host in matrix.hosts if host.group is not None}
     parts = [
         f"{numbers.quantity(len(matrix.hosts), 'host')}, tests of {numbers.duration(plan.base.duration_ns)}",
@@ -147,10 +148,10 @@ def main() -> None:
 
     group, path = sys.argv[1:]
     try:
-        definition = find_mesh(group)
+        spec = find_mesh(group)
         with RunLog.open(data_dir()) as log:
-            matrix = load_matrix(log, definition)
-        write_mesh_report(Path(path), definition, matrix, find_faults(matrix))
+            matrix = load_matrix(log, spec)
+        write_mesh_report(Path(path), spec, matrix, find_faults(matrix))
     except LinkgaugeError as error:
         sys.exit(str(error))
 

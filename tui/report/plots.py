@@ -21,9 +21,10 @@ with contextlib.chdir(Path(__file__).parent):
 
 from ...engine.model.plan import Direction, End
 from ...engine.results.responsiveness.result import ResponsivenessPoint
+from ...engine.results.sums.traces import PlotPeriod
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
 from ..services.stored_run import StoredRun, rate_points
-from ..state.instrument_values import ChangeMark, PlotPeriod
+from ..state.instrument_values import ChangeMark
 from ..text import numbers
 from ..text.responsiveness import load_name
 from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of

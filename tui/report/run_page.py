@@ -12,12 +12,11 @@ from ...engine.model.plan import Direction, Mode
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
+from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..interfaces import History
 from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..state.run_selection import LETTERS
-from ..state.traces import SessionDatagrams, Traces
 from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
 from ..text.datagram_results import (
@@ -120,7 +119,7 @@ def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None
         raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error
 
 
-def render_report(history: History, rows: Sequence[RunRecord]) -> str:
+def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
     """Return the page of these runs; raise RunLogError for a damaged run."""
     runs = [load_stored_run(history, row) for row in rows]
     is_single = len(runs) == 1
@@ -250,8 +249,9 @@ def _session_rows(traces: Traces, *, is_datagram: bool) -> Iterator[tuple[str, .
     for key, total in sorted(sessions, key=lambda item: (order.index(item[0][0]), item[0][1])):
         direction, number = key
         if is_datagram:
-            datagrams = traces.session_datagrams.get(key, SessionDatagrams())
-            last = loss_percent(datagrams.lost_percent), time(datagrams.jitter_ns)
+            datagrams = total.datagrams
+            lost_percent = None if datagrams is None else datagrams.lost_percent
+            last = loss_percent(lost_percent), time(None if datagrams is None else datagrams.jitter_ns)
         else:
             last = numbers.count(total.retransmits), numbers.round_trip(total.rtt_us)
         name = f"{numbers.arrow(direction)} {number}"

@@ -12,10 +12,8 @@ from textual.message import Message
 from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
-from ...engine.results.run_log import RunEntry
-from ...presets.catalog import Catalog
+from ...engine.results.run_log import RunEntry, RunLog
 from ..actions import ScreenKind, bindings
-from ..interfaces import ExportRuns, History
 from ..rendering.styled_lines import first_fit
 from ..rendering.styles import MUTED
 from ..services.stored_run import StoredRun, read_stored_run
@@ -26,6 +24,7 @@ from ..widgets.common.key_footer import KeyFooter
 from ..widgets.history.run_detail import RunDetail
 from ..widgets.run.instruments import Instruments
 from ..widgets.run.run_header import TitleBar
+from .app_services import StoredServices
 from .base_screen import InstrumentScreen, app_of, preferences_of
 from .dialogs.export import prompt_export
 
@@ -51,12 +50,11 @@ class StoredRunScreen(InstrumentScreen):
 
         text: str
 
-    def __init__(self, row: RunEntry, history: History, export: ExportRuns, catalog: Catalog) -> None:
+    def __init__(self, row: RunEntry, log: RunLog, services: StoredServices) -> None:
         super().__init__()
         self._row: RunEntry = row
-        self._history = history
-        self._export = export
-        self._catalog = catalog
+        self._log = log
+        self._services = services
 
     def compose(self) -> ComposeResult:
         """Compose the instruments of the cockpit, and the run's label and note."""
@@ -74,14 +72,14 @@ class StoredRunScreen(InstrumentScreen):
 
     async def _load(self) -> None:
         try:
-            self.post_message(self.Loaded(await to_thread(read_stored_run, self._history, self._row.run_id)))
+            self.post_message(self.Loaded(await to_thread(read_stored_run, self._log, self._row.run_id)))
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
 
     async def _save(self, edit: RunDetail.Edited) -> None:
         try:
-            await to_thread(edit.save, self._history)
-            self._row = await to_thread(self._history.find, self._row.run_id)
+            await to_thread(edit.save, self._log)
+            self._row = await to_thread(self._log.find, self._row.run_id)
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
             return
@@ -89,7 +87,7 @@ class StoredRunScreen(InstrumentScreen):
 
     @on(Loaded)
     def _show_run(self, message: Loaded) -> None:
-        snapshot = replace(message.run.snapshot(self._catalog), units=preferences_of(self).units)
+        snapshot = replace(message.run.snapshot(self._services.catalog), units=preferences_of(self).units)
         self.query_one(TitleBar).show(snapshot)
         self.query_one(Instruments).show(snapshot)
         line = run_line(self._row)
@@ -129,7 +127,7 @@ class StoredRunScreen(InstrumentScreen):
 
     def action_export(self) -> None:
         """Export the run."""
-        prompt_export(self, [self._row.run_id], self._export)
+        prompt_export(self, [self._row.run_id], self._services.export)
 
     def action_back(self) -> None:
         """Leave the editor or a panel that is alone, else return to the history."""

@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
 from ...engine.host.saved_files import (
     PRIVATE_FILE_MODE,
@@ -27,6 +26,8 @@ from ...engine.host.saved_files import (
 )
 from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
 from ...engine.model.peer import (
+    IPERF3_PASSWORD_VARIABLE,
+    KEY_VARIABLE,
     Access,
     Iperf3Login,
     Iperf3Settings,
@@ -40,7 +41,6 @@ from .storage import config_dir, expand_home
 if TYPE_CHECKING:
     from ...engine.iperf3.protocol.auth import UserList
 
-IPERF3_PASSWORD_VARIABLE: Final = "IPERF3_PASSWORD"  # noqa: S105 - the name of a variable
 IPERF3_PUBLIC_KEY_VARIABLE: Final = "IPERF3_PUBLIC_KEY"
 _log = logging.getLogger(__name__)
 _KIB: Final = 1_024

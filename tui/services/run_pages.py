@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.results.run_log import RunEntry, RunNumbers, RunQuery
-from ..interfaces import History
+from ...engine.results.run_log import RunEntry, RunLog, RunNumbers, RunQuery
 
 PAGE_RUNS: Final = 256
 _ABOVE: Final = 64  # of them above the line that is needed
@@ -30,7 +29,7 @@ class RunPlace:
     at: int = 0
 
 
-def read_first_page(history: History, query: RunQuery, cursor: RunPlace, marked: list[int]) -> RunPage:
+def read_first_page(history: RunLog, query: RunQuery, cursor: RunPlace, marked: list[int]) -> RunPage:
     """Return the list of a query, with the runs around the cursor. Call this in a thread. Raises RunLogError."""
     numbers = history.find_runs(query)
     at = min(cursor.at, max(len(numbers) - 1, 0))

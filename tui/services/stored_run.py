@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
 from ...engine.model.events import Changed, Expectation, Opened, Sampled
@@ -27,6 +27,7 @@ from ...engine.results.meter import Meter
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures
+from ...engine.results.sums.traces import PlotPoint
 from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import finding_figures, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
@@ -34,14 +35,14 @@ from ...presets.expectation import find_expectation
 from ...presets.latency_limit import read_limit
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge
-from ..interfaces import ExportFormat, History
-from ..state.instrument_values import Phase, PlotPoint
+from ..state.instrument_values import Phase
 from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
 from ..text.run_list import RunLine, run_line
 from .run_recorder import Outcome
 
+ExportFormat = Literal["csv", "json", "html"]
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
 _log = logging.getLogger(__name__)
 _REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
@@ -90,18 +91,18 @@ class StoredRun:
         return find_expectation(preset, settings, plan.workload, ip_version=ip_version)
 
 
-def read_stored_run(history: History, run_id: str) -> StoredRun:
+def read_stored_run(history: RunLog, run_id: str) -> StoredRun:
     """Return the run of an id. Raises RunLogError if it is gone or damaged."""
     return load_stored_run(history, history.find(run_id))
 
 
-def load_stored_run(history: History, row: RunRecord) -> StoredRun:
+def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
     """Return a run of the log. Raises RunLogError if it is damaged.
 
     The verdict is the one of that time; label and note are the current ones.
     """
-    meter, readings = Meter(), LiveReadings(Plan())
-    diagnosis = LiveDiagnosis(meter)
+    meter = Meter(has_traces=True)
+    readings, diagnosis = LiveReadings(Plan(), meter), LiveDiagnosis(meter)
     for event in history.events(row.run_id):
         if meter.started is None and isinstance(event, Sampled | Changed | Opened):
             remedy = shell_command("linkgauge", "runs", "delete", row.run_id)

@@ -2,5 +2,5 @@
 
 It may import tui.interfaces, tui.text, presets and engine, but neither Textual nor Rich. Public names: cockpit
 `CockpitState`; live_readings `LiveReadings`, `CockpitSnapshot`; endpoint `EndpointRates`, `EndpointSnapshot`;
-instrument_values (frozen values of gauges and plots); traces `Traces` (what a run's plots and tables need).
+instrument_values (frozen values of gauges and plots).
 """

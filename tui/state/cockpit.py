@@ -200,6 +200,8 @@ class CockpitState:
     def run_opened(self, run: RunHandle) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
+        if self.readings is not None:
+            self.readings.meter = run.meter
         self.diagnosis.pass_percent = self.pass_percent
         if self.phase is Phase.STOPPING:
             run.stop()
@@ -214,7 +216,8 @@ class CockpitState:
             self.readings.feed(event)
             if self._requested == self.readings.settings:
                 self._requested = None
-            self._near, self._far = self.readings.near or self._near, self.readings.far or self._far
+            if (started := self.readings.meter.started) is not None:
+                self._near, self._far = started.near, started.far
 
     def run_ended(self, summary: Summary) -> None:
         """Judge a run that has ended."""

@@ -1,4 +1,4 @@
-"""The values of the endpoint's screen, computed from its successive status readings and its log.
+"""The values of the endpoint's screen, computed from its successive status readings, and its log.
 
 Pure. Time comes with the readings. `None` is unknown: a rate takes two readings.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from ...engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
+from ...engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
 from ..text.endpoint import log_text
@@ -93,35 +93,18 @@ class EndpointSnapshot:
 
 
 class EndpointLog:
-    """The last lines of an endpoint's log, and the totals counted from them; `clock` returns the local time."""
+    """The last lines of an endpoint's log; `clock` returns the local time."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.lines: deque[EndpointLogLine] = deque(maxlen=_MAX_LINES)
         self.lines_written = 0
-        self.totals = Totals()
         self._clock = clock
 
     def add(self, text: str) -> None:
-        """Append a line and count its event."""
+        """Append a line."""
         event = text.event if isinstance(text, LogEntry) else "said"
         self.lines.append(EndpointLogLine(self._clock(), event, log_text(text)))
         self.lines_written += 1
-        payload_bytes = text.fields.get("bytes") if isinstance(text, LogEntry) else None
-        before = self.totals
-        self.totals = Totals(
-            before.clients + (event == "client"),
-            before.refused + _rejections(text),
-            before.runs + (event == "run_ended"),
-            before.bytes + (payload_bytes if isinstance(payload_bytes, int) else 0),
-        )
-
-
-def _rejections(text: str) -> int:
-    """Return how many connections a line reports as rejected: a summary of repeated ones has their number."""
-    if not isinstance(text, LogEntry) or text.event not in {"refused", "dropped", "not_accepted", "udp_dropped"}:
-        return 0
-    connections = text.fields.get("connections")
-    return connections if isinstance(connections, int) else 1
 
 
 class EndpointRates:
@@ -136,7 +119,7 @@ class EndpointRates:
         self._received: deque[float] = deque(maxlen=_MAX_RATES)
         self._sent: deque[float] = deque(maxlen=_MAX_RATES)
 
-    def update(self, now: EndpointStatus, totals: Totals) -> EndpointSnapshot:
+    def update(self, now: EndpointStatus) -> EndpointSnapshot:
         """Add a reading; return the screen's values."""
         if self._start_ns is None:
             self._start_ns = self._last_rate_ns = now.at_ns
@@ -162,7 +145,7 @@ class EndpointRates:
             tuple(self._sent),
             now.pending,
             now.limits,
-            replace(totals, bytes=totals.bytes + active_bytes),
+            _add_up(now.totals, active_bytes),
             self._left_ns(now),
         )
 
@@ -191,3 +174,12 @@ class EndpointRates:
                     sent_bit_s=(client.run.sent_bytes - before.sent_bytes) * 8 / span_s,
                 )
         return reading
+
+
+def _add_up(totals: EndpointTotals, active_bytes: int) -> Totals:
+    return Totals(
+        totals.clients,
+        sum(totals.rejections.values()),
+        sum(totals.runs.values()),
+        totals.received_bytes + totals.sent_bytes + active_bytes,
+    )

@@ -5,15 +5,16 @@ Pure. `None` is unknown. Rates are bits per second, loads percent.
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
-from ...engine.model.events import Expectation, ExpectedRate
+from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import Direction, End, Plan, Settings
-from ...engine.model.samples import GAUGE, LEAST, MEAN
+from ...engine.model.plan import Direction, End, Plan
 from ...engine.results.counter_sums import percent_of
 from ...engine.results.summary import DatagramSummary, Summary
+from ...engine.results.sums.traces import PlotPeriod, PlotPoint
 from ..text import numbers
 from ..text.numbers import RateScale, RateUnit
 from ..text.summary import period_bit_s
@@ -92,6 +93,18 @@ def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> Expe
     return peak if peak and expected and peak.bit_s > expected.bit_s else None
 
 
+class FlowRate(NamedTuple):
+    """The rate of a direction, or of both together, the expected one, and the latency of its transactions.
+
+    `margin_percent` is half of the 95 % interval of a mean rate.
+    """
+
+    bit_s: float | None = None
+    expected: ExpectedRate | None = None
+    latency: LatencySummary | None = None
+    margin_percent: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FlowReading:
     """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
@@ -155,6 +168,25 @@ class FlowReading:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyReading:
+    """The latency under load, the latency before the load (`idle`), and TCP's own round trip."""
+
+    title: str
+    latency: LatencySummary | None = None
+    idle: LatencySummary | None = None
+    rtt_us: int | None = None
+    span: str = ""
+    rtt_name: str = "RTT as TCP measures it"
+
+    @property
+    def load_ratio(self) -> float | None:
+        """The median latency under load divided by the idle one; None if either is unknown."""
+        if self.latency is None or self.idle is None:
+            return None
+        return self.latency.p50_ns / self.idle.p50_ns
+
+
+@dataclass(frozen=True, slots=True)
 class CpuReading:
     """The CPU load of one end; `cores` are percents, core numbers are the kernel's."""
 
@@ -183,43 +215,11 @@ class SessionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PlotPoint:
-    """An interval in the plot; `at_s` is its end."""
-
-    at_s: float = field(metadata=GAUGE)
-    bit_s: float = field(metadata=MEAN)
-    warmup: bool = field(metadata=LEAST)
-
-
-@dataclass(frozen=True, slots=True)
 class ChangeMark:
     """A change of settings in the plot, in words."""
 
     at_s: float
     label: str
-
-
-@dataclass(slots=True)
-class OtherTestsSpan:
-    """A time in which other tests ran on the endpoint."""
-
-    from_s: float
-    until_s: float
-
-
-@dataclass(slots=True)
-class PlotPeriod:
-    """A period of a plot, between two changes of settings: its settings, expectation and points."""
-
-    from_s: float
-    settings: Settings
-    expectation: Expectation
-    points: dict[Direction, list[PlotPoint]] = field(default_factory=dict[Direction, list[PlotPoint]])
-    until_s: float | None = None
-
-    def expected_rate(self) -> ExpectedRate | None:
-        """Return the rate of the plot's line for the expectation."""
-        return self.expectation[self.settings.direction]
 
 
 def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""The readings of a run, computed from its events: values only, no connection and no clock.
+"""The readings of a run, taken from its meter: values only, no connection and no clock.
 
 Pure. Rates and loads are means over the last second: a single interval of a quarter of a second fluctuates
 too much to be read, and the counters of CPU time move in steps of 10 ms.
@@ -6,21 +6,23 @@ too much to be read, and the counters of CPU time move in steps of 10 ms.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from ...engine.model.events import Changed, Ended, Event, Expectation, Opened, Sampled, Started, Totals, Warned
+from ...engine.model.events import Event, Expectation, Sampled, Warned
 from ...engine.model.host_info import HostInfo
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from ...engine.model.samples import Sample, SessionSample, combine
+from ...engine.model.samples import SessionSample
 from ...engine.results.counter_sums import core_percents, host_percent, percent_of
+from ...engine.results.meter import Meter
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
-from ...engine.results.sums.receiver_sum import DuplexRates, bits_per_second
-from ...engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
+from ...engine.results.sums.sample_sum import SampleSum
 from ...engine.results.sums.session_sums import SessionSum, SessionSums
+from ...engine.results.sums.traces import PlotPeriod, Traces
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
@@ -35,85 +37,88 @@ from .instrument_values import (
     ChangeMark,
     CpuReading,
     DatagramReading,
+    FlowRate,
     FlowReading,
-    OtherTestsSpan,
+    LatencyReading,
     Phase,
-    PlotPeriod,
-    PlotPoint,
     RunProblem,
     SessionRow,
 )
-from .latency_readings import LatencyReading, ProbeReadings
 from .plot_axes import RateAxis, highest_mark, time_span_s
-from .traces import Traces
 
 _RECENT_NS: Final = SECOND_NS
-# Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
-_MAX_POINTS: Final = 1_600
-_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same ones
-_MAX_OTHER_TESTS: Final = 64
 
 
 class LiveReadings:
-    """The readings of one run.
+    """The readings of one run: a view over its meter, which must have traces.
 
-    You must feed it every event, in order. Its rates and loads cover the last second before the newest event.
+    Its rates and loads cover the last second before the newest sample. You must feed it every event, in order, for
+    the log and the warnings. Before the run is open, the meter is an empty one.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.near: HostInfo | None = None
-        self.far: HostInfo | None = None
-        self.plan = plan
-        self.settings = plan.settings
-        self.elapsed_ns = 0
-        self.in_warmup = True
-        self.periods: list[PlotPeriod] = []
-        self.change_marks: list[ChangeMark] = []
-        self.other_tests: list[OtherTestsSpan] = []
+    def __init__(self, plan: Plan, meter: Meter | None = None) -> None:
+        self.meter = meter or Meter(has_traces=True)
         self.warnings: list[str] = []
-        self.unseen_end: End | None = None
-        self.highest_bit_s: dict[Direction, float] = {}
-        self.granted_bytes: dict[End, int] = {}
-        self.probe = ProbeReadings()
-        self.traces = Traces()
         self.log = EventLines()
         self.rate_axis = RateAxis()
-        self._order = SampleOrder()
-        self._recent = RecentSamples(_RECENT_NS)
-        self._recent.begin(plan.settings, 0)
-        self._recent_sums: SampleSum | None = None  # made once for all gauges, and again after the next sample
-        self._duplex = DuplexRates()
-        self._has_totals = self._has_ended = False
+        self._plan = plan
+        self._recent_sums: tuple[Sampled | None, SampleSum] | None = None  # made once for all gauges of a sample
 
     def feed(self, event: Event) -> None:
-        """Process the run's next event."""
-        self.probe.feed(event)
+        """Note what the run's next event says to the user."""
         self.log.feed(event)
-        match event:
-            case Started():
-                self.near, self.far, self.plan = event.near, event.far, event.plan
-                self.unseen_end = event.unseen_end
-                self.settings = event.plan.settings
-                self._recent.begin(self.settings, 0)
-                self.periods = [PlotPeriod(0.0, self.settings, event.expectation)]
-            case Changed():
-                self._change_settings(event)
-            case Sampled():
-                self._sample(event)
-            case Totals():
-                self._has_totals = True
-                self.traces.set_totals(event, self.plan.workload)
-            case Ended():
-                self._has_ended = True
-            case Warned():
-                self.warnings.append(numbers.sanitize(event.text))
-            case Opened():
-                granted = event.facts.window_granted_bytes
-                if granted is not None:
-                    before = self.granted_bytes.get(event.facts.end, granted)
-                    self.granted_bytes[event.facts.end] = min(before, granted)
-            case _:
-                pass
+        if isinstance(event, Warned):
+            self.warnings.append(numbers.sanitize(event.text))
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the run."""
+        return self.meter.started.plan if self.meter.started else self._plan
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.meter.recent.settings or self._plan.settings
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The end of the newest interval."""
+        return self.meter.elapsed_ns
+
+    @property
+    def in_warmup(self) -> bool:
+        """Whether the newest sample does not count yet."""
+        newest = self.meter.recent.newest
+        return newest is None or newest.warmup
+
+    @property
+    def traces(self) -> Traces:
+        """The run over time."""
+        return self.meter.traces
+
+    @property
+    def periods(self) -> list[PlotPeriod]:
+        """The periods of the plot."""
+        return self.traces.periods
+
+    @property
+    def change_marks(self) -> list[ChangeMark]:
+        """Where the plot says what changed: the settings, or the other tests of the endpoint."""
+        changes = (
+            ChangeMark(after.from_s, numbers.settings_change(before.settings, after.settings))
+            for before, after in pairwise(self.periods)
+        )
+        others = (
+            ChangeMark(span.from_s, "other test" if span.tests == 1 else "other tests")
+            for span in self.traces.other_tests
+        )
+        return sorted((mark for mark in (*changes, *others) if mark.label), key=lambda mark: mark.at_s)
+
+    @property
+    def granted_bytes(self) -> dict[End, int]:
+        """The smallest window that each end's kernel has granted to a session, where one is known."""
+        granted = {end: self.meter.sockets.granted_bytes(end) for end in End}
+        return {end: window_bytes for end, window_bytes in granted.items() if window_bytes is not None}
 
     @property
     def window_in_use(self) -> int | None:
@@ -121,38 +126,38 @@ class LiveReadings:
 
         None while unknown.
         """
-        if self.granted_bytes:
-            return min(self.granted_bytes.values())
+        if granted := self.granted_bytes:
+            return min(granted.values())
         newest = [points[-1].cwnd_bytes or 0 for points in self.traces.tcp.values()]
         return max(newest, default=0) // self.settings.sessions or None
 
-    def flow(self, direction: Direction) -> FlowReading:
-        """Return the gauge's values of a direction; for duplex, of both together."""
-        received = [self._recent_sum().received[flow] for flow in direction.flows]
+    def flow(self, direction: Direction) -> FlowRate:
+        """Return the rate of a direction in the last second; for duplex, of both together."""
+        received = [self._recent_sum.received[flow] for flow in direction.flows]
         rates = [sums.bit_s for sums in received if sums.bit_s is not None]
         counts: dict[int, int] = {}
         for sums in received:
             merge_counts(counts, sums.latency.items())
         expectation = self.periods[-1].expectation if self.periods else Expectation()
-        return FlowReading(
-            direction,
-            sum(rates) if len(rates) == len(received) else None,
-            expectation[direction],
-            self.highest_bit_s.get(direction, 0.0),
-            response_bits=response_bits_of(self.plan),
-            latency=summarize_latency(counts),
-            source=self.source(direction),
-        )
+        bit_s = sum(rates) if len(rates) == len(received) else None
+        return FlowRate(bit_s, expectation[direction], summarize_latency(counts))
+
+    def highest_bit_s(self, direction: Direction) -> float:
+        """Return the highest rate that a gauge has shown; of two beside each other, that of both."""
+        flows = self.settings.direction.flows
+        flows = flows if direction in flows else (direction,)
+        return max(self.traces.highest_bit_s.get(flow, 0.0) for flow in flows)
 
     def source(self, direction: Direction) -> str:
         """Return what the rates of a direction are of, where its receiver has not reported; else empty."""
-        if self._has_totals:
+        started = self.meter.started
+        if started is None or self.traces.has_totals:
             return ""
-        return live_source_text(self.unseen_end, direction, is_datagram=self.plan.workload.is_datagram)
+        return live_source_text(started.unseen_end, direction, is_datagram=self.plan.workload.is_datagram)
 
     def datagrams(self, direction: Direction) -> DatagramReading:
         """Return the datagrams of a direction in the last second; for duplex, of both together."""
-        received = [self._recent_sum().received[flow] for flow in direction.flows]
+        received = [self._recent_sum.received[flow] for flow in direction.flows]
         sums = DatagramSum()
         for each in received:
             if each.datagrams is not None:
@@ -165,7 +170,7 @@ class LiveReadings:
 
     def cpu(self, end: End) -> CpuReading:
         """Return the load of one end."""
-        sums = self._recent_sum()
+        sums = self._recent_sum
         payload_bytes = sum(sums.received[flow].bytes for flow in self.settings.direction.flows)
         cost = sums.ends[end].summary(payload_bytes).msec_per_mib
         cores = sums.ends[end].cores
@@ -190,132 +195,50 @@ class LiveReadings:
 
         Their rates are those of the last second; of a run of one setting that has ended, its means, as the gauge's.
         """
-        recent = SessionSums()
+        recent, workload = SessionSums(), self.plan.workload
         newest: dict[tuple[Direction, int], SessionSample] = {}
-        packets: dict[tuple[Direction, int], int] = {}
         for end in End:
-            samples = self._recent.of_end(end)
+            samples = self.meter.recent.of_end(end, _RECENT_NS)
             for sample in samples:
-                recent.add(sample, self.plan.workload)
-                for counts in sample.datagrams:
-                    if counts.received is not None:
-                        key = counts.direction, counts.session
-                        packets[key] = packets.get(key, 0) + counts.received
+                recent.add(sample, workload)
             for part in samples[-1].sessions if samples else ():
-                if sender_of(part.direction, self.plan.workload) is end:
+                if sender_of(part.direction, workload) is end:
                     newest[part.direction, part.session] = part
         return tuple(
-            self._row(flow, number, sums, newest.get((flow, number)), packets.get((flow, number)))
+            self._row(key, sums, newest.get(key))
             for flow in self.settings.direction.flows
-            for (direction, number), sums in sorted(recent.sessions.items())
-            if direction is flow
+            for key, sums in sorted(recent.sessions.items())
+            if key[0] is flow
+        )
+
+    def _row(self, key: tuple[Direction, int], recent: SessionSum, sent: SessionSample | None) -> SessionRow:
+        """Return the row of a session, with its sums of the last second and the sender's newest sample of it."""
+        known = self.traces.session_sums.sessions.get(key) or SessionSum()
+        if self.meter.has_ended and len(self.periods) == 1 and known.bit_s is not None:
+            recent = known
+        packets = None if recent.datagrams is None else recent.datagrams.received
+        return SessionRow(
+            *key,
+            recent.bit_s,
+            sent.rtt_us if sent else None,
+            known.retransmits,
+            sent.cwnd_bytes if sent else None,
+            None if known.datagrams is None else known.datagrams.lost_percent,
+            None if known.datagrams is None else known.datagrams.jitter_ns,
+            None if packets is None or not recent.span_ns else packets * SECOND_NS / recent.span_ns,
         )
 
     def retransmits(self) -> int | None:
         """Return the retransmitted segments of both ends since the warm-up; None if no kernel reports them."""
         return self.traces.session_sums.retransmits
 
+    @property
     def _recent_sum(self) -> SampleSum:
-        if self._recent_sums is None:
-            self._recent_sums = self._recent.sum_shown(self.plan.workload, self.settings.direction.flows)
-        return self._recent_sums
-
-    def _row(
-        self,
-        flow: Direction,
-        number: int,
-        recent: SessionSum,
-        sent: SessionSample | None,
-        packets: int | None,
-    ) -> SessionRow:
-        """Return the row of a session.
-
-        Args:
-            flow: Its direction.
-            number: Its number.
-            recent: Its payload of the last second.
-            sent: The sender's newest sample of it.
-            packets: Its datagrams of the last second; None for TCP.
-        """
-        known = self.traces.session_sums.sessions.get((flow, number))
-        datagrams = self.traces.session_datagrams.get((flow, number))
-        if self._has_ended and len(self.periods) == 1 and known is not None and known.bit_s is not None:
-            recent = known
-            packets = None if datagrams is None else datagrams.received
-        return SessionRow(
-            flow,
-            number,
-            recent.bit_s,
-            sent.rtt_us if sent else None,
-            known.retransmits if known is not None else None,
-            sent.cwnd_bytes if sent else None,
-            None if datagrams is None else datagrams.lost_percent,
-            None if datagrams is None else datagrams.jitter_ns,
-            None if packets is None or not recent.span_ns else packets * SECOND_NS / recent.span_ns,
-        )
-
-    def _note_other_tests(self, sample: Sample) -> None:
-        """Extend the time of the endpoint's other tests, or begin a new one with its mark."""
-        if sample.others is None or not sample.others.tests:
-            return
-        until_s = sample.elapsed_ns / SECOND_NS
-        from_s = until_s - sample.interval_ns / SECOND_NS
-        spans = self.other_tests
-        if spans and (from_s - spans[-1].until_s < _SHORT_PAUSE_S or len(spans) == _MAX_OTHER_TESTS):
-            spans[-1].until_s = until_s
-            return
-        spans.append(OtherTestsSpan(from_s, until_s))
-        self.change_marks.append(ChangeMark(from_s, "other test" if sample.others.tests == 1 else "other tests"))
-
-    def _change_settings(self, event: Changed) -> None:
-        at_s = event.elapsed_ns / SECOND_NS
-        if self.periods:
-            self.periods[-1].until_s = at_s
-        if label := numbers.settings_change(self.settings, event.settings):
-            self.change_marks.append(ChangeMark(at_s, label))
-        self.settings = event.settings
-        self.periods.append(PlotPeriod(at_s, event.settings, event.expectation))
-        self.granted_bytes.clear()
-        self._duplex = DuplexRates()
-        self._recent.begin(event.settings, event.elapsed_ns)
-        self._recent_sums = None
-
-    def _sample(self, event: Sampled) -> None:
-        sample = event.sample
-        if sample.is_drain:
-            return  # the run is over: what was still on its way is no rate
-        if not self._order.admits(sample):
-            return
-        self.elapsed_ns = max(self.elapsed_ns, sample.elapsed_ns)
-        self.traces.add(sample, self.plan.workload, is_warmup=event.warmup)
-        if not self._recent.add(event):
-            return
-        self.in_warmup = event.warmup
-        self._recent_sums = None
-        self._note_other_tests(sample)
-        self._plot(sample, is_warmup=event.warmup)
-
-    def _plot(self, sample: Sample, *, is_warmup: bool) -> None:
-        at_s = sample.elapsed_ns / SECOND_NS
-        for flow in self.settings.direction.flows:
-            bit_s = bits_per_second(sample.bytes_of(flow), sample.interval_ns)
-            if bit_s is None or sender_of(flow, self.plan.workload) is sample.end:
-                continue
-            self._add_point(flow, PlotPoint(at_s, bit_s, is_warmup))
-            if self.settings.direction is Direction.DUPLEX:
-                total_bit_s = self._duplex.join(sample.index, bit_s)
-                if total_bit_s is not None:
-                    self._add_point(Direction.DUPLEX, PlotPoint(at_s, total_bit_s, is_warmup))
-
-    def _add_point(self, direction: Direction, point: PlotPoint) -> None:
-        points = self.periods[-1].points.setdefault(direction, [])
-        points.append(point)
-        self.highest_bit_s[direction] = max(self.highest_bit_s.get(direction, 0.0), point.bit_s)
-        flow_points = [period.points[direction] for period in self.periods if direction in period.points]
-        if sum(map(len, flow_points)) > _MAX_POINTS:  # of all periods: a day may have many changes
-            for points in flow_points:
-                rest = points[len(points) & ~1 :]
-                points[:] = [*map(combine, zip(points[::2], points[1::2], strict=False)), *rest]
+        recent = self.meter.recent
+        if self._recent_sums is None or self._recent_sums[0] is not recent.newest:
+            flows = self.settings.direction.flows
+            self._recent_sums = recent.newest, recent.sum_shown(self.plan.workload, flows, _RECENT_NS)
+        return self._recent_sums[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +304,7 @@ class CockpitSnapshot:
 
         A unit by a measured rate would cut the digits of the expected one.
         """
-        measured = self.readings.highest_bit_s.values() if self.readings else ()
+        measured = self.readings.traces.highest_bit_s.values() if self.readings else ()
         return highest_mark(self._periods, self.peak) or max(measured, default=0.0)
 
     @property
@@ -393,6 +316,61 @@ class CockpitSnapshot:
     @property
     def _rate_axis(self) -> RateAxis:
         return self.readings.rate_axis if self.readings else RateAxis()
+
+
+def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
+    """Return a gauge's values: of the last second during a run, its result after it."""
+    readings, summary = view.readings, view.summary
+    if readings is None:
+        rate = FlowRate(expected=view.expectation[direction])
+    elif summary is None:
+        rate = readings.flow(direction)
+    else:
+        rate = _loaded_rate(summary, direction) or _result_rate(summary, direction)
+    return FlowReading(
+        direction,
+        rate.bit_s,
+        rate.expected,
+        0.0 if readings is None else readings.highest_bit_s(direction),
+        is_final=summary is not None,
+        is_judged=summary is None or summary.is_whole,
+        response_bits=response_bits_of(view.plan if readings is None else readings.plan),
+        latency=rate.latency,
+        peak=view.peak[direction],
+        margin_percent=rate.margin_percent,
+        units=view.units,
+        least_unit_bit_s=view.unit_bit_s,
+        datagrams=datagram_reading(view, direction),
+        source="" if readings is None else readings.source(direction),
+        full_bit_s=view.rate_top,
+    )
+
+
+def _result_rate(summary: Summary, direction: Direction) -> FlowRate:
+    """Return the result of an ended run in a direction."""
+    measured, expected = summary.measured[direction], summary.expectation[direction]
+    if measured is None:
+        return FlowRate(expected=expected)
+    return FlowRate(
+        measured.result_bit_s if measured.span_ns > 0 else None,
+        expected,
+        measured.latency,
+        None if measured.estimate is None else measured.estimate.half_width_percent,
+    )
+
+
+def _loaded_rate(summary: Summary, direction: Direction) -> FlowRate | None:
+    """Return the rate of a direction in a responsiveness test when it was loaded alone.
+
+    The total is that of both at once. None for another run, and for a load that was not measured.
+    """
+    load = None if summary.responsiveness is None else summary.responsiveness.load_of(direction)
+    if load is None:
+        return None
+    expected = next(
+        (each.expectation for each in summary.periods if each.settings.direction is direction), Expectation()
+    )
+    return FlowRate(load.bit_s[direction], expected[direction])
 
 
 def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:
@@ -474,4 +452,7 @@ def _probe_reading(readings: LiveReadings, summary: Summary | None) -> LatencyRe
             loaded.rtt_us if loaded else None,
             "whole run",
         )
-    return readings.probe.reading
+    idle, now = readings.meter.probe.idle, readings.meter.probe.recent
+    return LatencyReading(
+        "latency under load", now and now.latency, idle and idle.latency, now and now.rtt_us, "last 10 s"
+    )

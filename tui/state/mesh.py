@@ -73,20 +73,15 @@ class MeshMap:
 class MeshProgress:
     """How far a mesh is, and what came out so far.
 
-    `done` of `total` cells are over; `left_ns` is None if nothing is left or none runs. A finding may be about
-    cells that are not slow, but lose packets.
+    `left_ns` is None if nothing is left or none runs. A finding may be about cells that are not slow, but lose
+    packets.
     """
 
-    group: str
-    mode: MeshMode
-    hosts: int
-    done: int
-    total: int
+    matrix: MeshMatrix
     failed: int
     slow: int
     left_ns: int | None
-    round_number: int
-    rounds: int
+    round: RoundBegan | None
     running: tuple[Cell, ...]
     is_recheck: bool
     is_running: bool
@@ -98,20 +93,17 @@ class MeshProgress:
     @property
     def is_complete(self) -> bool:
         """Whether every cell is over, with a result or without."""
-        return self.done >= self.total
+        return len(self.matrix.figures) >= self.matrix.cell_count
 
 
 @dataclass(slots=True)
-class _Times:
-    """When the first cell began, and how many have ended since: the mean time of a cell."""
+class _InProgress:
+    """What runs now, and the mean time of a cell: when the first one began, and how many have ended since."""
 
+    round: RoundBegan | None = None
+    running: set[Cell] = field(default_factory=set[Cell])
     began_ns: int | None = None
     ended: int = 0
-
-    def begin(self, now_ns: int) -> None:
-        """Note that a cell begins."""
-        if self.began_ns is None:
-            self.began_ns = now_ns
 
 
 @dataclass(slots=True)
@@ -136,9 +128,7 @@ class MeshState:
     is_stopping: bool = False
     order: tuple[str, ...] | None = None
     _plan: MeshPlan | None = None
-    _running: set[Cell] = field(default_factory=set[Cell])
-    _round: tuple[int, int] = (0, 0)
-    _times: _Times = field(default_factory=_Times)
+    _now: _InProgress = field(default_factory=_InProgress)
 
     def load(self, matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> None:
         """Take the hosts, the figures and the findings as they are."""
@@ -162,23 +152,22 @@ class MeshState:
                 self.lost[host] = event
                 for cell in cells_of_host(host, self.hosts):
                     self.figures.setdefault(cell, CellFigure(cell, failure=failure))
-            case RoundBegan(number, rounds):
-                self._round = (number, rounds)
+            case RoundBegan():
+                self._now.round = event
             case CellBegan(cell):
-                self._running.add(cell)
-                self._times.begin(self.clock())
+                self._now.running.add(cell)
+                if self._now.began_ns is None:
+                    self._now.began_ns = self.clock()
             case CellEnded():
                 self._end_cell(event, figure)
             case MeshEnded(is_complete, detail):
                 self.end(None if is_complete or self.is_stopping else detail)
 
     def _end_cell(self, event: CellEnded, figure: CellFigure | None) -> None:
-        self._running.discard(event.cell)
+        self._now.running.discard(event.cell)
         failure = event.failure
-        if (
-            failure is None or failure.code is not FailureCode.HOST_LOST
-        ):  # those end at once: their time is no measure
-            self._times.ended += 1
+        # Those of a lost host end at once: their time is no measure.
+        self._now.ended += failure is None or failure.code is not FailureCode.HOST_LOST
         if figure is None and failure is not None:
             self.figures.setdefault(event.cell, CellFigure(event.cell, failure=failure))
 
@@ -186,7 +175,7 @@ class MeshState:
         """Note that the mesh is over, and why if that is a problem."""
         self.is_running = self.is_stopping = False
         self.problem = problem
-        self._running.clear()
+        self._now.running.clear()
 
     @property
     def ordered_hosts(self) -> tuple[Host, ...]:
@@ -215,23 +204,16 @@ class MeshState:
 
     def progress(self) -> MeshProgress:
         """Return how far the mesh is."""
-        total = self.matrix.cell_count
-        done = len(self.figures)
-        scale = self._scale
-        marks = [scale.mark(cell) for cell in self.figures]
+        matrix, scale, running = self.matrix, self._scale, self._now.running
+        marks = [scale.mark(cell) for cell in matrix.figures]
         return MeshProgress(
-            group=self.group,
-            mode=self.mode,
-            hosts=len(self.hosts),
-            done=done,
-            total=total,
+            matrix,
             failed=marks.count(CellMark.NO_RESULT),
             slow=marks.count(CellMark.SHORT) + marks.count(CellMark.FAIL),
-            left_ns=self._left_ns(total - done),
-            round_number=self._round[0],
-            rounds=self._round[1],
-            running=tuple(sorted(self._running)),
-            is_recheck=bool(self._running) and all(cell in self.figures for cell in self._running),
+            left_ns=self._left_ns(matrix.cell_count - len(matrix.figures)),
+            round=self._now.round,
+            running=tuple(sorted(running)),
+            is_recheck=bool(running) and all(cell in self.figures for cell in running),
             is_running=self.is_running,
             is_stopping=self.is_stopping,
             problem=self.problem,
@@ -270,7 +252,7 @@ class MeshState:
         return CellScale(self.matrix, self.pass_percent)
 
     def _cell(self, cell: Cell, scale: CellScale) -> MeshCell:
-        if cell in self._running:
+        if cell in self._now.running:
             return MeshCell(CellState.RUNNING, None, self.figures.get(cell))
         figure = self.figures.get(cell)
         return WAITING_CELL if figure is None else MeshCell(_STATES[scale.mark(cell)], scale.percent(cell), figure)
@@ -279,8 +261,8 @@ class MeshState:
         """Return about how long the cells that are left take: by the mean so far, before that by the plan."""
         if not self.is_running or cells_left <= 0:
             return None
-        if self._times.ended and self._times.began_ns is not None:
-            return cells_left * (self.clock() - self._times.began_ns) // self._times.ended
+        if self._now.ended and self._now.began_ns is not None:
+            return cells_left * (self.clock() - self._now.began_ns) // self._now.ended
         if self._plan is None:
             return None
         at_once = 1 if self.mode is MeshMode.ISOLATED else max(len(self.hosts) // 2, 1)

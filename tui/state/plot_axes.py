@@ -6,7 +6,8 @@ from typing import Final
 
 from ...engine.model.events import Expectation
 from ...engine.model.plan import SECOND_NS, Plan
-from .instrument_values import PlotPeriod, peak_above, plot_columns
+from ...engine.results.sums.traces import PlotPeriod
+from .instrument_values import peak_above, plot_columns
 
 REDRAW_NS: Final = SECOND_NS // 2  # of the plot: less often than of the gauges, because it is the largest to paint
 # Lengths of the time axis of a run without a duration: a full axis grows to the next one.

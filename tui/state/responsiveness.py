@@ -5,12 +5,11 @@ from enum import Enum, auto
 from typing import Final
 
 from ...engine.model.capabilities import Feature, why_unavailable
-from ...engine.model.events import Expectation
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan
 from ...engine.results.responsiveness.plan import responsiveness_plan
 from ...engine.results.responsiveness.result import Responsiveness
-from .instrument_values import FlowReading, Phase
+from .instrument_values import Phase
 from .live_readings import CockpitSnapshot, LiveReadings
 
 _FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
@@ -76,23 +75,6 @@ def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | Non
     result = None if summary is None else summary.responsiveness
     is_over = view.phase is Phase.DONE
     return ResponsivenessReading(_steps(readings, result, is_over=is_over), result, is_over)
-
-
-def loaded_flow(view: CockpitSnapshot, now: FlowReading) -> FlowReading | None:
-    """Return the gauge's values of an ended responsiveness test: the rate of a direction when it was loaded alone.
-
-    The total is that of both at once. None for another run, and for a load that was not measured.
-    """
-    summary = view.summary
-    load = (
-        None if summary is None or summary.responsiveness is None else summary.responsiveness.load_of(now.direction)
-    )
-    if summary is None or load is None:
-        return None
-    expected = next(
-        (p.expectation for p in summary.periods if p.settings.direction is now.direction), Expectation()
-    )
-    return replace(now, bit_s=load.bit_s[now.direction], expected=expected[now.direction], is_final=True)
 
 
 def _steps(readings: LiveReadings, result: Responsiveness | None, *, is_over: bool) -> tuple[LoadStep, ...]:

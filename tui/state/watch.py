@@ -3,7 +3,6 @@
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from statistics import median, mode
 from typing import Final
@@ -107,35 +106,17 @@ class WatchView:
         return min(due, key=lambda row: row.status.next_check_s or 0.0, default=None)
 
 
-def watch_view(
-    plan: WatchPlan,
-    statuses: Mapping[str, PeerStatus],
-    now_s: float,
-    *,
-    is_stopping: bool = False,
-    is_over: bool = False,
-    is_elsewhere: bool = False,
-    problem: str | None = None,
-) -> WatchView:
-    """Return a watch as it is shown, at a time in seconds since 1970."""
+def watch_view(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float) -> WatchView:
+    """Return a watch as it is shown, at a time in seconds since 1970; the caller adds how it is carried out."""
     rows = tuple(_row(plan, statuses.get(each.name, PeerStatus(each.name)), now_s) for each in plan.peers)
     return WatchView(
         name=plan.name,
         now_s=now_s,
         rows=rows,
-        month_bytes=sum(month_bytes(row.status, now_s) for row in rows),
+        month_bytes=sum(row.status.bytes_at(now_s) for row in rows),
         budget_bytes=plan.budget_bytes,
-        is_stopping=is_stopping,
-        is_over=is_over,
-        is_elsewhere=is_elsewhere,
-        problem=problem,
         counts=Counter(row.state for row in rows),
     )
-
-
-def month_bytes(status: PeerStatus, now_s: float) -> int:
-    """Return the payload of this month's tests and probes; that of an earlier month does not count."""
-    return status.month_bytes if status.month == f"{datetime.fromtimestamp(now_s, UTC):%Y-%m}" else 0
 
 
 def state_of(result: CheckResult | None) -> PeerState:
@@ -240,7 +221,7 @@ def _row(plan: WatchPlan, status: PeerStatus, now_s: float) -> PeerRow:
     result = None if status.last_check is None else status.last_check.result
     probe = None if status.last_probe is None else status.last_probe.result
     latest = probe or result
-    used, budget = month_bytes(status, now_s), None if peer is None else peer.budget_bytes
+    used, budget = status.bytes_at(now_s), None if peer is None else peer.budget_bytes
     is_skipped = status.last_skip is not None and status.last_skip.reason is SkipReason.BUDGET
     return PeerRow(
         name=status.name,

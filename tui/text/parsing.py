@@ -1,6 +1,7 @@
 """Parsing of typed values: windows, rates, times, pass marks, peers, languages, and the ranges of a sweep.
 
 Pure. Every function raises PlanError with the text and the allowed values. Most limits are those of plan.py.
+What the results of runs define is imported late: the command line parses before it needs any of them.
 A range doubles from its first value to its last, `16K..4M`; `/STEP` adds instead, `512..10240/512`.
 """
 
@@ -9,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, is_iperf3_address, is_ssh_address
@@ -22,10 +23,11 @@ from ...engine.model.plan import (
     SECOND_NS,
     Direction,
 )
-from ...engine.results.responsiveness.result import GRADES, Grade
-from ...engine.results.sweep import MAX_POINTS
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import Grade
 
 T = TypeVar("T")
 
@@ -150,8 +152,10 @@ def rise_ns(text: str) -> int:
     return int(Decimal(match[1]) * 1_000_000)
 
 
-def grade(text: str) -> Grade:
+def grade(text: str) -> "Grade":
     """Parse a grade of latency under load, in upper or lower case: `A+`, `b`."""
+    from ...engine.results.responsiveness.result import GRADES
+
     passing = GRADES[:-1]  # the last one is a pass for everything
     for name in passing:
         if text.strip().upper() == name:
@@ -366,6 +370,8 @@ def message_values(text: str) -> tuple[int, ...]:
 
 
 def _values(text: str, field: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+    from ...engine.results.sweep import MAX_POINTS
+
     values: list[T] = []
     for part in text.split(","):
         first, dots, rest = part.partition("..")
@@ -385,6 +391,8 @@ def _values(text: str, field: str, parse: Callable[[str], T]) -> tuple[T, ...]:
 
 def _range(field: str, part: str, ends: tuple[T, T], step: int | None) -> list[T]:
     """Return the values of a range. The last one is included even if doubling or the step skips it."""
+    from ...engine.results.sweep import MAX_POINTS
+
     first, last = ends
     if not isinstance(first, int) or not isinstance(last, int) or first > last or first < 1 or step == 0:
         raise PlanError(field, repr(part), _RANGE_SYNTAX)

@@ -76,9 +76,13 @@ class Admission:
         if self.limits.allow and not is_in_networks(address, self.limits.allow):
             raise AddressRefused(address, "allow", self.limits.allow)
 
-    def is_known(self, network: str) -> bool:
-        """Return whether a client of a network (`client_network`) is admitted at this moment."""
-        return network in self._network_counts
+    def awaited_connections(self) -> Counter[str]:
+        """Return the number of data connections that the runs of each network (`client_network`) await."""
+        awaited = Counter[str]()
+        for client in self._clients.values():
+            if client.run is not None:
+                awaited[client.network] += client.run.awaited_connections
+        return awaited
 
     def _check_open(self) -> None:
         if self._close_reason is not None:

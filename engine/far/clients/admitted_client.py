@@ -20,6 +20,11 @@ class CurrentRun(Protocol):
         """Whether payload has begun to flow."""
         ...
 
+    @property
+    def awaited_connections(self) -> int:
+        """The number of data connections that its near end is about to open."""
+        ...
+
     def end(self, reason: Reason, detail: str) -> None:
         """End the run. Only the first call has an effect."""
         ...

@@ -21,12 +21,12 @@ from ...model.errors import (
 )
 from ...model.events import EndText, Reason, RunEnd
 from ...model.limits import Limits
-from ...model.plan import SECOND_NS, Dialect, Direction, End
+from ...model.plan import SECOND_NS, Direction, End
 from ...model.socket_info import SocketInfo
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
 from ...workers.pool import WorkerPool
 from ...workloads.byte_budget import extend_amount
-from ...workloads.session_handshake import SessionSpec
+from ...workloads.session_handshake import Iperf3Format, SessionSpec
 from ..channel import Iperf3Channel
 from ..protocol.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
@@ -81,17 +81,19 @@ class ClientTest(BaseFarRun):
         super().__init__(plan, limits, turn)
         self._channel, self._request, self._opening = channel, request, opening
         self._observer, self._gives_json = observer, gives_json
-        own_plan = replace(plan, bytes_limit=parameters.sent_bytes, workers=choose_workers(parameters))
+        own_plan = replace(
+            plan,
+            mode=plan.mode or request.mode,
+            bytes_limit=parameters.sent_bytes,
+            workers=choose_workers(parameters),
+        )
         self.pool = WorkerPool(
             End.FAR,
             self._limited(own_plan),
             self._handle_worker_event,
             self._handle_worker_loss,
             limits.workers,
-            request.mode,
-            dialect=Dialect.IPERF3,
-            has_64bit_counters=parameters.has_64bit_counters,
-            allows_fragments=not parameters.dont_fragment,
+            Iperf3Format(parameters.has_64bit_counters, allows_fragments=not parameters.dont_fragment),
         )
         self._streams = list_streams(parameters.direction, parameters.parallel)
         self._counts = TestCounts(self.pool.counters, self._streams, is_udp=parameters.is_udp)
@@ -117,6 +119,12 @@ class ClientTest(BaseFarRun):
     def takes_streams(self) -> bool:
         """Whether a stream of its client is awaited."""
         return self._takes_streams
+
+    @property
+    def awaited_connections(self) -> int:
+        """The number of TCP connections that its client is about to open."""
+        is_awaiting = self._takes_streams and not self.has_datagrams
+        return len(self._streams) - len(self._arrived) - self._attached if is_awaiting else 0
 
     def refuse(self, refusal: Iperf3Refusal, reason: Reason = Reason.FAILED) -> None:
         """End the test by a number of iperf3."""

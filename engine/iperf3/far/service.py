@@ -60,12 +60,11 @@ class Iperf3Service:
     def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
         """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
         self._options = options
-        self._admission, self._pending, self._log = endpoint.admission, endpoint.pending, endpoint.log
+        self._admission, self._pending, self._log = endpoint.admission, endpoint.pending.beside(), endpoint.log
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
             options.listener,
-            endpoint.admission,
-            endpoint.pending,
+            self._pending,
             endpoint.log,
             self._serve,
             _refuse_connection,
@@ -103,6 +102,7 @@ class Iperf3Service:
     async def _serve(self, connection: PendingConnection) -> None:
         """Read the cookie of a connection, and serve it as a stream or as a control connection."""
         connection.is_served = True
+        connection.last_words = State.ACCESS_DENIED.wire_byte
         serial = next(self._serials)  # the tasks of connections start in the order of their acceptance
         sock, client = connection.sock, connection.client
         try:
@@ -152,7 +152,9 @@ class Iperf3Service:
             with contextlib.ExitStack() as stack:
                 admitted = await self._admit(stack, client)
                 self._pending.discard(connection)
-                self._log_client(admitted, parameters)
+                version = parameters.client_version
+                admitted.software = f"iperf3 {version}" if version else "iperf3"
+                self._log(LogEntry("admitted", "admitted", client=client))
                 plan = self._check_plan(parameters, admitted)
                 turn = await self._admission.turns.take(admitted, plan)
                 stack.callback(turn.end)
@@ -204,18 +206,6 @@ class Iperf3Service:
             user = users.check(parameters.auth_token, datetime.now(UTC).timestamp(), time.monotonic_ns())
             _log.debug("iperf3 client is user %s", user)
         return parameters
-
-    def _log_client(self, admitted: AdmittedClient, parameters: TestParameters) -> None:
-        version = parameters.client_version
-        admitted.software = f"iperf3 {version}" if version else "iperf3"
-        entry = LogEntry(
-            "client",
-            f"connected: {admitted.software}",
-            client=admitted.address,
-            software=admitted.software,
-            title=parameters.title,
-        )
-        self._log(entry)
 
     def _check_plan(self, parameters: TestParameters, admitted: AdmittedClient) -> Plan:
         """Return the plan of a test that the limits allow; raise RequestDeclined or Iperf3Refusal."""

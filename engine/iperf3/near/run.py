@@ -27,20 +27,19 @@ from ...model.plan import (
     MIN_BLOCK_BYTES,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
-    Dialect,
     Direction,
     Mode,
     Plan,
     Settings,
 )
 from ...model.samples import Sample
-from ...near.base_run import ExpectationFinder, Run, conduct, no_expectation
+from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from ...near.binding import check_binding, check_options
 from ...near.session_set import SessionSet
 from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
-from ...workloads.session_handshake import ConnectTarget, SessionSpec
+from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
 from ..protocol.auth import make_token
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
@@ -224,9 +223,7 @@ class Iperf3Run(Run):
             ends,
             client.ip_version,
             expectation_for,
-            mode,
-            dialect=Dialect.IPERF3,
-            has_64bit_counters=self._parameters.has_64bit_counters,
+            WorkerSetup(mode, Iperf3Format(self._parameters.has_64bit_counters)),
         )
         self._server = peer
         self._client = client
@@ -349,7 +346,7 @@ class Iperf3Run(Run):
     def _report_results(self) -> None:
         """Emit the totals of the server, or a warning that there are none."""
         if self._totals is not None:
-            self._emit(self._totals)
+            self._events.put(self._totals)
             for text in find_discrepancies(self._totals, self._counts):
                 self._warn(text)
         elif self._failed_end is None:

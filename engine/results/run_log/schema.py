@@ -9,13 +9,14 @@ Version 1 had all events in `events`. Version 2 has the newest there, and all ot
 """
 
 import contextlib
+import errno
 import sqlite3
 from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
-from ...model.errors import RunLogError, RunLogLocked, explain_os_error, make_printable
+from ...model.errors import RunLogError, RunLogFull, RunLogLocked, explain_os_error, make_printable
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 SCHEMA_VERSION: Final = 2
@@ -123,14 +124,19 @@ def explain_error(path: Path, error: Exception) -> str:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Generator[None]:
-    """Translate errors of SQLite and the system to RunLogError, those of a lock to RunLogLocked."""
+    """Translate errors of SQLite and the system to RunLogError, and to its kinds for a lock and a full disk."""
     try:
         yield
     except UnicodeDecodeError as error:  # a damaged file may have any bytes in SQLite's own messages
         raise RunLogError(f"the run log cannot be used: {path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}") from error
     except (sqlite3.Error, OSError) as error:
-        kind = RunLogLocked if is_lock_error(error) else RunLogError
+        kind = RunLogLocked if is_lock_error(error) else RunLogFull if _is_disk_full(error) else RunLogError
         raise kind(f"the run log cannot be used: {explain_error(path, error)}") from error
+
+
+def _is_disk_full(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code == sqlite3.SQLITE_FULL or getattr(error, "errno", None) == errno.ENOSPC
 
 
 def is_lock_error(error: Exception) -> bool:

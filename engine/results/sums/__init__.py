@@ -6,5 +6,6 @@ come from histograms, which give the same answer in whatever order the samples a
 
 Pure. It imports engine/model, `counter_sums`, `confidence`, `summary` and `udp`. Public: `sample_sum` (SampleSum,
 RecentSamples, SampleOrder) has a `receiver_sum` (ReceiverSum) and a `sender_sum` (SenderSum) of each direction and
-an `end_sum` (EndSum) of each end; `session_sums` (SessionSums) has each session's own.
+an `end_sum` (EndSum) of each end; `session_sums` (SessionSums) has each session's own, `traces` (Traces)
+the run over time.
 """

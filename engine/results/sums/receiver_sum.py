@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Final
 
 from ...model.events import SessionTotal
 from ...model.latency_histogram import merge_counts, summarize_latency
@@ -13,8 +12,6 @@ from ..confidence import Estimate, RateSeries
 from ..counter_sums import OWN, Histogram, add_known, extend_fields
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
-
-_MAX_UNPAIRED: Final = 4_096  # a far end whose samples never arrive does not fill the memory
 
 
 def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
@@ -187,19 +184,3 @@ class ReceiverSum:
         if self.series is None or not self.span_ns:
             return None
         return self.series.estimate(self.bytes * 8 * SECOND_NS / self.span_ns)
-
-
-class DuplexRates:
-    """Joins the rates that the two receivers of a duplex interval report, whichever comes first."""
-
-    def __init__(self) -> None:
-        self._unpaired: dict[int, float] = {}
-
-    def join(self, index: int, bit_s: float) -> float | None:
-        """Return the sum of both directions' rates; None until the other half of the interval is there."""
-        other_bit_s = self._unpaired.pop(index, None)
-        if other_bit_s is not None:
-            return bit_s + other_bit_s
-        if len(self._unpaired) < _MAX_UNPAIRED:
-            self._unpaired[index] = bit_s
-        return None

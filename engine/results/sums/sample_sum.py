@@ -99,18 +99,20 @@ class SampleSum:
 class RecentSamples:
     """The samples of the last `span_ns` of each end under the newest settings, by that end's clock.
 
-    There is always the newest one at least. Begin with the settings, and again after each change.
+    There is always the newest one at least. Begin with the settings, and again after each change. `newest` is the
+    sample that came last, None before the first.
     """
 
     def __init__(self, span_ns: int) -> None:
         self._span_ns = span_ns
-        self._settings: Settings | None = None
+        self.settings: Settings | None = None
+        self.newest: Sampled | None = None
         self._start_ns = 0
         self._samples: dict[End, deque[Sampled]] = {end: deque() for end in End}
 
     def begin(self, settings: Settings, start_ns: int) -> None:
         """Drop all samples: from now on, only those of these settings count."""
-        self._settings, self._start_ns = settings, start_ns
+        self.settings, self._start_ns, self.newest = settings, start_ns, None
         for samples in self._samples.values():
             samples.clear()
 
@@ -119,29 +121,37 @@ class RecentSamples:
 
         Return whether it counts. One that is late counts for earlier settings only, even if they are the same.
         """
-        if event.settings != self._settings or event.sample.elapsed_ns <= self._start_ns:
+        if event.settings != self.settings or event.sample.elapsed_ns <= self._start_ns:
             return False
         samples = self._samples[event.sample.end]
         samples.append(event)
-        while samples[0].sample.elapsed_ns <= event.sample.elapsed_ns - self._span_ns and len(samples) > 1:
+        while not _is_within(samples[0], event, self._span_ns):
             samples.popleft()
+        self.newest = event
         return True
 
-    def of_end(self, end: End) -> tuple[Sample, ...]:
-        """Return an end's samples, the newest one last."""
-        return tuple(event.sample for event in self._samples[end])
+    def of_end(self, end: End, span_ns: int | None = None) -> tuple[Sample, ...]:
+        """Return an end's samples, the newest one last: all of them, or those of a shorter span."""
+        samples, span_ns = self._samples[end], self._span_ns if span_ns is None else span_ns
+        return tuple(event.sample for event in samples if _is_within(event, samples[-1], span_ns))
 
     def sum_measured(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
         """Return the sums over both ends' samples after the warm-up."""
-        return self._add_to(SampleSum(workload), flows, with_warmup=False)
-
-    def sum_shown(self, workload: Workload, flows: Sequence[Direction]) -> SampleSum:
-        """Return what the gauges show, in the warm-up, too."""
-        return self._add_to(SampleSum(workload, has_senders=False), flows, with_warmup=True)
-
-    def _add_to(self, sums: SampleSum, flows: Sequence[Direction], *, with_warmup: bool) -> SampleSum:
+        sums = SampleSum(workload)
         for samples in self._samples.values():
             for event in samples:
-                if with_warmup or not event.warmup:
+                if not event.warmup:
                     sums.add(event.sample, flows)
         return sums
+
+    def sum_shown(self, workload: Workload, flows: Sequence[Direction], span_ns: int) -> SampleSum:
+        """Return what the gauges show, of a shorter span, and in the warm-up, too."""
+        sums = SampleSum(workload, has_senders=False)
+        for end in End:
+            for sample in self.of_end(end, span_ns):
+                sums.add(sample, flows)
+        return sums
+
+
+def _is_within(event: Sampled, newest: Sampled, span_ns: int) -> bool:
+    return event is newest or event.sample.elapsed_ns > newest.sample.elapsed_ns - span_ns

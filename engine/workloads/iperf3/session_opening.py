@@ -44,7 +44,8 @@ async def open_session(
         OSError: the kernel declines an option, or the server cannot be reached, with a remedy.
     """
     if config.workload.is_datagram:
-        socket_options.set_up(sock, config.options, allows_fragments=config.allows_fragments)
+        allows_fragments = config.iperf3 is not None and config.iperf3.allows_fragments
+        socket_options.set_up(sock, config.options, allows_fragments=allows_fragments)
         if not config.is_sender(spec.direction):
             import_module(".datagram_receiver", __package__)  # now, and not while datagrams wait
             socket_options.set_up_receiver(sock, Mode.QUALITY, settings)

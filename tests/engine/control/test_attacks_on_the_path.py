@@ -27,6 +27,7 @@ from linkgauge.engine.protocol.messages import Open, Ping, Refuse
 from linkgauge.engine.protocol.preamble import DataHello
 
 from ..conftest import RATE_BIT_S
+from ..waiting import until
 from .frame_relay import LENGTH, Attack, FrameRelay, relay_to
 
 KEY = SharedKey("a-key-of-this-test")
@@ -192,7 +193,8 @@ async def test_a_relay_that_changes_nothing_is_not_noticed(host: str) -> None:
 async def test_a_relay_cannot_start_a_run_in_the_place_of_the_near_end() -> None:
     """It waits until the near end has proved the key, and then asks for a run of its own."""
     async with asyncio.timeout(DEADLINE_S), world() as it, connect(it.peer) as (control, _ends):
-        await it.log_of("connected")
+        while (End.NEAR, "Introduction") not in it.relay.kinds:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0.01)
         it.relay.send(End.FAR, encode_frame(Open(PLAN)) + FORGED)
         assert "rejected" in await it.log_of(CHANGED)
         assert await control.receive() == Refuse(CHANGED)
@@ -330,8 +332,7 @@ async def test_a_relay_that_swallows_the_end_of_a_run_does_not_keep_it_alive(
         running = asyncio.create_task(it.run(plan))
 
         async def imitate() -> None:
-            while not attack.is_swallowing:  # noqa: ASYNC110 - the relay has no event
-                await asyncio.sleep(0.01)
+            await until(lambda: attack.is_swallowing)
             first, later = IMITATIONS[imitation]
             it.relay.send(End.FAR, first)
             while True:

@@ -6,7 +6,7 @@ import shutil
 import socket
 import struct
 import sys
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -43,16 +43,11 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import ControlState
 
 from ...end_to_end.veth_link import VethLink
+from ..waiting import soon, until
 
 T = TypeVar("T")
 STOP = Stop(RunEnd(Reason.STOPPED, "enough"))
 RESET = struct.pack("ii", 1, 0)
-
-
-async def soon(awaitable: Awaitable[T]) -> T:
-    """Await with a deadline."""
-    async with asyncio.timeout(10):
-        return await awaitable
 
 
 def tcp_pair(buffer_bytes: int | None = None) -> tuple[socket.socket, socket.socket]:
@@ -190,9 +185,7 @@ async def test_control_packets_that_are_lost_are_tried_again_soon(
             assert near.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) > MAX_SILENCE_NS // 1_000_000
             link.run(link.far, "ip", "route", "add", "blackhole", near_address)
             control.send(Hello(""))
-            async with asyncio.timeout(20):
-                while _retransmits(near) < 9:  # noqa: ASYNC110 - the kernel counts them
-                    await asyncio.sleep(0.02)
+            await until(lambda: _retransmits(near) >= 9)
             control.abort()
     finally:
         for descriptor in descriptors:

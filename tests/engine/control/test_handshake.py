@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -20,14 +20,14 @@ from linkgauge.engine.model.errors import (
 )
 from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.peer import Access, AuthContext, Peer, SharedKey
+from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
-from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Proof, Ready, Refuse, Welcome
+from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Proof, Refuse, Welcome
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_ACCEPTED,
@@ -38,15 +38,11 @@ from linkgauge.engine.protocol.preamble import (
     encode_preamble,
 )
 
+from ..waiting import soon, until
+
 T = TypeVar("T")
 KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
 HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
-
-
-async def soon(awaitable: Awaitable[T]) -> T:
-    """Await with a deadline."""
-    async with asyncio.timeout(20):
-        return await awaitable
 
 
 @pytest.fixture
@@ -147,22 +143,19 @@ async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_hos
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["open", "key"])
-async def test_the_log_and_the_status_of_an_endpoint_name_the_host_of_the_client(
+async def test_the_status_of_an_endpoint_names_the_host_of_the_client(
     key: SharedKey | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not that of the endpoint; the client's facts come after both proofs."""
     names = iter(["web-07", "db-02"])  # the near end describes itself first
     monkeypatch.setattr(socket, "gethostname", lambda: next(names))
-    entries: list[Any] = []
     async with (
         asyncio.timeout(20),
-        Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint,
+        Endpoint(listen("127.0.0.1", 0), key=key) as endpoint,
         connect(Peer(*endpoint.address, Access(key))) as (_control, ends),
     ):
         assert (ends.near.hostname, ends.far.hostname) == ("web-07", "db-02")
-        while not entries:  # noqa: ASYNC110 - the log has no event
-            await asyncio.sleep(0.01)
-        assert (entries[0], entries[0].fields["hostname"]) == ("127.0.0.1: connected", "web-07")
+        await until(lambda: endpoint.get_status().clients[0].hostname)
         assert [client.hostname for client in endpoint.get_status().clients] == ["web-07"]
 
 
@@ -234,13 +227,6 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
         assert await try_to_open(DataHello(bytes(16), fresh, Direction.IN, 2, 0, None)) == b""
         assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == DATA_ACCEPTED
         assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == b""
-
-
-def test_run_tokens_do_not_depend_on_the_messages_of_the_far_end() -> None:
-    """Who reads the control connection cannot open a data connection: the key is part of its secret."""
-    without_key = RunSecret(b"", bytes.fromhex(Ready("ab" * 16).token), b"")
-    with_key = RunSecret(KEY.derive_shared_secret(AuthContext(b"talk")), bytes.fromhex("ab" * 16), b"")
-    assert without_key.run_tag != with_key.run_tag
 
 
 HELLO = DataHello(b"r" * 16, b"t" * 16, Direction.IN, 3, 1, 65_536)
@@ -321,10 +307,9 @@ async def test_a_refused_client_reads_the_reason(sockets: tuple[socket.socket, s
     assert [decode_body(body, End.FAR) for body in bodies] == [Refuse("one run at a time")]
 
 
-@pytest.mark.parametrize("name", ["eth0; curl x | sh", "-batch", "../x"])
-async def test_an_impossible_name_of_a_far_interface_gets_no_further(name: str) -> None:
+async def test_an_impossible_name_of_a_far_interface_gets_no_further() -> None:
     """It would be pasted into a shell as part of a remedy."""
-    nic = NicInfo(name, "device", "ixgbe; id", qdisc="fq; id")
+    nic = NicInfo("eth0; curl x | sh", "device", "ixgbe; id", qdisc="fq; id")
     async with impostor(encode_frame(Welcome()) + encode_frame(Introduction(replace(HOST, nic=nic)))) as (
         peer,
         _heard,

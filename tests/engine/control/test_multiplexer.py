@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,6 +14,8 @@ from linkgauge.engine.model.errors import ConnectionClosed
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.messages import Hello, Introduction, Ping, Welcome
+
+from ..waiting import until
 
 FACTS = HostInfo("web-07", "Linux", 8, "linkgauge", "asyncio")
 EXTRA = {"sockname": ("192.0.2.1", 1), "peername": ("192.0.2.2", 22), "data_address": ("192.0.2.2", 4_000)}
@@ -54,12 +56,6 @@ async def connected() -> AsyncIterator[Pair]:
         yield pair
         pair.near.close()
         await until(lambda: len(pair.lost) == 2 and not pair.serving)
-
-
-async def until(is_so: Callable[[], object]) -> None:
-    """Let the loop run until something is so."""
-    while not is_so():  # noqa: ASYNC110 - there is nothing to wait for but the loop's other work
-        await asyncio.sleep(0.01)
 
 
 async def test_connections_at_once_are_greeted_each_and_closed_each() -> None:

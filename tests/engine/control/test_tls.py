@@ -6,7 +6,6 @@ import gc
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,15 +27,10 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
+from ..waiting import soon, until
 
 T = TypeVar("T")
 KEY = SharedKey("a-key-of-this-test")
-
-
-async def soon(awaitable: Awaitable[T]) -> T:
-    """Await with a deadline."""
-    async with asyncio.timeout(20):
-        return await awaitable
 
 
 @pytest.fixture(scope="module")
@@ -260,9 +254,7 @@ async def test_clients_that_break_a_tls_handshake_leave_no_descriptor(files: Cer
         level = descriptors()
         for number in range(24):
             await soon(asyncio.to_thread(break_client, endpoint.address, number, kept))
-        async with asyncio.timeout(20):
-            while endpoint._tasks or descriptors() - len(kept) > level:  # noqa: ASYNC110 - no event tells
-                await asyncio.sleep(0.02)
+        await until(lambda: not (endpoint._tasks or descriptors() - len(kept) > level))
         assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint)))).hostname
     for sock in kept:
         sock.close()
@@ -270,6 +262,4 @@ async def test_clients_that_break_a_tls_handshake_leave_no_descriptor(files: Cer
 
 async def no_connections() -> None:
     """Wait until no control connection of this process is left, open or closed."""
-    async with asyncio.timeout(20):
-        while any(type(each) is ControlConnection for each in gc.get_objects()):  # noqa: ASYNC110 - no event tells
-            await asyncio.sleep(0.02)
+    await until(lambda: not (any(type(each) is ControlConnection for each in gc.get_objects())))

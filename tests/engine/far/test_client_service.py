@@ -1,6 +1,7 @@
 """Clients of an endpoint beside each other: what they learn of each other, and who may run."""
 
 import asyncio
+import socket
 from unittest.mock import AsyncMock
 
 import pytest
@@ -8,13 +9,17 @@ from linkgauge.engine.control import handshake
 from linkgauge.engine.far import client_service
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.model.errors import PeerError, PeerRefused
-from linkgauge.engine.model.events import Ended, Event, Sampled, Warned
+from linkgauge.engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import OtherTests
+from linkgauge.engine.near.connect import connect
+from linkgauge.engine.near.path_mtu import prepare_path_session
 from linkgauge.engine.near.run import Run, open_run
+from linkgauge.engine.protocol.messages import Finish, Stop
 from linkgauge.engine.results.meter import Meter
 
 from ..conftest import DEADLINE_S, RATE_BIT_S
@@ -115,17 +120,16 @@ async def test_an_exclusive_run_is_refused_beside_another_and_refuses_others(end
 
 async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:
     """The endpoint sees that its connection is closed; otherwise the next one would wait for ever."""
-    connected: asyncio.Queue[str] = asyncio.Queue()
     patient = Plan(duration_ns=SECOND_NS // 2, rate_bit_s=RATE_BIT_S, exclusive=True, wait_ns=60 * SECOND_NS)
     async with (
         asyncio.timeout(DEADLINE_S),
-        Endpoint(listen("127.0.0.1", 0), connected.put_nowait) as endpoint,
+        Endpoint(listen("127.0.0.1", 0)) as endpoint,
         open_run(LONG, Peer(*endpoint.address)) as beside,
     ):
         await until_payload(beside)
         leaving = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
-        while endpoint.admission.client_count < 2:
-            await connected.get()
+        while endpoint.admission.client_count < 2:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0.01)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
         waiting = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
@@ -157,3 +161,22 @@ async def test_one_that_waits_in_silence_loses_its_place(
         with pytest.raises(PeerError, match="was lost before the test began"):
             await events_of(Plan(exclusive=True, wait_ns=60 * SECOND_NS), peer)
         beside.stop()
+
+
+async def test_a_probe_is_counted_and_not_logged() -> None:
+    """A watch probes each of its peers once a minute: three lines each would bury those of tests."""
+    log: list[str] = []
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), log.append) as endpoint:
+        peer = Peer(*endpoint.address)
+        async with connect(peer) as (control, _ends):
+            await prepare_path_session(control, peer)
+            control.send(Stop(RunEnd(Reason.STOPPED, "")))
+            assert isinstance(await control.receive(), Finish)
+        assert not log
+        await events_of(SHORT, peer)
+        await endpoint.drain(DEADLINE_S)
+        assert [line.event for line in log if isinstance(line, LogEntry)] == ["client", "run_began", "run_ended"]
+        assert isinstance(log[0], LogEntry)
+        assert log[0].fields["hostname"] == socket.gethostname()
+        totals = endpoint.get_status().totals
+        assert (totals.clients, totals.probes, totals.runs) == (2, 1, {"completed": 1})

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from linkgauge.engine.far.event_log import MAX_SOURCES, EventLog
+from linkgauge.engine.far.event_log import MAX_LINES, MAX_NETWORKS, MAX_SOURCES, EventLog
 from linkgauge.engine.far.status import EndpointTotals, LogEntry
 
 DEADLINE_S = 20.0
@@ -67,15 +67,39 @@ async def test_a_crowd_of_addresses_is_counted_together() -> None:
     ]
 
 
-async def test_other_entries_are_never_summed_up() -> None:
-    """Clients that were let in, and text without an event."""
+async def test_an_address_has_a_budget_of_lines_whatever_they_say() -> None:
+    """Texts that differ, with its tests among them; other addresses have their own, and this host's lines none."""
     lines: list[str] = []
     log = EventLog(lines.append, NEVER_S)
-    entries = [LogEntry("client", "connected", client="192.0.2.7"), "limits read again"] * 3
-    for entry in entries:
-        log.add(entry)
+    for number in range(3 * MAX_LINES):
+        log.add(rejection(f"2001:db8::{number:x}", f"rejected: a window of {number} bytes", "refused"))
+        log.add(LogEntry("client", "connected", client=f"2001:db8::{number:x}"))
+        log.add("limits read again")
+    log.add(LogEntry("client", "connected", client="192.0.2.7"))
+    assert lines.count("limits read again") == 3 * MAX_LINES
+    lines = [line for line in lines if line != "limits read again"]
+    assert len(lines) == MAX_LINES + 1
+    assert lines[-1] == "192.0.2.7: connected"
     log.close()
-    assert lines == entries
+
+
+async def test_what_was_left_out_is_counted_and_the_next_minute_has_a_budget_again() -> None:
+    """By address, and together beyond as many addresses as fit into memory."""
+    lines: list[str] = []
+    log = EventLog(lines.append, 0.05)
+    for number in range(MAX_LINES + 7):
+        log.add(LogEntry("run_ended", f"finished: {number}", client="192.0.2.7", reason="completed"))
+    for number in range(MAX_NETWORKS + 2):
+        log.add(LogEntry("client", "connected", client=f"2001:db8:0:{number:x}::1"))
+    assert len(lines) == MAX_LINES + MAX_NETWORKS - 1
+    async with asyncio.timeout(DEADLINE_S):
+        while log.is_counting:  # noqa: ASYNC110 - only looking tells
+            await asyncio.sleep(0)
+    seconds = f"in 1 s, over its {MAX_LINES} a minute"
+    assert lines[-2:] == [f"192.0.2.7: 7 more lines {seconds}", "3 more lines from other addresses in 1 s"]
+    log.add(LogEntry("client", "connected", client="192.0.2.7"))
+    assert lines[-1] == "192.0.2.7: connected"
+    log.close()
 
 
 async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
@@ -86,7 +110,8 @@ async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
         log.add(rejection())
         log.add(LogEntry("refused", "rejected: full", client="192.0.2.7", limit="clients"))
     log.add(LogEntry("refused", "rejected: its key has changed", limit=None))
-    log.add(LogEntry("client", "connected", client="192.0.2.8"))
+    for event in ("admitted", "client", "run_began", "probe", "probe"):
+        log.add(LogEntry(event, event, client="192.0.2.8"))
     for reason in ("completed", "completed", "peer_lost"):
         log.add(LogEntry("run_ended", "finished", reason=reason, received_bytes=10**9, sent_bytes=7))
     log.add("something else")
@@ -96,5 +121,6 @@ async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
         rejections={"dropped": 3, "clients": 3, "declined": 1},
         received_bytes=3 * 10**9,
         sent_bytes=21,
+        probes=2,
     )
     log.close()

@@ -8,8 +8,7 @@ from string import Formatter
 
 import linkgauge
 import pytest
-from linkgauge.engine.model.events import EndText, Expectation, ExpectedRate, Reason, WarningText
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.events import EndText, ExpectedRate, Reason, WarningText
 
 
 def test_only_a_completed_or_stopped_run_ended_as_wanted() -> None:
@@ -32,17 +31,6 @@ def test_a_rate_exceeds_a_wire_only_by_more_than_a_burst(
     """Delayed bytes that arrive at once are above the rate for a moment."""
     expected = ExpectedRate(900, "computed", "the wire", most_bit_s=most_bit_s)
     assert expected.is_exceeded_by(bit_s) is is_exceeded
-
-
-def test_an_expectation_is_indexed_by_direction() -> None:
-    """None is no expectation."""
-    rate = ExpectedRate(1, "documented", "table 1")
-    expectation = Expectation(in_=rate)
-    assert [expectation[direction] for direction in (Direction.OUT, Direction.IN, Direction.DUPLEX)] == [
-        None,
-        rate,
-        None,
-    ]
 
 
 PACKAGE = Path(linkgauge.__file__).parent

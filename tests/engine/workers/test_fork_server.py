@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import SECOND_NS, End, Mode, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, End, SocketOptions
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workers.fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 from linkgauge.engine.workers.ipc import Configure
+from linkgauge.engine.workloads.session_handshake import SessionConfig
 
 DEADLINE_S = 30.0
 
@@ -46,9 +47,7 @@ def fork(sock: socket.socket, worker_id: int) -> socket.socket:
     with worker_channel:
         socket.send_fds(sock, [request], [worker_channel.fileno(), counters.fd, 2])
     counters.close()
-    configure = Configure(
-        End.FAR, SECOND_NS, 64, Mode.COPY, SocketOptions(), Workload.STREAM, 0, 0, 1, 0, (), shares_core=False
-    )
+    configure = Configure(SessionConfig(End.FAR, Workload.STREAM, SocketOptions()), SECOND_NS, 64)
     channel.sendall(json.dumps({"fd": False, **encode_tagged(configure)}).encode() + b"\n")
     return channel
 

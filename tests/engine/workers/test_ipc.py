@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -32,16 +32,12 @@ from linkgauge.engine.workers.ipc import (
     WorkerEvent,
     WorkerReady,
 )
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
+
+from ..waiting import soon
 
 T = TypeVar("T")
 _LARGE = 10**15  # 17 bytes of a message
-
-
-async def soon(awaitable: Awaitable[T]) -> T:
-    """Await with a deadline."""
-    async with asyncio.timeout(10):
-        return await awaitable
 
 
 @dataclass(frozen=True)
@@ -248,7 +244,7 @@ async def test_a_channel_closed_by_its_own_callback_delivers_no_more() -> None:
 
 SPEC = SessionSpec(Direction.IN, 3, 1, 65_536, "00" * 16)
 SAMPLES: tuple[Command | WorkerEvent, ...] = (
-    Configure(End.FAR, 1, 2, Mode.COPY, SocketOptions(), Workload.RR, 3, 4, 5, 6, (0, 1), shares_core=True),
+    Configure(SessionConfig(End.FAR, Workload.RR, SocketOptions(), Iperf3Format()), 1, 2, Mode.COPY, cores=(0, 1)),
     OpenSession(SPEC, ConnectTarget.from_address("00" * 16, ("::1", 5820, 0, 0))),
     AdoptSession(SPEC),
     StartPayload(),

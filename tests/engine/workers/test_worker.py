@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,8 @@ from linkgauge.engine.metering.shared_counters import ProbeHistogram, SharedCoun
 from linkgauge.engine.model.plan import (
     DATAGRAM_PROBE_SESSION,
     HANDSHAKE_PROBE_SESSION,
-    Dialect,
     Direction,
     End,
-    Mode,
     Settings,
     SocketOptions,
 )
@@ -41,14 +39,14 @@ from linkgauge.engine.workers.ipc import (
     WorkerReady,
 )
 from linkgauge.engine.workers.worker import Worker
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
 
 from ..tcp_pair import pair
+from ..waiting import until
 
 DEADLINE_S = 20.0
-CONFIGURE = Configure(
-    End.FAR, 10**8, 65_536, Mode.COPY, SocketOptions(), Workload.STREAM, 0, 0, 1, 0, (), shares_core=False
-)
+CONFIGURE = Configure(SessionConfig(End.FAR, Workload.STREAM, SocketOptions()), 10**8, 65_536)
+CRR = replace(CONFIGURE.sessions, workload=Workload.CRR)
 
 
 class WorkerHost:
@@ -62,18 +60,12 @@ class WorkerHost:
         self.task = asyncio.create_task(Worker(far, self.counters, 0).serve())
         self.send = self.channel.send
 
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition that the worker makes true."""
-        async with asyncio.timeout(DEADLINE_S):
-            while not condition():  # noqa: ASYNC110 - counters have no event
-                await asyncio.sleep(0.005)
-
     async def adopt(self, number: int, generation: int = 0) -> socket.socket:
         """Let the worker adopt a session that receives; return the sender's socket."""
         sender, receiver = pair()
         count = len(self.events)
         self.send(AdoptSession(SessionSpec(Direction.OUT, number, generation, None, "")), receiver.detach())
-        await self.until(lambda: len(self.events) > count)
+        await until(lambda: len(self.events) > count)
         assert sender.recv(10) == DATA_ACCEPTED
         return sender
 
@@ -92,21 +84,21 @@ async def host() -> AsyncIterator[WorkerHost]:
 
 async def test_a_worker_says_first_that_it_is_ready(host: WorkerHost) -> None:
     """The channel carries commands from then on."""
-    await host.until(lambda: host.events)
+    await until(lambda: host.events)
     assert host.events == [WorkerReady()]
 
 
 async def test_an_adopted_connection_is_counted_until_its_end(host: WorkerHost) -> None:
     """Its end is an event, as no command had asked for it."""
-    await host.until(lambda: host.events)
+    await until(lambda: host.events)
     sender = await host.adopt(3)
     assert isinstance(host.events[-1], ConnectionOpened)
     host.send(StartPayload())
     with sender:
         sender.setblocking(True)
         sender.sendall(bytes(1_000))
-        await host.until(lambda: (slot := host.counters.read(Direction.OUT, 3)) and slot.bytes == 1_000)
-    await host.until(lambda: len(host.events) == 3)
+        await until(lambda: (slot := host.counters.read(Direction.OUT, 3)) and slot.bytes == 1_000)
+    await until(lambda: len(host.events) == 3)
     event = host.events[-1]
     assert isinstance(event, ConnectionLost)
     assert (event.direction, event.session, event.generation) == (Direction.OUT, 3, 0)
@@ -114,9 +106,9 @@ async def test_an_adopted_connection_is_counted_until_its_end(host: WorkerHost) 
 
 async def test_a_connection_without_its_descriptor_fails_with_the_remedy(host: WorkerHost) -> None:
     """The kernel drops descriptors beyond the limit of a process."""
-    await host.until(lambda: host.events)
+    await until(lambda: host.events)
     host.send(AdoptSession(SessionSpec(Direction.OUT, 1, 7, None, "")))
-    await host.until(lambda: len(host.events) == 2)
+    await until(lambda: len(host.events) == 2)
     event = host.events[-1]
     assert isinstance(event, ConnectionFailed)
     assert event.generation == 7
@@ -125,34 +117,34 @@ async def test_a_connection_without_its_descriptor_fails_with_the_remedy(host: W
 
 async def test_further_probes_begin_by_their_numbers_and_end_by_command(host: WorkerHost) -> None:
     """Whatever the settings. That of datagrams tells where nothing takes its hello."""
-    await host.until(lambda: host.events)
+    await until(lambda: host.events)
     secret = "ab" * 32
     with socket.create_server(("127.0.0.1", 0)) as listener:  # nothing takes UDP on its port
         target = ConnectTarget.from_address("00" * 16, listener.getsockname())
         for session in (HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION):
             host.send(OpenSession(SessionSpec(Direction.OUT, session, 0, None, secret), target))
-        await host.until(lambda: len(host.events) == 2)
+        await until(lambda: len(host.events) == 2)
         failure = host.events[-1]
         assert isinstance(failure, ConnectionFailed)
         assert failure.session == DATAGRAM_PROBE_SESSION
         assert "nothing takes UDP on its port" in failure.why
         host.send(ChangeSettings(Settings(Direction.IN, 1), 1, 1))
-        await host.until(lambda: any(host.counters.read_probe_histogram(ProbeHistogram.CONNECT)))
+        await until(lambda: any(host.counters.read_probe_histogram(ProbeHistogram.CONNECT)))
         host.send(StopProbes())
-        await host.until(lambda: host.events[-1] == ProbesStopped())
+        await until(lambda: host.events[-1] == ProbesStopped())
         before = host.counters.read_probe_histogram(ProbeHistogram.CONNECT)
         host.send(StopProbes())
-        await host.until(lambda: host.events[-2:] == [ProbesStopped(), ProbesStopped()])
+        await until(lambda: host.events[-2:] == [ProbesStopped(), ProbesStopped()])
         assert host.counters.read_probe_histogram(ProbeHistogram.CONNECT) == before
 
 
 async def test_a_change_closes_older_sessions_that_it_does_not_have(host: WorkerHost) -> None:
     """Without an event: it was asked for. A session of newer settings stays open."""
-    await host.until(lambda: host.events)
+    await until(lambda: host.events)
     host.send(StartPayload())
     with await host.adopt(1) as first, await host.adopt(2) as second, await host.adopt(3, generation=2) as newer:
         host.send(ChangeSettings(Settings(Direction.OUT, 1), 1, 0))
-        await host.until(lambda: not (slot := host.counters.read(Direction.OUT, 2)) or not slot.is_open)
+        await until(lambda: not (slot := host.counters.read(Direction.OUT, 2)) or not slot.is_open)
         for sock, is_open in ((first, True), (second, False), (newer, True)):
             number = {first: 1, second: 2, newer: 3}[sock]
             slot = host.counters.read(Direction.OUT, number)
@@ -166,8 +158,8 @@ async def test_a_session_that_is_opened_again_and_again_is_opening_once(
     host: WorkerHost, direction: Direction
 ) -> None:
     """A client that leaves openings of crr unfinished would otherwise take a port of this host with each."""
-    host.send(replace(CONFIGURE, workload=Workload.CRR, request_bytes=64, response_bytes=64))
-    await host.until(lambda: len(host.events) == 2)
+    host.send(replace(CONFIGURE, sessions=CRR, request_bytes=64, response_bytes=64))
+    await until(lambda: len(host.events) == 2)
     senders: list[socket.socket] = []
     ports: list[int] = []
     for generation in range(20):
@@ -202,8 +194,8 @@ async def test_a_stream_of_iperf3_that_ends_after_the_payload_is_not_lost(
     host: WorkerHost, direction: Direction, sessions: int
 ) -> None:
     """The far end's sockets are closed before its results come: alone in a thread, or several on the loop."""
-    host.send(replace(CONFIGURE, dialect=Dialect.IPERF3))
-    await host.until(lambda: len(host.events) == 2)
+    host.send(replace(CONFIGURE, sessions=replace(CONFIGURE.sessions, iperf3=Iperf3Format())))
+    await until(lambda: len(host.events) == 2)
     with contextlib.ExitStack() as stack:
         ends: list[socket.socket] = []
         for number in range(1, sessions + 1):
@@ -211,38 +203,36 @@ async def test_a_stream_of_iperf3_that_ends_after_the_payload_is_not_lost(
             stack.enter_context(theirs)
             ends.append(theirs)
             host.send(AdoptSession(SessionSpec(direction, number, 0, None, "00" * 37)), ours.detach())
-        await host.until(lambda: len(host.events) == 2 + sessions)
+        await until(lambda: len(host.events) == 2 + sessions)
         host.send(StartPayload())
         for number, theirs in enumerate(ends, 1):
             if direction is Direction.OUT:
                 theirs.send(bytes(1_000))
-            await host.until(lambda number=number: (slot := host.counters.read(direction, number)) and slot.bytes)
+            await until(lambda number=number: (slot := host.counters.read(direction, number)) and slot.bytes)
         host.send(StopPayload())
-        await host.until(lambda: host.events[-1] == PayloadStopped())
+        await until(lambda: host.events[-1] == PayloadStopped())
         for theirs in ends:
             theirs.close()
         if direction is Direction.OUT:
             slots = range(1, sessions + 1)
-            await host.until(
-                lambda: not any((slot := host.counters.read(direction, n)) and slot.is_open for n in slots)
-            )
+            await until(lambda: not any((slot := host.counters.read(direction, n)) and slot.is_open for n in slots))
         host.send(StopPayload())
-        await host.until(lambda: host.events.count(PayloadStopped()) == 2)
+        await until(lambda: host.events.count(PayloadStopped()) == 2)
     assert not any(isinstance(event, ConnectionLost) for event in host.events)
 
 
 async def test_a_sender_of_iperf3_sends_nothing_after_the_payload(host: WorkerHost) -> None:
     """But the block that it has begun, so that a client can read to the end."""
-    host.send(replace(CONFIGURE, dialect=Dialect.IPERF3))
-    await host.until(lambda: len(host.events) == 2)
+    host.send(replace(CONFIGURE, sessions=replace(CONFIGURE.sessions, iperf3=Iperf3Format())))
+    await until(lambda: len(host.events) == 2)
     theirs, ours = pair(65_536)
     with theirs:
         host.send(AdoptSession(SessionSpec(Direction.IN, 1, 0, 65_536, "")), ours.detach())
-        await host.until(lambda: len(host.events) == 3)
+        await until(lambda: len(host.events) == 3)
         host.send(StartPayload())
-        await host.until(lambda: (slot := host.counters.read(Direction.IN, 1)) and slot.bytes)
+        await until(lambda: (slot := host.counters.read(Direction.IN, 1)) and slot.bytes)
         host.send(StopPayload())
-        await host.until(lambda: host.events[-1] == PayloadStopped())
+        await until(lambda: host.events[-1] == PayloadStopped())
         theirs.settimeout(0.3)
         received = 0
         with contextlib.suppress(TimeoutError):

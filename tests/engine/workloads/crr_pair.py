@@ -1,6 +1,5 @@
 """Both ends of one crr session, over loopback in this process."""
 
-import asyncio
 import socket
 from pathlib import Path
 
@@ -12,6 +11,8 @@ from linkgauge.engine.workloads.crr_requester import CrrRequester
 from linkgauge.engine.workloads.crr_responder import CrrResponder, open_listener
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.socket_io import create_poller
+
+from ..waiting import until
 
 SECRET = bytes(range(32))
 
@@ -52,8 +53,7 @@ class CrrPair:
 
     async def until(self, transactions: int) -> None:
         """Wait for a number of transactions, or for the end of the session."""
-        while self.transactions < transactions and not self.lost:  # noqa: ASYNC110 - counters have no event
-            await asyncio.sleep(0.01)
+        await until(lambda: not (self.transactions < transactions and not self.lost))
 
     def close(self) -> None:
         """Close both ends."""

@@ -1,8 +1,6 @@
 """Both ends of a stream session, over loopback in this process."""
 
-import asyncio
 import socket
-from collections.abc import Callable
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.plan import Direction, Mode
@@ -41,12 +39,6 @@ class StreamPair:
         """The bytes in the receiver's slot."""
         slot = self.counters.read(Direction.IN, 1)
         return 0 if slot is None else slot.bytes
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition that the sessions make true."""
-        async with asyncio.timeout(DEADLINE_S):
-            while not condition():  # noqa: ASYNC110 - counters have no event
-                await asyncio.sleep(0.005)
 
     def close(self) -> None:
         """Close both ends."""

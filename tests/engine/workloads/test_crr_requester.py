@@ -1,6 +1,8 @@
 """The crr workload: connections of each size and option, and sessions that end or share their worker."""
 
 import asyncio
+import os
+import resource
 import socket
 import threading
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.workloads import crr_requester
 
+from ..waiting import until
 from .crr_pair import CrrPair, sockets_open
 from .plans import plan_of
 
@@ -77,8 +80,7 @@ async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> N
         async with asyncio.timeout(20):
             await pair.until(50)
             pair.requester.share_worker()
-            while threading.active_count() > threads:  # noqa: ASYNC110 - threads have no event
-                await asyncio.sleep(0.01)
+            await until(lambda: threading.active_count() <= threads)
             await pair.until(pair.transactions + 50)
         assert not pair.lost
     finally:
@@ -124,4 +126,30 @@ async def test_a_refusal_for_lack_of_ports_names_the_remedy(monkeypatch: Any) ->
         assert len(pair.lost) == 1
         assert "ip_local_port_range" in pair.lost[0]
     finally:
+        pair.close()
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize("is_requester", [False, True])
+async def test_either_end_without_a_descriptor_names_the_cause_and_the_remedy(
+    is_requester: bool, is_alone: bool
+) -> None:
+    """The limit of a worker process is reached: `ulimit -n` sets it."""
+    pair = CrrPair()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        client = None if is_requester else socket.create_connection(pair.listener.getsockname())
+        if client is not None:
+            client.sendall(bytes(64))
+        session = pair.requester if is_requester else pair.responder
+        os.close(free := os.dup(0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+        session.start(is_alone=is_alone)
+        async with asyncio.timeout(20):
+            await pair.until(1)
+        assert pair.lost == ["too many open files: raise ulimit -n"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        if client is not None:
+            client.close()
         pair.close()

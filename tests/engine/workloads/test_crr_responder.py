@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.protocol.auth import Tickets
 
+from ..waiting import until
 from .crr_pair import SECRET, CrrPair, sockets_open
 
 DEADLINE_S = 20.0
@@ -105,9 +106,7 @@ async def test_a_client_that_reads_no_response_holds_one_of_them(is_alone: bool,
 
 async def until_sockets(condition: Callable[[int], bool]) -> None:
     """Wait until the number of this process's sockets is as it should be."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition(sockets_open()):  # noqa: ASYNC110 - descriptors have no event
-            await asyncio.sleep(0.001)
+    await until(lambda: condition(sockets_open()))
 
 
 @pytest.mark.parametrize("is_alone", [True, False])

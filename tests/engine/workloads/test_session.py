@@ -7,6 +7,7 @@ import pytest
 from linkgauge.engine.model.plan import Direction, Mode
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER, PIECE_BYTES, Payload
 
+from ..waiting import until
 from .stream_pair import StreamPair
 
 
@@ -37,7 +38,7 @@ async def test_a_reopened_session_continues_the_counts_of_its_slot() -> None:
         pair.receiver = pair.receive(far, generation)
         pair.receiver.start()
         near.sendall(bytes(1_000))
-        await pair.until(lambda total=total: pair.received_bytes >= total)
+        await until(lambda total=total: pair.received_bytes >= total)
         slot = pair.counters.read(Direction.IN, 1)
         assert slot is not None
         assert (slot.bytes, slot.is_open) == (total, True)
@@ -59,7 +60,7 @@ async def test_a_connection_that_the_peer_closes_is_lost_once() -> None:
     pair.receiver = pair.receive(far)
     pair.receiver.start()
     near.close()
-    await pair.until(lambda: pair.lost)
+    await until(lambda: pair.lost)
     pair.receiver.close()
     assert pair.lost == [CLOSED_BY_PEER]
     pair.close()

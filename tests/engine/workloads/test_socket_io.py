@@ -8,6 +8,8 @@ import pytest
 from linkgauge.engine.workloads import socket_io
 from linkgauge.engine.workloads.socket_io import Poller, SocketThread, create_poller
 
+from ..waiting import until
+
 DEADLINE_S = 10.0
 
 
@@ -29,13 +31,6 @@ def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
     far.setblocking(False)
     with near, far:
         yield near, far
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition that callbacks of the loop make true."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - the poller has no event
-            await asyncio.sleep(0.001)
 
 
 async def test_a_descriptor_calls_back_as_long_as_it_is_ready(

@@ -7,6 +7,7 @@ from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
 from linkgauge.engine.workloads.sockets import set_pacing, unsent_limit_bytes
 
 from ..tcp_pair import only_linux
+from ..waiting import until
 from .stream_pair import StreamPair
 
 pytestmark = only_linux
@@ -20,7 +21,7 @@ async def test_payload_flows_in_each_mode_and_is_counted_at_both_ends(mode: Mode
     pair = StreamPair(mode)
     pair.receiver.start(is_alone=is_alone)
     pair.sender.start(is_alone=is_alone)
-    await pair.until(lambda: pair.received_bytes >= MANY_BYTES)
+    await until(lambda: pair.received_bytes >= MANY_BYTES)
     pair.sender.refresh()
     slot = pair.counters.read(Direction.OUT, 1)
     assert slot is not None
@@ -34,11 +35,11 @@ async def test_a_session_in_a_thread_continues_on_the_event_loop() -> None:
     pair = StreamPair()
     pair.receiver.start(is_alone=True)
     pair.sender.start(is_alone=True)
-    await pair.until(lambda: pair.received_bytes >= MANY_BYTES)
+    await until(lambda: pair.received_bytes >= MANY_BYTES)
     pair.receiver.share_worker()
     pair.sender.share_worker()
     reached = pair.received_bytes
-    await pair.until(lambda: pair.received_bytes >= reached + 4 * MANY_BYTES)
+    await until(lambda: pair.received_bytes >= reached + 4 * MANY_BYTES)
     assert pair.lost == []
     pair.close()
 
@@ -64,7 +65,7 @@ async def test_a_sender_with_a_limit_keeps_little_unsent(is_alone: bool) -> None
             pair.sender.limit_unsent()
         pair.receiver.start(is_alone=is_alone)
         pair.sender.start(is_alone=is_alone)
-        await pair.until(lambda pair=pair: pair.received_bytes >= 400_000)
+        await until(lambda pair=pair: pair.received_bytes >= 400_000)
         held.append(unsent_bytes(pair))
         assert pair.lost == []
         pair.close()
@@ -80,7 +81,7 @@ async def test_a_limit_of_what_is_unsent_stops_no_stream() -> None:
     pair.receiver.start()
     pair.sender.start()
     for reached in range(MANY_BYTES, 8 * MANY_BYTES, MANY_BYTES):
-        await pair.until(lambda reached=reached: pair.received_bytes >= reached)
+        await until(lambda reached=reached: pair.received_bytes >= reached)
         pair.sender.refresh()
     assert pair.lost == []
     pair.close()
@@ -101,7 +102,7 @@ async def test_a_slow_sender_hands_over_small_pieces(is_alone: bool) -> None:
     pair.receiver.start(is_alone=is_alone)
     pair.sender.start(is_alone=is_alone)
     seen: set[int] = set()
-    await pair.until(lambda: seen.add(pair.received_bytes) or len(seen) > 5)
+    await until(lambda: seen.add(pair.received_bytes) or len(seen) > 5)
     assert max(seen) <= 8_000
     assert pair.lost == []
     pair.close()
@@ -112,10 +113,10 @@ async def test_a_sender_becomes_slow_and_fast_again_while_it_sends() -> None:
     pair = StreamPair()
     pair.receiver.start()
     pair.sender.start()
-    await pair.until(lambda: pair.received_bytes >= MANY_BYTES)
+    await until(lambda: pair.received_bytes >= MANY_BYTES)
     for rate in (50_000_000, 2 * SLOW_BIT_S, 80_000_000, 40_000_000):
         pair.sender.limit_rate(rate, SECOND_NS // 4)
         reached = pair.received_bytes
-        await pair.until(lambda reached=reached: pair.received_bytes >= reached + (1 << 20))
+        await until(lambda reached=reached: pair.received_bytes >= reached + (1 << 20))
     assert pair.lost == []
     pair.close()

@@ -1,7 +1,9 @@
-"""Evidence of the expected link."""
+"""Evidence of the expected link, and what evidence of a run is read from."""
+
+from dataclasses import fields
 
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.diagnosis.evidence import link_evidence
+from linkgauge.presets.diagnosis.evidence import EndEvidence, Evidence, FlowEvidence, link_evidence
 from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 
 
@@ -12,3 +14,15 @@ def test_the_expected_link_includes_its_options() -> None:
     assert (found.line_rate_bit_s, found.mtu_bytes, found.timestamps) == (2_500_000_000, 9_000, True)
     assert (found.payload_bytes, found.wire_bytes) == (8_948, 9_038)
     assert link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT).payload_bytes is None
+
+
+def test_all_but_the_rates_and_what_a_caller_knows_is_read_from_sums() -> None:
+    """A field that nothing fills would be unknown in every run."""
+    given = {
+        each.name: kind
+        for kind in (Evidence, FlowEvidence, EndEvidence)
+        for each in fields(kind)
+        if "read" not in each.metadata
+    }
+    of_caller = {"pass_percent", "link", "ceiling_bit_s", "beyond_bit_s", "is_data_through_ssh", "has_ended"}
+    assert set(given) == {"bit_s", "flows", "expected_bit_s", *of_caller}

@@ -10,6 +10,7 @@ from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.finding import Finding, finding_figures, read_findings
 from linkgauge.presets.diagnosis.trial import Trial
+from linkgauge.tui.cli.click_extension import make_command
 from linkgauge.tui.cli.options import PlanOptions
 
 PLAN = Plan(
@@ -40,20 +41,23 @@ CASES = {
 }
 
 
-def typed(plan: Plan, text: str) -> PlanOptions:
-    """Return the options of a plan as a person types them, those of a text in their place."""
-    settings, words = plan.settings, text.split()
-    options: dict[str, Any] = {
-        "seconds": "5",
-        "sessions": str(settings.sessions),
-        "window": str(settings.window_bytes or "auto"),
-        "congestion": plan.socket.congestion,
-        "rate": None if settings.rate_bit_s is None else str(settings.rate_bit_s // 1_000) + "K",
-        "workload": plan.workload,
+def typed(plan: Plan, text: str) -> Plan:
+    """Return the plan of a command line: the options of a plan, and behind them those of a text, which count."""
+    settings = plan.settings
+    options = {
+        "--seconds": "5",
+        "--sessions": str(settings.sessions),
+        "--window": str(settings.window_bytes or "auto"),
+        "--congestion": plan.socket.congestion,
+        "--rate": None if settings.rate_bit_s is None else f"{settings.rate_bit_s // 1_000}K",
+        "--workload": str(plan.workload),
     }
-    for name, value in zip(words[::2], words[1::2], strict=True):
-        options[name.removeprefix("--").replace("-", "_")] = Mode(value) if name == "--mode" else value
-    return PlanOptions(**options)
+    words = [word for name, value in options.items() if value is not None for word in (name, value)]
+
+    def read(options: PlanOptions) -> Any:
+        return options.to_plan()
+
+    return make_command("plan", read).main([*words, *text.split()], standalone_mode=False)
 
 
 @pytest.mark.parametrize("text", CASES)
@@ -63,7 +67,7 @@ def test_what_a_person_types_is_what_the_trial_does(text: str) -> None:
     assert str(trial) == text
     changed = trial.apply_to(plan)
     assert changed != plan
-    assert changed == typed(plan, text).to_plan()
+    assert changed == typed(plan, text)
 
 
 def test_a_rate_is_lifted_in_words_and_in_the_plan() -> None:

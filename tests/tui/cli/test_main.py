@@ -64,7 +64,7 @@ def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
     """Sessions live in workers; a worker is small and starts at once."""
     loaded = loaded_by("import linkgauge.engine.workers.fork_server")
     assert "linkgauge.engine.workers.worker" in loaded
-    assert not loaded & {"textual", "rich", "typer", "platformdirs", "linkgauge.tui"}
+    assert not loaded & {"textual", "rich", "click", "platformdirs", "linkgauge.tui"}
 
 
 def test_the_help_names_every_command_and_what_a_peer_is() -> None:
@@ -279,7 +279,7 @@ def test_ctrl_c_while_the_command_line_is_loaded_prints_no_traceback(is_ignored:
 import os, signal, sys
 class CtrlC:
     def find_spec(self, name, *_):
-        if name == "typer":
+        if name == "click":
             os.kill(os.getpid(), signal.SIGINT)
 if {is_ignored}:
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -3,7 +3,7 @@
 import pytest
 from linkgauge.engine.model.plan import MAX_DURATION_NS, Direction
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.cli.options import PlanOptions
+from linkgauge.tui.cli.options import DirectionOptions, PlanOptions
 from linkgauge.tui.cli.usage_errors import join_choices, nearest_command
 
 LIBRARY_WORDS = (
@@ -151,7 +151,7 @@ LIBRARY_WORDS = (
 def test_an_error_names_the_option_as_typed_and_what_would_be_right(
     arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And no text of Typer, pydantic or Python; the exit status is 2."""
+    """And no text of Click or Python; the exit status is 2."""
     assert run_command_line(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -177,9 +177,9 @@ def test_an_interval_that_leaves_a_sample_after_the_warm_up_is_accepted(options:
 
 def test_directions_that_agree_are_accepted() -> None:
     """-R and --direction in say the same."""
-    assert PlanOptions(direction=Direction.IN, reverse=True).to_plan().settings.direction is Direction.IN
-    assert PlanOptions(bidir=True).to_plan().settings.direction is Direction.DUPLEX
-    assert PlanOptions().to_plan().settings.direction is Direction.OUT
+    assert DirectionOptions(direction=Direction.IN, reverse=True).find() is Direction.IN
+    assert DirectionOptions(bidir=True).find() is Direction.DUPLEX
+    assert DirectionOptions().find() is Direction.OUT
 
 
 def test_choices_are_joined_and_a_mistyped_command_is_recognised() -> None:

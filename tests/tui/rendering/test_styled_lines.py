@@ -11,17 +11,16 @@ from textual.geometry import Region
 from ..widgets.instrument_bench import Bench
 
 
-class Lines(LineWidget):
-    """Shows `texts`, and records the regions that it repaints."""
+class Lines(LineWidget[tuple[str, ...]]):
+    """Shows texts, and records the regions that it repaints."""
 
     def __init__(self, *texts: str) -> None:
-        super().__init__()
-        self.texts = texts
+        super().__init__(texts)
         self.repainted: list[Region] = []
 
-    def draw(self, width: int, height: int) -> list[Content]:  # noqa: ARG002 (as LineWidget calls it)
+    def draw(self, value: tuple[str, ...], width: int, height: int) -> list[Content]:  # noqa: ARG002 (its parameters)
         """Return a line for each text."""
-        return [Content(text) for text in self.texts]
+        return [Content(text) for text in value]
 
     def refresh(self, *regions: Region, **options: Any) -> "Lines":
         """Record the regions."""
@@ -37,8 +36,7 @@ async def test_only_a_changed_line_is_repainted() -> None:
         widget = app.instrument
         for texts, rows in ((("a", "b", "c"), []), (("a", "x", "c"), [1]), (("a", "x"), [2])):
             widget.repainted.clear()
-            widget.texts = texts
-            widget.redraw()
+            widget.show(texts)
             assert widget.repainted == [Region(0, y, 10, 1) for y in rows]
 
 

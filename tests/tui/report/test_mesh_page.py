@@ -7,7 +7,7 @@ import pytest
 from linkgauge.mesh.figures import CellFigure
 from linkgauge.mesh.plan import Cell, Host
 from linkgauge.tui.report.mesh_page import write_mesh_report
-from linkgauge.tui.services.mesh.stored_mesh import MeshDefinition
+from linkgauge.tui.services.mesh.spec import MeshSpec
 
 from ..html_page import Page
 from ..scripted_mesh import FINDING, GOOD_BIT_S, PLAN, SLOW, SLOW_BIT_S, full_figures, matrix
@@ -16,7 +16,7 @@ from ..scripted_mesh import FINDING, GOOD_BIT_S, PLAN, SLOW, SLOW_BIT_S, full_fi
 def write(path: Path, figures: list[CellFigure], hosts: tuple[Host, ...]) -> str:
     """Write the page of a mesh, and return it."""
     plan = replace(PLAN, hosts=hosts)
-    write_mesh_report(path, MeshDefinition(plan), matrix(figures, hosts), [FINDING])
+    write_mesh_report(path, MeshSpec(plan), matrix(figures, hosts), [FINDING])
     return path.read_text(encoding="utf-8")
 
 

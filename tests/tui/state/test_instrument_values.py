@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Plan, Settings
-from linkgauge.tui.state.instrument_values import FlowReading, PlotPeriod, PlotPoint, period_averages, plot_columns
-from linkgauge.tui.state.live_readings import LiveReadings
+from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
+from linkgauge.tui.state.instrument_values import FlowReading, period_averages, plot_columns
+
+from ..scripted_run import play
 
 
 def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
@@ -18,11 +20,7 @@ def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
     script.run_for(12, 9e9)
     script.change_settings(Settings(sessions=8))
     script.run_for(1, 9e9)
-    board, meter = LiveReadings(plan), script.meter
-    while not script.queue.empty():
-        event = script.queue.get_nowait()
-        board.feed(event)
-        meter.feed(event)
+    board, meter = play(script), script.meter
     before, after, unknown = period_averages(board.periods, meter.summary())
     assert (before, after) == (pytest.approx(4e9, rel=0.02), pytest.approx(9e9, rel=0.02))
     assert unknown is None

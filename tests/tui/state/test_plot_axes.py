@@ -3,7 +3,7 @@
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Settings
-from linkgauge.tui.state.instrument_values import PlotPeriod, PlotPoint
+from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
 from linkgauge.tui.state.plot_axes import REDRAW_NS, RateAxis, follow_values
 
 NOTHING = Expectation()

@@ -9,10 +9,10 @@ from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.state.cockpit import CockpitState
 from linkgauge.tui.state.instrument_values import PlotContent, plot_contents
+from linkgauge.tui.state.live_readings import flow_reading
 from linkgauge.tui.state.responsiveness import (
     StepState,
     load_plan,
-    loaded_flow,
     responsiveness_reading,
     why_settings_fixed,
 )
@@ -101,10 +101,8 @@ def test_the_header_shows_the_test_and_the_next_run_keeps_its_settings(world: An
 def test_a_gauge_has_at_the_end_the_rate_of_its_direction_alone(world: Any) -> None:
     """A mean over loads of different directions would be the rate of nothing."""
     snapshot = _state_after(world, None).snapshot()
-    assert snapshot.readings is not None
     for direction, rate in ((Direction.OUT, 94.1e6), (Direction.IN, 94.1e6), (Direction.DUPLEX, 188.2e6)):
-        flow = loaded_flow(snapshot, snapshot.readings.flow(direction))
-        assert flow is not None
+        flow = flow_reading(snapshot, direction)
         assert flow.bit_s == pytest.approx(rate, rel=0.01)
         assert flow.expected is not None
 

@@ -12,7 +12,6 @@ from linkgauge.tui.state.watch import (
     WatchView,
     current_levels,
     day_slots,
-    month_bytes,
     newest_failures,
     state_of,
     watch_view,
@@ -87,8 +86,8 @@ def test_a_state_has_the_words_of_runs(result: CheckResult | None, state: PeerSt
 def test_the_data_of_an_earlier_month_does_not_count() -> None:
     """A peer that was not tested since is at nothing."""
     one = status("db-01", 1)
-    assert month_bytes(one, NOW_S) == one.month_bytes > 0
-    assert month_bytes(one, NOW_S + 30 * DAY_S) == 0
+    assert one.bytes_at(NOW_S) == one.month_bytes > 0
+    assert one.bytes_at(NOW_S + 30 * DAY_S) == 0
 
 
 def test_used_up_data_is_told_by_the_skipped_test_or_by_the_sum() -> None:

@@ -1,52 +1,51 @@
 """`linkgauge [PEER]`: the app, or without a terminal a short test over loopback."""
 
-from typing import Annotated, Final
-
-import typer
+from dataclasses import dataclass
+from typing import Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...text.parsing import resolve_language
+from ..click_extension import argument, group, option
 from ..completion import complete_preset
-from ..options import JsonOption, LangOption, PlanOptions
+from ..options import PlanOptions, json_flag, lang_option
 from ..output import keep_log_off_screen
-from ..peer_options import PEER_HELP, AccessOptions, SshOptions
+from ..peer_options import PEER_HELP, FarEndOptions
 from ..web.browser_page import end_with_server, has_screen
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"
 
 
-def open_app(
-    peer: Annotated[str | None, typer.Argument(metavar="[PEER]", show_default="loopback", help=PEER_HELP)] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", show_default="auto", help="Preset to compare with.", autocompletion=complete_preset
-        ),
-    ] = None,
-    lang: LangOption = None,
-    *,
-    plan_options: PlanOptions,
-    access: AccessOptions,
-    ssh: SshOptions,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    """What the app opens with."""
+
+    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
+    preset: str | None = option("", "Preset to compare with.", metavar="ID", shown="auto", complete=complete_preset)
+    lang: str | None = lang_option()
+    plan: PlanOptions = group(PlanOptions)
+    far_end: FarEndOptions = group(FarEndOptions)
+    as_json: bool = json_flag()
+
+
+def open_app(options: AppOptions) -> int:
     """Open the app: linkgauge [PEER].
 
     Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
     machine's loopback for 5 s instead.
     """
-    is_app = has_screen() and not as_json
-    plan = plan_options.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
-    far_peer = ssh.apply_to(access.limit_ip(LOOPBACK) if peer is None else access.parse_peer(peer))
-    language = resolve_language(lang)
+    peer, far_end, rate = options.peer, options.far_end, options.plan.sending_rate()
+    is_app = has_screen() and not options.as_json
+    plan = options.plan.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
+    far_peer = far_end.ssh.apply_to(far_end.access.limit_ip(LOOPBACK)) if peer is None else far_end.find_peer(peer)
+    language = resolve_language(options.lang)
     if is_app:
         from ..terminal_app import run_app
 
         keep_log_off_screen()
         end_with_server()
-        return run_app(far_peer, preset, language, plan, plan_options.sending_rate())
+        return run_app(far_peer, options.preset, language, plan, rate)
     if peer is not None:
         from ....engine.model.shell_commands import shell_command
 
@@ -60,8 +59,8 @@ def open_app(
         RunSpec(
             plan,
             far_peer,
-            Judging(preset=find_preset(preset or "loopback")),
-            outputs=Outputs(as_json=as_json),
-            sending_rate=plan_options.sending_rate(),
+            Judging(preset=find_preset(options.preset or "loopback")),
+            outputs=Outputs(as_json=options.as_json),
+            sending_rate=rate,
         )
     )

@@ -1,11 +1,11 @@
 """`linkgauge ceiling`: the highest rates of this machine, measured on its loopback."""
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...text import parsing
-from ..options import JsonOption
+from ..click_extension import flag, option
+from ..options import json_flag
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
 
 if TYPE_CHECKING:
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from ....engine.results.ceiling import Ceiling, CeilingRate
 
 
-def ceiling(
-    *,
-    again: Annotated[bool, typer.Option("--again", metavar="", help="Measure again.")] = False,
-    seconds: Annotated[str, typer.Option("--seconds", "-t", metavar="TIME", help="Duration of each run.")] = "2",
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class CeilingOptions:
+    """How the rates are measured, and printed."""
+
+    again: bool = flag("", "Measure again.")
+    seconds: str = option("", "Duration of each run.", "-t", default="2", metavar="TIME")
+    as_json: bool = json_flag()
+
+
+def ceiling(options: CeilingOptions) -> int:
     """Measure the highest rates of this machine, without a network.
 
     Both ends run on its loopback, by mode, with one session and with one for each core. The result is saved until
@@ -29,17 +33,17 @@ def ceiling(
     from ....engine.results.ceiling import load_ceiling, save_ceiling
     from ...services.storage import data_dir, open_data_dir
 
-    duration_ns = parsing.duration_ns(seconds)
-    result = None if again else load_ceiling(data_dir())
+    duration_ns = parsing.duration_ns(options.seconds)
+    result = None if options.again else load_ceiling(data_dir())
     if result is None:
         result = _measure(10.0 if duration_ns is None else duration_ns / 1e9)
         try:
             save_ceiling(open_data_dir(), result)
         except RunLogError as error:
             print_stderr(f"this result is not saved: {error}")
-    elif not as_json:
+    elif not options.as_json:
         print_stderr(f"measured at {result.measured_utc}; to measure again: {PROGRAM} ceiling --again")
-    if as_json:
+    if options.as_json:
         emit_json(_document(result))
     else:
         emit_rich(*_parts(result))

@@ -1,40 +1,45 @@
 """`linkgauge discover`: the endpoints that announce themselves on this LAN."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from ....engine.model.errors import LinkgaugeError, explain_os_error, require_extra
-from ..options import JsonOption
+from ....engine.model.errors import LinkgaugeError, PlanError, explain_os_error, require_extra
+from ..click_extension import option
+from ..options import json_flag
 from ..output import emit_json, emit_line, print_stderr
 
 if TYPE_CHECKING:
     from ....discovery.announcement import FoundEndpoint
 
+_MIN_SECONDS: Final = 0.5
 _MAX_SECONDS: Final = 60
 
 
-def discover(
-    *,
-    seconds: Annotated[
-        float, typer.Option(min=0.5, max=_MAX_SECONDS, metavar="N", help="Seconds to look for endpoints.")
-    ] = 3.0,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class DiscoverOptions:
+    """How long it looks, and how the result is printed."""
+
+    seconds: float = option("", "Seconds to look for endpoints.", default=3.0, metavar="N")
+    as_json: bool = json_flag()
+
+
+def discover(options: DiscoverOptions) -> int:
     """List the endpoints that announce themselves on this LAN.
 
     They were started with linkgauge endpoint --announce NAME. Anybody on the LAN can announce any name: nothing is
     connected to, and only the key proves who an endpoint is. Needs pip install 'linkgauge[discover]'.
     """
+    if not _MIN_SECONDS <= options.seconds <= _MAX_SECONDS:
+        raise PlanError("--seconds", f"{options.seconds:g}", f"give {_MIN_SECONDS} to {_MAX_SECONDS}")
     require_extra("linkgauge discover needs multicast DNS", "discover", "zeroconf")
     from ....discovery.finder import find_endpoints
     from ....engine.host.event_loop import run
 
     try:
-        endpoints = run(find_endpoints(seconds))
+        endpoints = run(find_endpoints(options.seconds))
     except OSError as error:
         raise LinkgaugeError(f"this host has no multicast DNS: {explain_os_error(error)}") from error
-    if as_json:
+    if options.as_json:
         emit_json({"endpoints": [_document(each) for each in endpoints]})
         return 0
     for each in endpoints:

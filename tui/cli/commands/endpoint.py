@@ -3,16 +3,14 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
 from ...text import parsing
+from ..click_extension import flag, group, option
 from ..metrics_options import MetricsOptions
-from ..options import JsonOption
-from ..typer_extension import option
+from ..options import json_flag
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
@@ -28,61 +26,33 @@ _LIMITS: Final = "Limits"
 class EndpointOptions:
     """The options of an endpoint: where it listens, its key and its certificate."""
 
-    bind: str | None = option(
-        _ENDPOINT, str | None, "Address to listen on.", metavar="ADDRESS", default_text="every address"
-    )
+    bind: str | None = option(_ENDPOINT, "Address to listen on.", metavar="ADDRESS", shown="every address")
     port: str = option(
-        _ENDPOINT,
-        str,
-        "TCP port to listen on; 0 takes a free one.",
-        default=str(DEFAULT_PORT),
-        metavar="N",
-        default_text=True,
+        _ENDPOINT, "TCP port to listen on; 0 takes a free one.", default=str(DEFAULT_PORT), metavar="N"
     )
     key_file: Path | None = option(
         _ENDPOINT,
-        Path | None,
         "File with the key that clients need; only you may read it. SIGHUP reads it again. "
         "Without it: LINKGAUGE_KEY, or a new key, which is printed on a terminal, and otherwise saved in a file.",
-        "--key-file",
         metavar="FILE",
     )
-    open_: bool = option(_ENDPOINT, bool, "Ask for no key: serve everybody.", "--open", default=False, metavar="")
+    open_: bool = flag(_ENDPOINT, "Ask for no key: serve everybody.")
     tls_cert: Path | None = option(
-        _ENDPOINT,
-        Path | None,
-        "Certificate (PEM): control connections use TLS. SIGHUP reads it again.",
-        "--tls-cert",
-        metavar="FILE",
+        _ENDPOINT, "Certificate (PEM): control connections use TLS. SIGHUP reads it again.", metavar="FILE"
     )
     tls_key: Path | None = option(
-        _ENDPOINT,
-        Path | None,
-        "Private key of the certificate (PEM); only you may read it.",
-        "--tls-key",
-        metavar="FILE",
+        _ENDPOINT, "Private key of the certificate (PEM); only you may read it.", metavar="FILE"
     )
-    exclusive: bool = option(
-        _ENDPOINT,
-        bool,
-        "Carry out one test at a time; others are refused, or wait if they have --wait.",
-        "--exclusive",
-        default=False,
-        metavar="",
+    exclusive: bool = flag(
+        _ENDPOINT, "Carry out one test at a time; others are refused, or wait if they have --wait."
     )
-    ui: bool = option(
-        _ENDPOINT, bool, "Show clients, rates and the log on a screen.", "--ui", default=False, metavar=""
-    )
+    ui: bool = flag(_ENDPOINT, "Show clients, rates and the log on a screen.")
     announce: str | None = option(
         _ENDPOINT,
-        str | None,
         "Announce it on this LAN by this name, with its port and whether it wants a key or TLS.",
-        "--announce",
         metavar="NAME",
     )
-    log_json: bool = option(
-        _ENDPOINT, bool, "Log one JSON object a line, on stderr.", "--log-json", default=False, metavar=""
-    )
+    log_json: bool = flag(_ENDPOINT, "Log one JSON object a line, on stderr.")
 
     def to_config(
         self,
@@ -123,34 +93,28 @@ class Iperf3ServiceOptions:
 
     iperf3: str | None = option(
         _IPERF3,
-        str | None,
         f"Serve clients of iperf3 as well, on this port or on {IPERF3_PORT}. They prove no key: it takes --open, "
         "--iperf3-users or a loopback address.",
-        "--iperf3",
         metavar="[PORT]",
-        bare_value=str(IPERF3_PORT),
+        is_flag=False,
+        flag_value=str(IPERF3_PORT),
     )
     users: Path | None = option(
         _IPERF3,
-        Path | None,
         "Users of iperf3 clients, NAME,HASH each, as iperf3 has them; only you may read it. SIGHUP reads it again.",
         "--iperf3-users",
         metavar="FILE",
     )
     key: Path | None = option(
         _IPERF3,
-        Path | None,
         "RSA private key for the passwords of these users (PEM); only you may read it.",
         "--iperf3-key",
         metavar="FILE",
     )
-    accepts_pkcs1: bool = option(
+    accepts_pkcs1: bool = flag(
         _IPERF3,
-        bool,
         "Accept the passwords of clients before iperf3 3.17 as well: their encryption is weaker.",
         "--iperf3-pkcs1",
-        default=False,
-        metavar="",
     )
 
     def to_config(self) -> "Iperf3Config | None":
@@ -174,53 +138,52 @@ class LimitOptions:
     """The options that limit what an endpoint does for its clients."""
 
     limits: Path | None = option(
-        _LIMITS, Path | None, "TOML file of limits, NAME = VALUE each. SIGHUP reads it again.", metavar="FILE"
+        _LIMITS, "TOML file of limits, NAME = VALUE each. SIGHUP reads it again.", metavar="FILE"
     )
-    limit: list[str] | None = option(_LIMITS, list[str] | None, "One limit; may be repeated.", metavar="NAME=VALUE")
-    allow: list[str] | None = option(
-        _LIMITS,
-        list[str] | None,
-        "Serve only this network; may be repeated.",
-        metavar="NETWORK",
-        default_text="all",
+    limit: tuple[str, ...] = option(_LIMITS, "One limit; may be repeated.", default=(), metavar="NAME=VALUE")
+    allow: tuple[str, ...] = option(
+        _LIMITS, "Serve only this network; may be repeated.", default=(), metavar="NETWORK", shown="all"
     )
-    deny: list[str] | None = option(
-        _LIMITS, list[str] | None, "Refuse this network, even if allowed; may be repeated.", metavar="NETWORK"
+    deny: tuple[str, ...] = option(
+        _LIMITS, "Refuse this network, even if allowed; may be repeated.", default=(), metavar="NETWORK"
     )
-    show_limits: bool = option(
-        _LIMITS, bool, "Print all limits and exit.", "--show-limits", default=False, metavar=""
-    )
+    show_limits: bool = flag(_LIMITS, "Print all limits and exit.")
 
     def to_sources(self) -> "LimitSources":
         """Return the file and the limits as typed."""
         from ..endpoint.endpoint_service import LimitSources
 
         file = None if self.limits is None else str(self.limits)
-        return LimitSources(file, *(tuple(texts or ()) for texts in (self.limit, self.allow, self.deny)))
+        return LimitSources(file, self.limit, self.allow, self.deny)
 
 
-def endpoint(
-    *,
-    options: EndpointOptions,
-    iperf3: Iperf3ServiceOptions,
-    limits: LimitOptions,
-    metrics: MetricsOptions,
-    stdio: Annotated[int | None, typer.Option(hidden=True)] = None,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class EndpointCommandOptions:
+    """An endpoint, and how it reports."""
+
+    endpoint: EndpointOptions = group(EndpointOptions)
+    iperf3_service: Iperf3ServiceOptions = group(Iperf3ServiceOptions)
+    limited: LimitOptions = group(LimitOptions)
+    publishing: MetricsOptions = group(MetricsOptions)
+    stdio: int | None = option("", "The protocol of the near end that starts this process by ssh.", hidden=True)
+    as_json: bool = json_flag()
+
+
+def endpoint(options: EndpointCommandOptions) -> int:
     """Serve tests from other hosts: be their remote end.
 
     It serves many clients at once until Ctrl-C; SIGTERM lets the running tests end first. Clients need the key,
     except on a loopback address.
     """
-    if stdio is not None:
-        return _serve_ssh(stdio)
-    config = options.to_config(limits.to_sources(), iperf3.to_config(), metrics.to_plan(), as_json=as_json)
+    if options.stdio is not None:
+        return _serve_ssh(options.stdio)
+    limits, iperf3, metrics = options.limited, options.iperf3_service.to_config(), options.publishing.to_plan()
+    config = options.endpoint.to_config(limits.to_sources(), iperf3, metrics, as_json=options.as_json)
     if limits.show_limits:
         from ..endpoint.endpoint_service import print_limits
 
-        return print_limits(config.limits, as_json=as_json)
-    return _serve_on_screen(config) if options.ui else config.exec_endpoint()
+        return print_limits(config.limits, as_json=options.as_json)
+    return _serve_on_screen(config) if options.endpoint.ui else config.exec_endpoint()
 
 
 def _serve_on_screen(config: "EndpointConfig") -> int:

@@ -3,15 +3,13 @@
 import os
 import sys
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Annotated, Final
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
+from ..click_extension import argument, flag, group, option
 from ..completion import complete_preset
-from ..options import JsonOption
+from ..options import json_flag
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
-from ..typer_extension import option
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
@@ -26,87 +24,68 @@ _FAULTS: Final = "Faults of the link"
 class FaultOptions:
     """The faults that a lab's link has on purpose."""
 
-    wrong_mtu: int | None = option(_FAULTS, int | None, "MTU of the remote end.", metavar="N")
-    slow: float = option(
-        _FAULTS, float, "Reduce the line rate by this.", default=0.0, metavar="PERCENT", default_text="0"
-    )
-    delay: float = option(
-        _FAULTS, float, "Delay each frame, in each direction.", default=0.0, metavar="MS", default_text="0"
-    )
-    loss: float = option(
-        _FAULTS, float, "Lose frames, in each direction.", default=0.0, metavar="PERCENT", default_text="0"
-    )
+    wrong_mtu: int | None = option(_FAULTS, "MTU of the remote end.", metavar="N")
+    slow: float = option(_FAULTS, "Reduce the line rate by this.", default=0.0, metavar="PERCENT", shown="0")
+    delay: float = option(_FAULTS, "Delay each frame, in each direction.", default=0.0, metavar="MS", shown="0")
+    loss: float = option(_FAULTS, "Lose frames, in each direction.", default=0.0, metavar="PERCENT", shown="0")
     seed: int = option(
-        _FAULTS,
-        int,
-        "Choose the frames that are lost; the same seed, the same frames.",
-        default=1,
-        metavar="N",
-        default_text=True,
+        _FAULTS, "Choose the frames that are lost; the same seed, the same frames.", default=1, metavar="N"
     )
 
 
-def lab(
-    preset: Annotated[
-        str,
-        typer.Argument(
-            metavar="PRESET|clean",
-            show_default=False,
-            help="Preset of the link.",
-            autocompletion=complete_preset,
-        ),
-    ],
-    more: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- MORE ...]",
-            show_default=False,
-            help="Options for the app or the check, or a command for --shell.",
-        ),
-    ] = None,
-    *,
-    check: Annotated[bool, typer.Option("--check", metavar="", help="Run a check instead of the app.")] = False,
-    shell: Annotated[bool, typer.Option("--shell", metavar="", help="Open a shell at the local end.")] = False,
-    faults: FaultOptions,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class LabOptions:
+    """A link, and what runs on it."""
+
+    preset: str = argument("PRESET|clean", "Preset of the link.", complete=complete_preset)
+    more: tuple[str, ...] = argument(
+        "[-- MORE ...]", "Options for the app or the check, or a command for --shell.", default=()
+    )
+    check: bool = flag("", "Run a check instead of the app.")
+    shell: bool = flag("", "Open a shell at the local end.")
+    faults: FaultOptions = group(FaultOptions)
+    as_json: bool = json_flag()
+
+    def check_exclusive(self) -> None:
+        """Refuse options that exclude each other, before anything is built."""
+        if self.check and self.shell:
+            raise UsageError("--check and --shell exclude each other; give one of them")
+        if self.as_json and not self.check:
+            raise UsageError("--json needs --check, or lab clean")
+        if not (self.check or self.shell or has_screen()):
+            raise UsageError(f"the app needs a terminal; without one: {PROGRAM} lab {self.preset} --check")
+
+    def command(self, peer: str) -> list[str]:
+        """Return what runs at the local end of the link."""
+        if self.shell:
+            return list(self.more) or [os.environ.get("SHELL") or "/bin/sh"]
+        subcommand = ["check", self.preset, peer] if self.check else ["app", peer, "--preset", self.preset]
+        # Nobody else can reach the lab's link, so its far end asks for no key.
+        options = ["--open", *(["--json"] if self.as_json else []), *self.more]
+        return [sys.executable, "-P", "-m", PROGRAM, *subcommand, *options]
+
+
+def lab(options: LabOptions) -> int:
     """Emulate a preset's link on this machine, and open the app on it.
 
     The link connects two network namespaces. Needs Linux, iproute2, and root or a kernel that allows namespaces for
     users. Everything is removed when the command ends; `lab clean` ends processes that a killed lab left behind.
     """
-    if preset == _CLEAN:
-        return _clean(as_json=as_json)
+    if options.preset == _CLEAN:
+        return _clean(as_json=options.as_json)
     from ....engine.control.handshake import KEY_VARIABLE
     from ....engine.lab.builder import open_lab
     from ....presets.lab_link import Faults, plan_lab_link
     from ..preset_option import load_catalog_with_warnings
 
-    link = plan_lab_link(load_catalog_with_warnings().find(preset), Faults(*astuple(faults)))
-    _check_options(check=check, shell=shell, as_json=as_json, preset=preset)
+    link = plan_lab_link(load_catalog_with_warnings().find(options.preset), Faults(*astuple(options.faults)))
+    options.check_exclusive()
     with open_lab(link) as opened_lab:
         print_stderr(_link_text(link, opened_lab.peer))
         for note in opened_lab.notes:
             print_stderr(note)
         peer = str(opened_lab.peer)
-        if shell:
-            command = more or [os.environ.get("SHELL") or "/bin/sh"]
-        else:
-            subcommand = ["check", preset, peer] if check else ["app", peer, "--preset", preset]
-            # Nobody else can reach the lab's link, so its far end asks for no key.
-            options = ["--open", *(["--json"] if as_json else []), *(more or [])]
-            command = [sys.executable, "-P", "-m", PROGRAM, *subcommand, *options]
-        return opened_lab.run(command, {"LINKGAUGE_PEER": peer, KEY_VARIABLE: ""})
-
-
-def _check_options(*, check: bool, shell: bool, as_json: bool, preset: str) -> None:
-    """Refuse options that exclude each other, before anything is built."""
-    if check and shell:
-        raise UsageError("--check and --shell exclude each other; give one of them")
-    if as_json and not check:
-        raise UsageError("--json needs --check, or lab clean")
-    if not (check or shell or has_screen()):
-        raise UsageError(f"the app needs a terminal; without one: {PROGRAM} lab {preset} --check")
+        return opened_lab.run(options.command(peer), {"LINKGAUGE_PEER": peer, KEY_VARIABLE: ""})
 
 
 def _link_text(link: "LabLink", peer: "Peer") -> str:

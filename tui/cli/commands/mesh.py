@@ -4,25 +4,21 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
-
-from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
-from ....engine.model.workload import Workload, workload_named
-from ....mesh.plan import Host, MeshMode, cell_interval_ns, check_port
+from ....engine.model.workload import Workload
+from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...text import parsing
-from ..options import OUTPUT, SeriesOutputOptions
+from ..click_extension import argument, group, option
+from ..options import SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen
-from ..typer_extension import option
-from ..usage_errors import join_choices
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
-    from ...services.mesh.stored_mesh import EmulatedHosts, MeshDefinition, MeshRequest
+    from ...services.mesh.spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
 _RUNS: Final = "Each test"
@@ -35,59 +31,42 @@ _NO_PRESET: Final = "none"
 _MAX_FILE_BYTES: Final = 1_000_000
 
 
-def _parse_workload(name: str) -> Workload:
-    if name not in _WORKLOADS:
-        raise typer.BadParameter(f"'{name}' is invalid; give {join_choices(_WORKLOADS)}")
-    return workload_named(name)
-
-
 @dataclass(frozen=True, slots=True)
 class HostOptions:
     """Where the hosts of a mesh come from."""
 
     hosts_file: Path | None = option(
-        _HOSTS, Path | None, "Hosts from a file: a line for each, NAME [GROUP].", "--hosts", metavar="FILE"
+        _HOSTS, "Hosts from a file: a line for each, NAME [GROUP].", "--hosts", metavar="FILE"
     )
     scheduler: str | None = option(
         _HOSTS,
-        str | None,
         "Dask scheduler whose workers are the hosts; with HOST or --hosts, only these.",
         metavar="tcp://ADDRESS:PORT",
     )
-    local: int | None = option(_HOSTS, int | None, "Emulate N hosts on this machine, to try a mesh.", metavar="N")
-    racks: int | None = option(
-        _HOSTS, int | None, "Put the emulated hosts into N racks.", metavar="N", default_text="1"
-    )
-    slow: list[str] | None = option(
+    local: int | None = option(_HOSTS, "Emulate N hosts on this machine, to try a mesh.", metavar="N")
+    racks: int | None = option(_HOSTS, "Put the emulated hosts into N racks.", metavar="N", shown="1")
+    slow: tuple[str, ...] = option(
         _HOSTS,
-        list[str] | None,
         "Give an emulated host or rack half of its rate: host-2, rack-1; repeatable.",
+        default=(),
         metavar="NAME",
     )
     remote_python: str | None = option(
-        _HOSTS,
-        str | None,
-        "Path of Python on hosts that ssh reaches.",
-        metavar="PATH",
-        default_text="the path of this one",
+        _HOSTS, "Path of Python on hosts that ssh reaches.", metavar="PATH", shown="the path of this one"
     )
     port: int = option(
         _HOSTS,
-        int,
         "Port of the hosts' endpoints, TCP and UDP, for firewalls.",
         default=0,
         metavar="PORT",
-        default_text="a free one",
+        shown="a free one",
     )
-    resume: str | None = option(
-        _HOSTS, str | None, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP"
-    )
+    resume: str | None = option(_HOSTS, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP")
     emulated: str | None = option(
         _HOSTS,
-        str | None,
         "The hosts that are emulated already, as --local N gives them to the command that it starts.",
         metavar="JSON",
-        is_hidden=True,
+        hidden=True,
     )
 
     @property
@@ -109,7 +88,8 @@ class HostOptions:
 
         Raises PlanError for the JSON of another program.
         """
-        from ...services.mesh.stored_mesh import EmulatedHosts
+        from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
+        from ...services.mesh.spec import EmulatedHosts
 
         if self.emulated is not None:
             return EmulatedHosts.from_json(self.emulated)
@@ -118,9 +98,9 @@ class HostOptions:
         if not MIN_LAB_HOSTS <= self.local <= MAX_LAB_HOSTS:
             raise PlanError("--local", self.local, f"give {MIN_LAB_HOSTS} to {MAX_LAB_HOSTS}")
         link = _LAB_PRESET if preset == _NO_PRESET else preset
-        return EmulatedHosts(link, self.local, 1 if self.racks is None else self.racks, tuple(self.slow or ()))
+        return EmulatedHosts(link, self.local, 1 if self.racks is None else self.racks, self.slow)
 
-    def read(self, words: list[str]) -> tuple[Host, ...]:
+    def read(self, words: tuple[str, ...]) -> tuple[Host, ...]:
         """Return the hosts that are named; none where all workers of a scheduler are meant.
 
         Raises UsageError where there are no hosts or two sources of them, and PlanError for a wrong name.
@@ -155,66 +135,40 @@ class HostOptions:
 class MeshOptions:
     """What a mesh measures, and in which order."""
 
-    seconds: str = option(
-        _RUNS,
-        str,
-        "Duration of each test.",
-        "--seconds",
-        "-t",
-        default=_DEFAULT_SECONDS,
-        metavar="TIME",
-        default_text=True,
-    )
+    seconds: str = option(_RUNS, "Duration of each test.", "-t", default=_DEFAULT_SECONDS, metavar="TIME")
     workload: Workload = option(
         _RUNS,
-        Workload,
         "What each pair does: a TCP stream, UDP datagrams, or requests and answers.",
         default=Workload.STREAM,
-        metavar="|".join(_WORKLOADS),
-        default_text="stream",
-        parser=_parse_workload,
+        choices=_WORKLOADS,
     )
-    sessions: str = option(
-        _RUNS,
-        str,
-        "TCP connections, or UDP flows, 1 to 128.",
-        "--sessions",
-        "-P",
-        default="1",
-        metavar="N",
-        default_text=True,
-    )
+    sessions: str = option(_RUNS, "TCP connections, or UDP flows, 1 to 128.", "-P", default="1", metavar="N")
     rate: str | None = option(
         _RUNS,
-        str | None,
         "Limit each test to this rate: 100M, 2.5G.",
-        "--rate",
         "-b",
         metavar="RATE",
-        default_text="no limit; with udp the preset's",
+        shown="no limit; with udp the preset's",
     )
     preset: str | None = option(
         _RUNS,
-        str | None,
         "Preset of the expected rate; auto: by the interfaces of both hosts; none: no expected rate.",
         metavar="auto|none|ID",
-        default_text="auto",
+        shown="auto",
     )
     mode: MeshMode = option(
         _ORDER,
-        MeshMode,
         "rounds: each host has one test at a time; isolated: one pair at a time; all: all hosts at once.",
         default=MeshMode.ROUNDS,
-        default_text="rounds",
     )
     seed: int = option(
-        _ORDER, int, "Seed of the order of pairs; the same seed gives the same order.", metavar="N", default=1
+        _ORDER, "Seed of the order of pairs; the same seed gives the same order.", default=1, metavar="N", shown=""
     )
 
-    def to_request(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshRequest":
+    def to_spec(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshSpec":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
-        from ...services.mesh.stored_mesh import MeshRequest, new_mesh_name
+        from ...services.mesh.spec import MeshSpec, new_mesh_name
         from ..preset_option import read_pass_mark
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
@@ -223,18 +177,13 @@ class MeshOptions:
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
-        return MeshRequest(
-            new_mesh_name(),
-            hosts,
-            self._base(catalog, preset, duration_ns),
-            self.mode,
-            self.seed,
-            preset,
+        base = self._base(catalog, preset, duration_ns)
+        return MeshSpec(
+            MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port),
             source.scheduler,
             source.remote_python,
             pass_percent=read_pass_mark(),
             emulated=source.emulate(self.preset or AUTO),
-            port=source.port,
         )
 
     def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
@@ -262,20 +211,18 @@ class MeshOptions:
         return self != MeshOptions()
 
 
-def mesh(
-    hosts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[HOST ...]", show_default=False, help="Hosts that ssh reaches, as it names them."),
-    ] = None,
-    *,
-    source: HostOptions,
-    options: MeshOptions,
-    output: SeriesOutputOptions,
-    headless: Annotated[
-        bool,
-        typer.Option("--headless", metavar="", help="Open no screen.", rich_help_panel=OUTPUT),
-    ] = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class MeshCommandOptions:
+    """A mesh: its hosts, what it measures, and where the result goes."""
+
+    hosts: tuple[str, ...] = argument("[HOST ...]", "Hosts that ssh reaches, as it names them.", default=())
+    source: HostOptions = group(HostOptions)
+    mesh: MeshOptions = group(MeshOptions)
+    output: SeriesOutputOptions = group(SeriesOutputOptions)
+    headless: bool = headless_flag()
+
+
+def mesh(options: MeshCommandOptions) -> int:
     """Test every pair of many hosts in both directions, and name the slow hosts and paths.
 
     The hosts measure each other; this machine only coordinates, by Dask: pip install 'linkgauge[mesh]' here and
@@ -286,24 +233,25 @@ def mesh(
     from ..preset_option import load_catalog_with_warnings
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
-    outputs = output.to_outputs()
-    catalog, words, earlier = load_catalog_with_warnings(), hosts or [], None
-    if source.local is not None and options.preset in {None, AUTO}:
-        options = replace(options, preset=_LAB_PRESET)
-    if source.resume is not None:
-        earlier, request = _resumed(source, options, words)
+    source, output, measured, hosts = options.source, options.output, options.mesh, options.hosts
+    outputs, catalog, is_resumed = output.to_outputs(), load_catalog_with_warnings(), source.resume is not None
+    if source.local is not None and measured.preset in {None, AUTO}:
+        measured = replace(measured, preset=_LAB_PRESET)
+    if is_resumed:
+        spec = _resumed(source, measured, hosts)
     else:
-        request = options.to_request(catalog, source.read(words), source)
+        spec = measured.to_spec(catalog, source.read(hosts), source)
     require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
-    if request.emulated is not None and source.scheduler is None and not (earlier and is_over(earlier)):
+    if spec.emulated is not None and source.scheduler is None and not (is_resumed and is_over(spec)):
         from ..runners.local_mesh import run_local_mesh
 
-        further = [*source.arguments, *options.arguments, *output.arguments, *(["--headless"] if headless else [])]
-        return run_local_mesh(catalog, request.emulated, options.preset or _NO_PRESET, further)
-    has_screen = not headless and _is_for_a_person(output)
+        headless = ["--headless"] if options.headless else []
+        further = [*source.arguments, *measured.arguments, *output.arguments, *headless]
+        return run_local_mesh(catalog, spec.emulated, measured.preset or _NO_PRESET, further)
+    has_screen = not options.headless and _is_for_a_person(output)
     if has_screen:
         keep_log_off_screen()
-    return run_mesh(MeshJob(request, catalog, earlier, outputs, has_screen))
+    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=has_screen))
 
 
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
@@ -312,17 +260,14 @@ def _is_for_a_person(output: SeriesOutputOptions) -> bool:
     return not is_for_programs and has_screen()
 
 
-def _resumed(source: HostOptions, options: MeshOptions, words: list[str]) -> "tuple[MeshDefinition, MeshRequest]":
+def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) -> "MeshSpec":
     """Return the stored mesh that is to be continued, on the scheduler that is given, if any."""
     from ...services.mesh.stored_mesh import find_mesh
 
     if words or source.has_hosts or options.has_changes:
         raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")
-    earlier = find_mesh(source.resume or "")
-    request = earlier.request
-    if source.scheduler is not None:
-        request = replace(request, scheduler=source.scheduler)
-    return earlier, request
+    spec = find_mesh(source.resume or "")
+    return spec if source.scheduler is None else replace(spec, scheduler=source.scheduler)
 
 
 def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int | None:

@@ -1,20 +1,30 @@
 """`linkgauge mtu`: the longest packets that a path carries, each direction by itself."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import UsageError
-from ..options import JsonOption
+from ..click_extension import argument, group
+from ..options import json_flag
 from ..output import emit_json, emit_line
-from ..peer_options import AccessOptions, PeerArgument, SshOptions
+from ..peer_options import PEER_HELP, FarEndOptions
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
     from ....engine.protocol.path_probe import PathMtu
 
 
-def mtu(peer: PeerArgument, *, access: AccessOptions, ssh: SshOptions, as_json: JsonOption = False) -> int:
+@dataclass(frozen=True, slots=True)
+class MtuOptions:
+    """A path, and how its MTU is printed."""
+
+    peer: str = argument("PEER", PEER_HELP)
+    far_end: FarEndOptions = group(FarEndOptions)
+    as_json: bool = json_flag()
+
+
+def mtu(options: MtuOptions) -> int:
     """Measure the path MTU in both directions, and find black holes.
 
     UDP datagrams that must not be fragmented show the longest packet that arrives. Exit status 1 means that longer
@@ -24,12 +34,12 @@ def mtu(peer: PeerArgument, *, access: AccessOptions, ssh: SshOptions, as_json: 
     from ...text.path_mtu import path_mtu_json, path_mtu_lines
     from ..termination import PASS, SHORT
 
-    far_end = ssh.apply_to(access.parse_peer(peer))
+    far_end = options.far_end.find_peer(options.peer)
     reason = why_unavailable(far_end, Feature.PATH_MTU)
     if reason is not None:
         raise UsageError(f"linkgauge mtu does not go with {far_end}: {reason}")
     path = replace(run(_measure(far_end)), peer=str(far_end))
-    if as_json:
+    if options.as_json:
         emit_json(path_mtu_json(path))
     else:
         for line in path_mtu_lines(path):

@@ -1,15 +1,14 @@
 """`linkgauge presets`: list the known kinds of link, show one, make one from a run."""
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
 from ...text.parsing import resolve_language
+from ..click_extension import SearchGroup, argument, flag, group, option
 from ..completion import complete_preset
-from ..options import JsonOption, LangOption, LinkOptions
+from ..options import LinkOptions, json_flag, lang_option
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
-from ..typer_extension import SearchGroup, add_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,35 +18,30 @@ if TYPE_CHECKING:
     from ....engine.model.events import ExpectedRate
     from ....presets.preset import Preset
 
-app = typer.Typer(
-    cls=SearchGroup,
-    help="List, show and make presets: kinds of link and their rates.",
-    subcommand_metavar="[COMMAND ...]",
-)
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Which presets are listed, and how."""
+
+    words: tuple[str, ...] = argument(
+        "[WORD ...]", "Show only presets with these words: 10g, wireguard.", default=()
+    )
+    lang: str | None = lang_option()
+    as_json: bool = json_flag()
 
 
-def list_presets(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[WORD ...]", show_default=False, help="Show only presets with these words: 10g, wireguard."
-        ),
-    ] = None,
-    *,
-    lang: LangOption = None,
-    as_json: JsonOption = False,
-) -> int:
+def list_presets(options: ListOptions) -> int:
     """List the presets with their expected rates (the default command)."""
     from ....presets.search import find_presets, unknown_link_hint
     from ..preset_option import load_catalog_with_warnings
 
-    language, query = resolve_language(lang), " ".join(words or ())
+    language, query = resolve_language(options.lang), " ".join(options.words)
     presets = find_presets(load_catalog_with_warnings().presets, query, language)
     if not presets:
         raise UsageError(
             f"no preset matches {query!r}; {unknown_link_hint(query) or f'{PROGRAM} presets lists all'}"
         )
-    if as_json:
+    if options.as_json:
         from ....presets.expectation import preset_json
 
         emit_json([preset_json(preset) for preset in presets])
@@ -56,24 +50,25 @@ def list_presets(
     return 0
 
 
-def show_preset(
-    preset: Annotated[
-        str,
-        typer.Argument(metavar="ID", show_default=False, help="Id of the preset.", autocompletion=complete_preset),
-    ],
-    *,
-    link: LinkOptions,
-    lang: LangOption = None,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ShowOptions:
+    """Which preset is shown, with which link, and how."""
+
+    preset: str = argument("ID", "Id of the preset.", complete=complete_preset)
+    link: LinkOptions = group(LinkOptions)
+    lang: str | None = lang_option()
+    as_json: bool = json_flag()
+
+
+def show_preset(options: ShowOptions) -> int:
     """Show a preset: its link, its expected rates, the numbers of its document."""
     from ....presets.expectation import check_wire_model
     from ..preset_option import load_catalog_with_warnings
 
-    language, variant = resolve_language(lang), link.to_variant()
-    catalog_preset = load_catalog_with_warnings().find(preset)
+    language, variant = resolve_language(options.lang), options.link.to_variant()
+    catalog_preset = load_catalog_with_warnings().find(options.preset)
     check_wire_model(catalog_preset, variant)
-    if as_json:
+    if options.as_json:
         from ....presets.expectation import preset_json
 
         emit_json(preset_json(catalog_preset, variant))
@@ -85,33 +80,25 @@ def show_preset(
     return 0
 
 
-def new_preset(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", show_default=False, help="Id of the new preset: lower-case letters, digits, - and dots."
-        ),
-    ],
-    *,
-    from_run: Annotated[
-        str,
-        typer.Option(
-            "--from-run", metavar="ID", show_default=False, help="Id of the run, or its beginning; required."
-        ),
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", "-f", metavar="", help="Replace your preset of this id.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class NewOptions:
+    """The new preset, and the run that it is made from."""
+
+    name: str = argument("NAME", "Id of the new preset: lower-case letters, digits, - and dots.")
+    from_run: str = option("", "Id of the run, or its beginning; required.", metavar="ID", required=True)
+    force: bool = flag("", "Replace your preset of this id.", "-f")
+    as_json: bool = json_flag()
+
+
+def new_preset(options: NewOptions) -> int:
     """Make a preset of your own from a run, to compare later runs with."""
     from ...services.user_presets import make_preset
 
-    new = make_preset(name, from_run, force=force)
+    new = make_preset(options.name, options.from_run, force=options.force)
     for notice in new.notices:
         print_stderr(notice)
-    if as_json:
-        emit_json({"id": name, "path": str(new.path)})
+    if options.as_json:
+        emit_json({"id": options.name, "path": str(new.path)})
     else:
         emit_line(str(new.path))
         print_stderr(f"compare the link with it: {PROGRAM} {new.check_command}")
@@ -149,5 +136,8 @@ def _table(presets: "Sequence[Preset]", language: str) -> "Table":
     return table
 
 
-for _name, _command in {"list": list_presets, "show": show_preset, "new": new_preset}.items():
-    add_command(app, _name, _command)
+PRESETS: Final = SearchGroup(
+    "presets",
+    "List, show and make presets: kinds of link and their rates.",
+    {"list": list_presets, "show": show_preset, "new": new_preset},
+)

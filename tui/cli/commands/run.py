@@ -1,91 +1,116 @@
 """`linkgauge check` and `linkgauge run`: one test of a link, with or without a preset."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ....engine.model.errors import UsageError
-from ....engine.model.peer import LOOPBACK, Peer
+from ....engine.model.peer import LOOPBACK
 from ...text import parsing
+from ..click_extension import argument, group, option
 from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
-from ..peer_options import PEER_HELP, AccessOptions, PeerArgument, SshOptions, check_supported
+from ..peer_options import PEER_HELP, FarEndOptions, check_supported
 from ..turn_options import TurnOptions
 
 if TYPE_CHECKING:
     from ...services.run_spec import RunSpec
 
 
-def check(
-    preset: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PRESET]",
-            show_default="auto",
-            help="Preset to compare with; see linkgauge presets list.",
-            autocompletion=complete_test_preset,
-        ),
-    ] = None,
-    peer: Annotated[str | None, typer.Argument(metavar="PEER", show_default=False, help=PEER_HELP)] = None,
-    *,
-    max_jitter: Annotated[
-        str | None,
-        typer.Option(
-            "--max-jitter",
-            metavar="MS",
-            show_default=False,
-            help="Largest mean jitter of a step, in milliseconds, with udp.",
-            rich_help_panel=TEST,
-        ),
-    ] = None,
-    test_options: TestOptions,
-    turn: TurnOptions,
-    latency: LatencyOptions,
-    link: LinkOptions,
-    access: AccessOptions,
-    ssh: SshOptions,
-    output: OutputOptions,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """A test, its far end and its outputs."""
+
+    test: TestOptions = group(TestOptions)
+    turn: TurnOptions = group(TurnOptions)
+    latency: LatencyOptions = group(LatencyOptions)
+    link: LinkOptions = group(LinkOptions)
+    far_end: FarEndOptions = group(FarEndOptions)
+    output: OutputOptions = group(OutputOptions)
+
+    def to_spec(self, preset_id: str | None, peer_text: str) -> "RunSpec":
+        """Return the test as it is asked for, with every option checked before anything starts.
+
+        Args:
+            preset_id: the preset's id, `auto`, or None for a test without one.
+            peer_text: the far end, as typed.
+        """
+        from ...services.run_spec import Judging, RunSpec
+        from ..preset_option import check_link_options, find_preset, read_pass_mark
+
+        peer, output = self.far_end.find_peer(peer_text), self.output
+        plan, variant, rate = (
+            self.turn.apply_to(self.test.to_plan()),
+            self.link.to_variant(),
+            self.test.sending_rate(),
+        )
+        check_supported(plan, peer, rate)
+        judging = Judging(
+            preset=find_preset(preset_id),
+            variant=variant,
+            pass_percent=read_pass_mark() if output.pass_mark is None else parsing.pass_percent(output.pass_mark),
+            why=output.why or output.confirm,
+        )
+        check_link_options(judging.preset, variant)
+        return RunSpec(
+            plan,
+            peer,
+            judging,
+            output.to_record(),
+            output.to_outputs(),
+            sending_rate=rate,
+            target_ci_percent=self.test.target_ci_percent(),
+            confirm=output.confirm,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCommandOptions:
+    """A test with a preset: `check [PRESET] PEER`."""
+
+    preset: str | None = argument(
+        "[PRESET]",
+        "Preset to compare with; see linkgauge presets list.",
+        default=None,
+        shown="auto",
+        complete=complete_test_preset,
+    )
+    peer: str | None = argument("PEER", PEER_HELP, default=None)
+    max_jitter: str | None = option(TEST, "Largest mean jitter of a step, in milliseconds, with udp.", metavar="MS")
+    run: RunOptions = group(RunOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommandOptions:
+    """A test with or without a preset."""
+
+    peer: str = argument("PEER", PEER_HELP)
+    preset: str | None = option(
+        TEST, "Compare with this preset, or with auto.", metavar="ID", complete=complete_test_preset
+    )
+    run: RunOptions = group(RunOptions)
+
+
+def check(options: CheckCommandOptions) -> int:
     """Run a test, compare it with a preset, and print a verdict.
 
     With auto, the network interfaces of both ends choose the preset. With udp there is a test for each of 50, 75,
     90 and 100 % of the rate.
     """
-    preset_id, peer_text = _preset_and_peer(preset, peer)
-    latency.check_workload(test_options.workload)
-    has_steps = test_options.workload.is_datagram and test_options.sending_rate() not in {"search", "max"}
+    preset_id, peer_text = _preset_and_peer(options.preset, options.peer)
+    test, latency, max_jitter = options.run.test, options.run.latency, options.max_jitter
+    latency.check_workload(test.workload)
+    has_steps = test.workload.is_datagram and test.sending_rate() not in {"search", "max"}
     if max_jitter is not None and not has_steps:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
     jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
-    spec = _spec(test_options, turn, preset_id, link, ssh.apply_to(access.parse_peer(peer_text)), output)
+    spec = options.run.to_spec(preset_id, peer_text)
     return _test_steps(spec, jitter_ns) if has_steps else _test(spec, latency)
 
 
-def run(
-    peer: PeerArgument,
-    *,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            show_default=False,
-            help="Compare with this preset, or with auto.",
-            autocompletion=complete_test_preset,
-            rich_help_panel=TEST,
-        ),
-    ] = None,
-    test_options: TestOptions,
-    turn: TurnOptions,
-    latency: LatencyOptions,
-    link: LinkOptions,
-    access: AccessOptions,
-    ssh: SshOptions,
-    output: OutputOptions,
-) -> int:
+def run(options: RunCommandOptions) -> int:
     """Run a test without an expected rate, or with a preset."""
-    return _test(_spec(test_options, turn, preset, link, ssh.apply_to(access.parse_peer(peer)), output), latency)
+    return _test(options.run.to_spec(options.preset, options.peer), options.run.latency)
 
 
 def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
@@ -128,47 +153,3 @@ def _test_steps(spec: "RunSpec", max_jitter_ns: int | None) -> int:
     if spec.target_ci_percent is not None:
         raise UsageError("--until-ci does not go with steps of a rate; leave it out, or give --rate max or search")
     return run_steps(spec, StepGoals(spec.judging.pass_percent, spec.plan.loss_goal_ppm, max_jitter_ns))
-
-
-def _spec(
-    test_options: TestOptions,
-    turn: TurnOptions,
-    preset_id: str | None,
-    link: LinkOptions,
-    peer: Peer,
-    output: OutputOptions,
-) -> "RunSpec":
-    """Return the test as it is asked for, with every option checked before anything starts.
-
-    Args:
-        test_options: the options of the plan and of an early end.
-        turn: whether the test has the endpoint alone, and how long it waits for it.
-        preset_id: the preset's id, `auto`, or None for a test without one.
-        link: the differences of the link from the preset's.
-        peer: the far end, with its credentials.
-        output: the pass mark, the label and the files of the results.
-    """
-    from ...services.run_spec import Judging, Record, RunSpec
-    from ..preset_option import check_link_options, find_preset, read_pass_mark
-
-    plan, variant, pass_mark = turn.apply_to(test_options.to_plan()), link.to_variant(), output.pass_mark
-    check_supported(plan, peer, test_options.sending_rate())
-    judging = Judging(
-        preset=find_preset(preset_id),
-        variant=variant,
-        pass_percent=read_pass_mark() if pass_mark is None else parsing.pass_percent(pass_mark),
-        why=output.why or output.confirm,
-    )
-    check_link_options(judging.preset, variant)
-    from ....engine.results.run_log.labels import validate_label  # here: it loads SQLite
-
-    return RunSpec(
-        plan,
-        peer,
-        judging,
-        Record(label=validate_label(output.label)),
-        output.to_outputs(),
-        sending_rate=test_options.sending_rate(),
-        target_ci_percent=test_options.target_ci_percent(),
-        confirm=output.confirm,
-    )

@@ -1,17 +1,17 @@
 """`linkgauge runs`: list, show, compare, label, export, delete and prune the runs of the run log."""
 
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, Final
 
 from ....engine.model.errors import UsageError
 from ...services.storage import find_run, open_run_list
+from ..click_extension import DefaultGroup, argument, flag, option
 from ..completion import complete_run
-from ..options import JsonOption
+from ..options import json_flag
 from ..output import (
     check_output_file,
     discard_stdout,
@@ -25,30 +25,14 @@ from ..output import (
     terminal_width,
     write_csv_file,
 )
-from ..typer_extension import DefaultGroup, add_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ....engine.results.run_log import RunLog, RunRecord
     from ...services.pruning import PrunePlan, ThinPlan
 
-app = typer.Typer(
-    cls=DefaultGroup,
-    help="List, show, compare, label, export, delete and prune saved runs.",
-    subcommand_metavar="[COMMAND ...]",
-)
-
-ForceOption = Annotated[bool, typer.Option("--force", "-f", metavar="", help="Replace the file if it exists.")]
-RunArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID",
-        show_default=False,
-        help="Id of the run, or its beginning.",
-        autocompletion=complete_run,
-    ),
-]
+_RUNS_HELP: Final = "Ids of runs, or their beginnings; the first is what the others are compared with."
 
 
 class VerdictWord(StrEnum):
@@ -67,28 +51,46 @@ class Rows(StrEnum):
     RUNS = "runs"
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """One saved run."""
+
+    run: str = argument("ID", "Id of the run, or its beginning.", complete=complete_run)
+
+
+def _force_flag() -> Any:
+    """Return the flag for a file that exists."""
+    return flag("", "Replace the file if it exists.", "-f")
+
+
+def _yes_flag() -> Any:
+    """Return the flag for what else asks first."""
+    return flag("", "Do not ask first.", "-y")
+
+
 def _filter_option(name: str) -> Any:
     """Return an option that selects the runs with a text in their field `name`."""
-    help_ = f"Only runs with this text in their {name}."
-    return typer.Option(f"--{name}", metavar="TEXT", show_default=False, help=help_)
+    return option("", f"Only runs with this text in their {name}.", metavar="TEXT")
 
 
-def list_runs(
-    *,
-    preset: Annotated[str | None, _filter_option("preset")] = None,
-    peer: Annotated[str | None, _filter_option("peer")] = None,
-    verdict: Annotated[
-        VerdictWord | None, typer.Option(show_default=False, help="Only runs with this verdict.")
-    ] = None,
-    label: Annotated[str | None, _filter_option("label")] = None,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Which runs are listed, and how."""
+
+    preset: str | None = _filter_option("preset")
+    peer: str | None = _filter_option("peer")
+    verdict: VerdictWord | None = option("", "Only runs with this verdict.")
+    label: str | None = _filter_option("label")
+    as_json: bool = json_flag()
+
+
+def list_runs(options: ListOptions) -> int:
     """List the saved runs, the newest first (the default command)."""
     from ...text.run_list import RunFilter, log_text
 
     with open_run_list() as log:
-        found = log.find_runs(RunFilter(preset, peer, verdict, label).query())
-        if as_json:
+        found = log.find_runs(RunFilter(options.preset, options.peer, options.verdict, options.label).query())
+        if options.as_json:
             from ..render.runs import row_json
 
             emit_json_list(map(row_json, log.records(found)))
@@ -106,13 +108,20 @@ def list_runs(
     return 0
 
 
-def show_run(run: RunArgument, *, as_json: JsonOption = False) -> int:
+@dataclass(frozen=True, slots=True)
+class ShowOptions(RunOptions):
+    """A run, and how it is shown."""
+
+    as_json: bool = json_flag()
+
+
+def show_run(options: ShowOptions) -> int:
     """Show the summary of a run again."""
     from ...services.stored_run import load_stored_run
 
     with open_run_list() as log:
-        outcome = load_stored_run(log, find_run(log, run)).outcome
-    if as_json:
+        outcome = load_stored_run(log, find_run(log, options.run)).outcome
+    if options.as_json:
         emit_json(outcome.document)
     else:
         from ...text.numbers import sanitize
@@ -134,48 +143,54 @@ def show_run(run: RunArgument, *, as_json: JsonOption = False) -> int:
     return 0
 
 
-def label_run(
-    run: RunArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The label; empty removes it.")],
-) -> int:
+@dataclass(frozen=True, slots=True)
+class LabelOptions(RunOptions):
+    """A run and its label."""
+
+    text: str = argument("TEXT", "The label; empty removes it.")
+
+
+def label_run(options: LabelOptions) -> int:
     """Give a run a label, to find it again."""
     with open_run_list() as log:
-        row = find_run(log, run)
-        log.set_label(row.run_id, text)
+        row = find_run(log, options.run)
+        log.set_label(row.run_id, options.text)
         label = log.find(row.run_id).label
     print_stderr(f"run {row.run_id} has the label '{label}'" if label else f"run {row.run_id} has no label")
     return 0
 
 
-def note_run(
-    run: RunArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The note; empty removes it.")],
-) -> int:
+@dataclass(frozen=True, slots=True)
+class NoteOptions(RunOptions):
+    """A run and its note."""
+
+    text: str = argument("TEXT", "The note; empty removes it.")
+
+
+def note_run(options: NoteOptions) -> int:
     """Save a note with a run: what was changed, a ticket."""
     with open_run_list() as log:
-        row = find_run(log, run)
-        log.set_note(row.run_id, text)
+        row = find_run(log, options.run)
+        log.set_note(row.run_id, options.text)
         note = log.find(row.run_id).note
     print_stderr(f"note saved with run {row.run_id}" if note else f"run {row.run_id} has no note")
     return 0
 
 
-def compare_runs(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="ID ID...",
-            show_default=False,
-            help="Ids of runs, or their beginnings; the first is what the others are compared with.",
-        ),
-    ],
-    *,
-    as_json: JsonOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """The runs, and how the comparison is printed."""
+
+    runs: tuple[str, ...] = argument("ID ID...", _RUNS_HELP)
+    as_json: bool = json_flag()
+
+
+def compare_runs(options: CompareOptions) -> int:
     """Compare runs with the first one: what differs, and whether the difference is significant.
 
     A difference of rates has its 95 % confidence interval in brackets.
     """
+    runs = options.runs
     if len(runs) < 2:
         raise UsageError("give two runs or more; linkgauge runs list shows them")
     from ..render.runs import compare_with_first, comparison_parts, comparisons_json
@@ -185,93 +200,86 @@ def compare_runs(
         if len({row.run_id for row in rows}) < len(rows):
             raise UsageError(f"{' '.join(runs)} names a run twice; give different runs")
         comparisons = compare_with_first(log, rows)
-    if as_json:
+    if options.as_json:
         emit_json(comparisons_json(comparisons))
     else:
         emit_rich(*comparison_parts(comparisons))
     return 0
 
 
-def export_runs(
-    run: Annotated[
-        str, typer.Argument(metavar="[ID|all]", show_default="all", help="Id of the run, or all.")
-    ] = "all",
-    *,
-    csv: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", show_default="stdout", help="File of the rows."),
-    ] = None,
-    rows: Annotated[
-        Rows,
-        typer.Option(
-            "--rows", help="Rows of the CSV: one for each interval, direction and session, or one for each run."
-        ),
-    ] = Rows.INTERVALS,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", show_default=False, help="Only later runs: 7d, 12h, 2026-11-21."),
-    ] = None,
-    peer: Annotated[
-        str | None,
-        typer.Option("--peer", metavar="TEXT", show_default=False, help="Only runs with this peer or remote host."),
-    ] = None,
-    force: ForceOption = False,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", "-J", metavar="", help="Print JSON: a document for an ID, a list for all."),
-    ] = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """Which runs are exported, as what."""
+
+    run: str = argument("[ID|all]", "Id of the run, or all.", default="all", shown="all")
+    csv: Path | None = option("", "File of the rows.", metavar="FILE", shown="stdout")
+    rows: Rows = option(
+        "",
+        "Rows of the CSV: one for each interval, direction and session, or one for each run.",
+        default=Rows.INTERVALS,
+    )
+    since: str | None = option("", "Only later runs: 7d, 12h, 2026-11-21.", metavar="TIME")
+    peer: str | None = option("", "Only runs with this peer or remote host.", metavar="TEXT")
+    force: bool = _force_flag()
+    as_json: bool = flag("", "Print JSON: a document for an ID, a list for all.", "--json", "-J")
+
+    def select(self, log: "RunLog") -> "Iterator[RunRecord]":
+        """Return the runs; raise PlanError for a time that cannot be read, UsageError for an unknown run."""
+        from datetime import UTC, datetime
+
+        from ...services.stored_run import selected_runs
+        from ...text import parsing
+
+        if self.run != "all":
+            return iter([find_run(log, self.run)])
+        return selected_runs(
+            log, None if self.since is None else parsing.since(self.since, datetime.now(UTC)), self.peer
+        )
+
+
+def export_runs(options: ExportOptions) -> int:
     """Write a run, or all of them, as CSV or JSON."""
+    as_json, csv, is_all = options.as_json, options.csv, options.run == "all"
     if as_json and csv is not None:
         raise UsageError("--csv and --json exclude each other; give one of them")
-    if run != "all" and (since, peer) != (None, None):
+    if not is_all and (options.since, options.peer) != (None, None):
         raise UsageError("--since and --peer select among all runs; leave out the ID")
-    check_output_file("CSV file", csv, force=force)
-    from datetime import UTC, datetime
-
-    from ...services.stored_run import selected_runs
-    from ...text import parsing
-
-    earliest = None if since is None else parsing.since(since, datetime.now(UTC))
+    check_output_file("CSV file", csv, force=options.force)
     with open_run_list() as log:
-        runs = selected_runs(log, earliest, peer) if run == "all" else iter([find_run(log, run)])
+        runs = options.select(log)
         if as_json:
             from ...services.stored_run import load_stored_run
 
             documents = (load_stored_run(log, row).outcome.document for row in runs)
-            if run == "all":
+            if is_all:
                 emit_json_list(documents)
             else:
                 emit_json(next(documents))
-        elif rows is Rows.RUNS:
+        elif options.rows is Rows.RUNS:
             _export_runs(runs, csv)
         else:
             _export_rows(log, runs, csv)
     return 0
 
 
-def report_runs(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="ID...",
-            show_default=False,
-            help="Ids of runs, or their beginnings; the first is what the others are compared with.",
-        ),
-    ],
-    *,
-    html: Annotated[
-        Path, typer.Option("--html", metavar="FILE", show_default=False, help="File of the page; required.")
-    ],
-    force: ForceOption = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The runs of a page, and its file."""
+
+    runs: tuple[str, ...] = argument("ID...", _RUNS_HELP)
+    html: Path = option("", "File of the page; required.", metavar="FILE", required=True)
+    force: bool = _force_flag()
+
+
+def report_runs(options: ReportOptions) -> int:
     """Write runs as one HTML page with plots."""
     from ...report.html import require_report_packages
 
     require_report_packages()
-    check_output_file("HTML file", html, force=force)
+    html = options.html
+    check_output_file("HTML file", html, force=options.force)
     with open_run_list() as log:
-        rows = list({row.run_id: row for row in (find_run(log, run) for run in runs)}.values())
+        rows = list({row.run_id: row for row in (find_run(log, run) for run in options.runs)}.values())
         from ...report.run_page import write_run_report
 
         write_run_report(log, rows, html)
@@ -281,15 +289,18 @@ def report_runs(
     return 0
 
 
-def delete_run(
-    run: RunArgument,
-    *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask first.")] = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class DeleteOptions(RunOptions):
+    """A run, and whether to ask first."""
+
+    yes: bool = _yes_flag()
+
+
+def delete_run(options: DeleteOptions) -> int:
     """Delete a saved run. It asks first; without a terminal it needs --yes."""
     with open_run_list() as log:
-        row = find_run(log, run)
-        if not (yes or _confirm_deletion(row)):
+        row = find_run(log, options.run)
+        if not (options.yes or _confirm_deletion(row)):
             print_stderr(f"run {row.run_id} not deleted")
             return 0
         log.delete(row.run_id)
@@ -297,63 +308,57 @@ def delete_run(
     return 0
 
 
-def prune_runs(
-    *,
-    keep: Annotated[
-        str | None,
-        typer.Option("--keep", metavar="AGE", show_default=False, help="Delete older runs: 90d, 12h, 4w."),
-    ] = None,
-    max_size: Annotated[
-        str | None,
-        typer.Option(
-            "--max", metavar="SIZE", show_default=False, help="Delete the oldest until the log has this size: 2G."
-        ),
-    ] = None,
-    thin: Annotated[
-        str | None,
-        typer.Option(
-            "--thin", metavar="AGE", show_default=False, help="Thin older runs to one sample a second: 30d."
-        ),
-    ] = None,
-    with_named: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also runs that have a label or a note.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask first.")] = False,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class PruneOptions:
+    """Which runs are deleted or thinned."""
+
+    keep: str | None = option("", "Delete older runs: 90d, 12h, 4w.", metavar="AGE")
+    max_size: str | None = option("", "Delete the oldest until the log has this size: 2G.", "--max", metavar="SIZE")
+    thin: str | None = option("", "Thin older runs to one sample a second: 30d.", metavar="AGE")
+    with_named: bool = flag("", "Also runs that have a label or a note.", "--all")
+    yes: bool = _yes_flag()
+
+    def plan(self, log: "RunLog") -> "tuple[PrunePlan | None, ThinPlan | None]":
+        """Return what is deleted, and what of the rest is thinned. Raises PlanError for the first bad value."""
+        from datetime import UTC, datetime
+
+        from ...services.pruning import plan_pruning, plan_thinning
+        from ...text import parsing
+
+        now, with_named, with_uncertain = datetime.now(UTC), self.with_named, not self.yes
+        age = None if self.keep is None else parsing.age(self.keep)
+        max_bytes = None if self.max_size is None else parsing.log_size(self.max_size)
+        thin_age = None if self.thin is None else parsing.age(self.thin, "--thin")
+        deleted, thinned = None, None
+        if age is not None or max_bytes is not None:
+            deleted = plan_pruning(
+                log, now, keep=age, max_bytes=max_bytes, with_named=with_named, with_uncertain=with_uncertain
+            )
+        if thin_age is not None:
+            thinned = plan_thinning(
+                log, now, thin_age, with_named=with_named, with_uncertain=with_uncertain, besides=deleted
+            )
+        return deleted, thinned
+
+
+def prune_runs(options: PruneOptions) -> int:
     """Delete old runs, the oldest first, or thin them, and give their space back.
 
     A thinned run has its results, and one sample a second. Runs with a label or a note stay as they are, unless
     --all is given; so do runs that are still running. It asks first; without a terminal it needs --yes. With --yes,
     runs before a pause of more than a year stay as well: a clock that is ahead makes every run seem old.
     """
-    if keep is None and max_size is None and thin is None:
+    if options.keep is None and options.max_size is None and options.thin is None:
         raise UsageError(
             "give --keep AGE, --max SIZE, --thin AGE, or several: --keep 90d deletes runs older than 90 days"
         )
-    from datetime import UTC, datetime
-
-    from ...services.pruning import plan_pruning, plan_thinning
-    from ...text import parsing
-
-    now = datetime.now(UTC)
-    age = None if keep is None else parsing.age(keep)
-    max_bytes = None if max_size is None else parsing.log_size(max_size)
-    thin_age = None if thin is None else parsing.age(thin, "--thin")
     with open_run_list() as log:
-        deleted, thinned = None, None
-        if keep is not None or max_size is not None:
-            deleted = plan_pruning(
-                log, now, keep=age, max_bytes=max_bytes, with_named=with_named, with_uncertain=not yes
-            )
-        if thin_age is not None:
-            thinned = plan_thinning(
-                log, now, thin_age, with_named=with_named, with_uncertain=not yes, besides=deleted
-            )
+        deleted, thinned = options.plan(log)
         question = _pruning_question(deleted, thinned)
-        if not yes and (pause := _pause_text(deleted, thinned)) is not None:
+        if not options.yes and (pause := _pause_text(deleted, thinned)) is not None:
             print_stderr(f"{pause}: check that the clock of this host is right")
-        if question is not None and not yes and not _confirm(question, "prune"):
-            print_stderr("no runs deleted" if thin is None else "no runs deleted or thinned")
+        if question is not None and not options.yes and not _confirm(question, "prune"):
+            print_stderr("no runs deleted" if options.thin is None else "no runs deleted or thinned")
             return 0
         _prune(log, deleted, thinned)
     return 0
@@ -474,15 +479,18 @@ def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) 
         print_stderr(f"{numbers.quantity(count, 'run')} written to {path}")
 
 
-for _name, _command in {
-    "list": list_runs,
-    "show": show_run,
-    "compare": compare_runs,
-    "label": label_run,
-    "note": note_run,
-    "export": export_runs,
-    "report": report_runs,
-    "delete": delete_run,
-    "prune": prune_runs,
-}.items():
-    add_command(app, _name, _command)
+RUNS: Final = DefaultGroup(
+    "runs",
+    "List, show, compare, label, export, delete and prune saved runs.",
+    {
+        "list": list_runs,
+        "show": show_run,
+        "compare": compare_runs,
+        "label": label_run,
+        "note": note_run,
+        "export": export_runs,
+        "report": report_runs,
+        "delete": delete_run,
+        "prune": prune_runs,
+    },
+)

@@ -1,51 +1,48 @@
 """`linkgauge web`: the app in a browser on this host."""
 
-from typing import Annotated, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
-import typer
+import click
 
-from ....engine.model.errors import UsageError, require_extra
+from ....engine.model.errors import PlanError, UsageError, require_extra
 from ...text import parsing
+from ..click_extension import argument, option
 
 DEFAULT_PORT: Final = 5880
 _MAX_SESSIONS: Final = 64
 
 
-def web(
-    context: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- PEER OPTIONS]",
-            show_default=False,
-            help="Arguments of the app, as for linkgauge app; or watch FILE.toml --follow.",
-        ),
-    ] = None,
-    *,
-    port: Annotated[str, typer.Option(metavar="N", help="TCP port; 0 takes a free one.")] = str(DEFAULT_PORT),
-    sessions: Annotated[
-        int, typer.Option(min=1, max=_MAX_SESSIONS, metavar="N", help="Most pages open at the same time.")
-    ] = 4,
-    public_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", show_default=False, help="Public address of the page behind a reverse proxy."),
-    ] = None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """What a page shows, and who may open one."""
+
+    words: tuple[str, ...] = argument(
+        "[-- PEER OPTIONS]", "Arguments of the app, as for linkgauge app; or watch FILE.toml --follow.", default=()
+    )
+    port: str = option("", "TCP port; 0 takes a free one.", default=str(DEFAULT_PORT), metavar="N")
+    sessions: int = option("", "Most pages open at the same time.", default=4, metavar="N")
+    public_url: str | None = option("", "Public address of the page behind a reverse proxy.", metavar="URL")
+
+
+def web(options: WebOptions) -> int:
     """Serve the app to a browser on this host.
 
     It prints the address of the page, with a new token. The server listens on 127.0.0.1 only; from another host use
     `ssh -L`, or a reverse proxy with a login. Each page has an app of its own, which ends when the page is closed.
     Needs pip install 'linkgauge[web]'.
     """
+    if not 1 <= options.sessions <= _MAX_SESSIONS:
+        raise PlanError("--sessions", options.sessions, f"give 1 to {_MAX_SESSIONS}")
     require_extra("linkgauge web needs textual-serve", "web", "textual_serve")
     from ..web.web_access import PublicUrl, WebAccess
     from ..web.web_server import WebConfig, serve_web
 
-    given = tuple(words or ())
+    given, url = options.words, options.public_url
     arguments = given if given[:1] == ("watch",) else ("app", *given)
-    _check_words(context.find_root().command, arguments)
-    url = None if public_url is None else PublicUrl.parse(public_url)
-    return serve_web(WebConfig(arguments, parsing.listening_port(port), sessions, WebAccess(url)))
+    _check_words(click.get_current_context().find_root().command, arguments)
+    access = WebAccess(None if url is None else PublicUrl.parse(url))
+    return serve_web(WebConfig(arguments, parsing.listening_port(options.port), options.sessions, access))
 
 
 def _check_words(program: Any, arguments: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,16 +26,12 @@ from ....engine.far.listener import get_inherited_listener, listen, notify_syste
 from ....engine.far.status import LogEntry, LogSink, LogValue
 from ....engine.host.debug_log import configure_debug_log
 from ....engine.host.event_loop import run
-from ....engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ....engine.model.errors import (
-    EndpointError,
     InvalidKeyError,
     InvalidLimitError,
     LinkgaugeError,
-    RunLogError,
     TlsError,
     UsageError,
-    explain_os_error,
 )
 from ....engine.model.limits import Limits, limit_rules
 from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
@@ -43,7 +39,7 @@ from ....engine.model.shell_commands import shell_command
 from ....engine.workloads.mode_trial import ModeChooser
 from ....metrics.publication import PublishingPlan
 from ...services.credentials import key_from_environment, read_key_file
-from ...services.storage import cache_dir, open_data_dir
+from ...services.storage import cache_dir
 from ...text import numbers
 from ...text.endpoint import log_text
 from ..output import (
@@ -59,6 +55,7 @@ from ..output import (
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
+from .key_file import saved_key
 from .lan_announcement import announced_on_lan, check_announcement
 
 
@@ -325,7 +322,10 @@ def serve_until_stopped(config: EndpointConfig) -> int:
 
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> None:
-    with _unprinted_key(config, setup) as key_file:
+    with contextlib.ExitStack() as stack:
+        key_file = None
+        if setup.new_key is not None and not _has_private_output(as_json=config.as_json):
+            key_file = stack.enter_context(saved_key(setup.new_key, setup.listener.getsockname()[1]))
         await _serve_clients(config, setup, log, key_file)
 
 
@@ -360,33 +360,6 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
                 notify_systemd("STOPPING=1", manager)
             if not signals.stop_now.is_set():
                 await drain(endpoint, signals.stop_now, log)
-
-
-@contextlib.contextmanager
-def _unprinted_key(config: EndpointConfig, setup: EndpointSetup) -> Generator[Path | None]:
-    """Save a new key that cannot be printed, while the block lasts; yield its file, or None.
-
-    Raises EndpointError where it cannot be saved.
-    """
-    if setup.new_key is None or _has_private_output(as_json=config.as_json):
-        yield None
-        return
-    try:
-        path = open_data_dir() / f"endpoint-{setup.listener.getsockname()[1]}.key"
-    except RunLogError as error:
-        raise EndpointError(f"the new key cannot be saved: {error}; or give one with --key-file") from error
-    try:
-        create_private_directory(path.parent)
-        write_atomically(path, f"{setup.new_key.reveal()}\n", mode=PRIVATE_FILE_MODE)
-    except OSError as error:
-        raise EndpointError(
-            f"the new key cannot be saved in {path}: {explain_os_error(error)}; give one with --key-file"
-        ) from error
-    try:
-        yield path
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
 
 
 def _has_private_output(*, as_json: bool) -> bool:

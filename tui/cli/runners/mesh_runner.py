@@ -1,6 +1,6 @@
 """A mesh from its hosts to its result: on the screen or as lines, then as a map, JSON, CSV or a page."""
 
-import asyncio
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ....engine.host.event_loop import run
-from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
-from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ....mesh.events import (
     CellBegan,
@@ -27,10 +25,11 @@ from ....mesh.figures import MeshFinding, MeshMatrix
 from ....presets.catalog import Catalog
 from ...services.mesh.opening import open_mesh_session
 from ...services.mesh.session import MeshSession, MeshUpdate
-from ...services.mesh.stored_mesh import MeshDefinition, MeshRequest, compare_with_previous, load_matrix
+from ...services.mesh.spec import MeshSpec
+from ...services.mesh.stored_mesh import compare_with_previous, load_matrix
 from ...services.pruning import thin_old_runs
 from ...services.run_spec import Outputs
-from ...services.storage import open_data_dir, open_run_list, open_run_log
+from ...services.storage import open_data_dir, open_run_list
 from ...text import numbers
 from ...text.mesh.mesh_document import (
     csv_rows,
@@ -57,7 +56,8 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import RunStopper, exit_status, handle_signals
+from ..termination import exit_status
+from .recording import error_lines, open_recording, stop_on_signal
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -67,12 +67,12 @@ _PIPE_WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class MeshJob:
-    """A mesh and its outputs. `earlier` is the mesh that it continues."""
+    """A mesh and its outputs. One that is resumed has a part of its results in the run log already."""
 
-    request: MeshRequest
+    spec: MeshSpec
     catalog: Catalog
-    earlier: MeshDefinition | None
     outputs: Outputs
+    is_resumed: bool = False
     has_screen: bool = False
 
 
@@ -80,7 +80,7 @@ class MeshJob:
 class MeshResult:
     """What a mesh has brought, in this session and in earlier ones, and against the last one of the same hosts."""
 
-    definition: MeshDefinition
+    spec: MeshSpec
     matrix: MeshMatrix
     findings: tuple[MeshFinding, ...]
     comparison: "MeshComparison | None" = None
@@ -91,78 +91,66 @@ def run_mesh(job: MeshJob) -> int:
     if not job.has_screen:
         write_in_background()
     # A mesh goes on from its results: without them everything would be measured again.
-    log = open_run_log(print_stderr) if job.earlier is None else RunLog.open(open_data_dir())
+    stored = open_recording(lambda: RunLog.open(open_data_dir())) if job.is_resumed else open_recording()
     progress = _Progress(job)
-    try:
-        result = _stored_result(job, log)
-        if result is None:
-            result = run(_measure(job, log, progress))
-        if result is not None and log is not None:
-            result = replace(result, comparison=compare_with_previous(log, result.definition, result.matrix))
-    except LinkgaugeError as error:
-        if job.outputs.as_json_stream:
-            emit_json_line(error_line(str(error)))
-        raise
-    finally:
-        write_in_background()  # the terminal may have stopped
-        if log is not None:
-            log.close(print_stderr)
-            if log.problem is not None:
-                print_stderr(log.problem)
+    with stored as log, error_lines(as_json_stream=job.outputs.as_json_stream):
+        try:
+            result = _stored_result(job, log)
+            if result is None:
+                result = run(_measure(job, log, progress))
+            if result is not None and log is not None:
+                result = replace(result, comparison=compare_with_previous(log, result.spec, result.matrix))
+        finally:
+            write_in_background()  # the terminal may have stopped
     if result is None:
         print_stderr("interrupted before anything was measured")
         return exit_status(None, progress.signal_number)
-    if log is not None and not result.definition.is_over(result.matrix):
+    if log is not None and not result.spec.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
-    verdict = judge_mesh(result.matrix, result.findings, job.request.pass_percent)
+    verdict = judge_mesh(result.matrix, result.findings, job.spec.pass_percent)
     return exit_status(verdict, progress.signal_number)
 
 
-def is_over(definition: MeshDefinition) -> bool:
+def is_over(spec: MeshSpec) -> bool:
     """Return whether nothing of a stored mesh is left to measure."""
     with open_run_list() as log:
-        return definition.is_over(load_matrix(log, definition))
+        return spec.is_over(load_matrix(log, spec))
 
 
 def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     """Return the result of a mesh that is over already; None if there is anything to measure."""
-    if job.earlier is None:
+    if not job.is_resumed:
         return None
-    matrix = load_matrix(log, job.earlier)
-    if not job.earlier.is_over(matrix):
+    matrix = load_matrix(log, job.spec)
+    if not job.spec.is_over(matrix):
         return None
     from ....mesh.reading import find_faults
 
-    return MeshResult(job.earlier, matrix, find_faults(matrix))
+    return MeshResult(job.spec, matrix, find_faults(matrix))
 
 
 async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
     """Measure until the last cell, or until a signal; return None where one came before the mesh began."""
-    stopper, session = RunStopper(), None
-    with handle_signals(stopper.receive):
-        try:
-            async with open_mesh_session(job.request, job.catalog, log, job.earlier) as session:
-                stopper.run = _Stoppable(session)
-                if job.has_screen:
-                    from ..terminal_app import run_mesh_screen
+    with stop_on_signal(progress) as stopper:
+        async with open_mesh_session(job.spec, job.catalog, log) as session:
+            progress.begin(session)
+            stopper.run = _Stoppable(session)
+            if job.has_screen:
+                from ..terminal_app import run_mesh_screen
 
-                    number = await run_mesh_screen(session, log, job.request.pass_percent)
-                    stopper.first = stopper.first or number
-                else:
-                    async for update in session:
-                        progress.show(update, session)
-        except asyncio.CancelledError:
-            if not stopper.received:
-                raise
-        finally:
-            progress.signal_number = stopper.first
+                number = await run_mesh_screen(session, log, job.spec.pass_percent)
+                stopper.first = stopper.first or number
+            else:
+                async for update in session:
+                    progress.show(update, session)
+    session = progress.session
     if session is None:
         return None
     progress.show_notices(session)
-    return MeshResult(session.definition, session.matrix, session.findings)
+    return MeshResult(session.spec, session.matrix, session.findings)
 
 
 class _Stoppable:
@@ -179,11 +167,16 @@ class _Progress:
     """The lines of a mesh in progress: on stderr for people, with `--json-stream` also on stdout."""
 
     def __init__(self, job: MeshJob) -> None:
-        self.signal_number: int | None = None
+        self.signal_number: signal.Signals | None = None
+        self.session: MeshSession | None = None
         self._job = job
         self._started = time.monotonic()
         self._cells = self._done = 0
         self._notices = 0
+
+    def begin(self, session: MeshSession) -> None:
+        """Note the mesh, which has begun."""
+        self.session = session
 
     def show(self, update: MeshUpdate, session: MeshSession) -> None:
         """Print what there is to say about an event."""
@@ -242,8 +235,8 @@ def _is_news(failure: CellFailure | None) -> bool:
 
 def _write_result(job: MeshJob, result: MeshResult) -> None:
     """Print the result, and write the CSV file and the page of the job."""
-    matrix, findings, pass_percent = result.matrix, result.findings, job.request.pass_percent
-    document = mesh_json(result.definition.plan, matrix, findings, pass_percent, result.comparison)
+    matrix, findings, pass_percent = result.matrix, result.findings, job.spec.pass_percent
+    document = mesh_json(result.spec.plan, matrix, findings, pass_percent, result.comparison)
     if job.outputs.as_json:
         emit_json(document)
     elif job.outputs.as_json_stream:
@@ -261,5 +254,5 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
     if job.outputs.report is not None:
         from ...report.mesh_page import write_mesh_report
 
-        write_mesh_report(job.outputs.report, result.definition, matrix, findings, result.comparison)
+        write_mesh_report(job.outputs.report, result.spec, matrix, findings, result.comparison)
         print_stderr(f"report written to {job.outputs.report}")

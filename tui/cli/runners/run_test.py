@@ -1,6 +1,5 @@
 """A test without the app: run it, show its progress, print its summary and verdict."""
 
-import asyncio
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -12,7 +11,7 @@ from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event, Reason, Started, Warned
 from ....engine.near.connect import FarEnd, open_far_end
-from ....engine.results.json_stream import confirmation_line, error_line, warning_line
+from ....engine.results.json_stream import confirmation_line, warning_line
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.diagnosis.confirmation import (
@@ -29,7 +28,6 @@ from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
 from ...services.run_session import RunSession, open_run_session
 from ...services.run_spec import RunSpec
-from ...services.storage import open_run_log
 from ...text import numbers
 from ..live_line import LiveLine
 from ..output import (
@@ -44,10 +42,10 @@ from ..render.summary import summary_parts
 from ..termination import (
     RunStopper,
     exit_status,
-    handle_signals,
     interruption,
     run_exit_status,
 )
+from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
 
@@ -85,26 +83,12 @@ class _Progress:
 def run_test(test: RunSpec) -> int:
     """Run a test and print its result, and that of its confirmation if there is one; return the exit status."""
     write_in_background()
-    log = open_run_log(print_stderr)
-    progress = _Progress()
-    try:
+    progress, as_json_stream = _Progress(), test.outputs.as_json_stream
+    with open_recording(printed=progress.printed) as log, error_lines(as_json_stream=as_json_stream):
         run(_carry_out(test, log, progress))
-    except LinkgaugeError as error:
-        if test.outputs.as_json_stream:
-            emit_json_line(error_line(str(error)))
-        raise
-    finally:
-        if log is not None:
-            log.close(print_stderr)  # the last writes may fail too
-            if log.problem is not None and log.problem not in progress.printed:
-                print_stderr(log.problem)
     outcome, signal_number = progress.outcome, progress.signal_number
     if outcome is None:
-        text = "interrupted before anything was measured"
-        if test.outputs.as_json_stream:
-            emit_json_line(error_line(text))
-        print_stderr(text)
-        return exit_status(None, signal_number)
+        return end_unmeasured(signal_number, as_json_stream=as_json_stream)
     if log is not None and log.problem is None:
         ids = progress.run_ids
         print_stderr(f"saved as {'run' if len(ids) == 1 else 'runs'} {' and '.join(ids)}")
@@ -148,22 +132,15 @@ def _print_outcome(test: RunSpec, outcome: Outcome) -> None:
 
 async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress) -> None:
     """Carry out a test, and its confirmation. A signal ends them; `progress` has what there is by then."""
-    stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
-    with handle_signals(stopper.receive):
-        try:
-            async with ForkServerLease(), AsyncExitStack() as stack:
-                far = None
-                if test.peer.ssh is not None:  # before the live line: ssh may ask on the terminal
-                    far = await stack.enter_async_context(open_far_end(test.peer))
-                runner = _Runner(test, log, far, stopper, progress)
-                await runner.run_test()
-                if test.confirm and not stopper.received:
-                    await runner.confirm()
-        except asyncio.CancelledError:
-            if not stopper.received:
-                raise
-        finally:
-            progress.signal_number = stopper.first
+    with stop_on_signal(progress, partial(_explain_signal, is_endless=not test.plan.has_end)) as stopper:
+        async with ForkServerLease(), AsyncExitStack() as stack:
+            far = None
+            if test.peer.ssh is not None:  # before the live line: ssh may ask on the terminal
+                far = await stack.enter_async_context(open_far_end(test.peer))
+            runner = _Runner(test, log, far, stopper, progress)
+            await runner.run_test()
+            if test.confirm and not stopper.received:
+                await runner.confirm()
 
 
 class _Runner:

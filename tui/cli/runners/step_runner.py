@@ -1,6 +1,5 @@
 """A check of a UDP rate by steps without the app: a run for each step, their table, and one verdict."""
 
-import asyncio
 import signal
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -12,7 +11,7 @@ from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Warned
 from ....engine.near.connect import FarEnd, open_far_end
-from ....engine.results.json_stream import end_line, error_line
+from ....engine.results.json_stream import end_line
 from ....engine.results.run_log import RunLog, new_run_id
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.rate_steps import (
@@ -31,11 +30,11 @@ from ...services.pruning import thin_old_runs
 from ...services.run_recorder import Outcome
 from ...services.run_session import RunSession, open_run_session
 from ...services.run_spec import RunSpec
-from ...services.storage import open_run_log
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
-from ..termination import RunStopper, exit_status, handle_signals, run_exit_status
+from ..termination import RunStopper, exit_status, run_exit_status
+from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
 
 _GROUP_PREFIX: Final = "steps-"
 
@@ -72,32 +71,22 @@ class _Steps:
 def run_steps(test: RunSpec, goals: StepGoals) -> int:
     """Run a test at each step of its rate and print the result; return the exit status."""
     write_in_background()
-    log = open_run_log(print_stderr)
     progress = _Steps(goals)
-    try:
-        run(_run_steps(test, log, progress))
-    except LinkgaugeError as error:
-        if test.outputs.as_json_stream:
-            emit_json_line(error_line(str(error)))
-        if progress.newest is None:
-            raise
-        print_stderr(str(error))
-    finally:
-        if log is not None:
-            log.close(print_stderr)
-            if log.problem is not None:
-                print_stderr(log.problem)
+    with open_recording() as log:
+        try:
+            with error_lines(as_json_stream=test.outputs.as_json_stream):
+                run(_run_steps(test, log, progress))
+        except LinkgaugeError as error:
+            if progress.newest is None:
+                raise
+            print_stderr(str(error))
     return _finish(test, progress)
 
 
 def _finish(test: RunSpec, progress: _Steps) -> int:
     outcome, number = progress.newest, progress.signal_number
     if outcome is None:
-        text = "interrupted before anything was measured"
-        if test.outputs.as_json_stream:
-            emit_json_line(error_line(text))
-        print_stderr(text)
-        return exit_status(None, number)
+        return end_unmeasured(number, as_json_stream=test.outputs.as_json_stream)
     if test.outputs.as_json:
         emit_json(progress.document(outcome))
     elif test.outputs.as_json_stream:
@@ -112,24 +101,17 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
 
 
 async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> None:
-    stopper = RunStopper()
-    with handle_signals(stopper.receive):
-        try:
-            async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
-                # Not earlier: ssh may ask for something on the terminal while it connects.
-                live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-                spec = await with_sending_rate(await choose_preset(test, far), far)
-                for notice in spec.record.notices:
-                    live.print_above(notice)
-                runner = _StepRunner(spec, far, log, live)
-                for percent in STEP_PERCENTS:
-                    if not stopper.received:
-                        await runner.run_step(percent, progress, stopper)
-        except asyncio.CancelledError:
-            if not stopper.received:
-                raise
-        finally:
-            progress.signal_number = stopper.first
+    with stop_on_signal(progress) as stopper:
+        async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
+            # Not earlier: ssh may ask for something on the terminal while it connects.
+            live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
+            spec = await with_sending_rate(await choose_preset(test, far), far)
+            for notice in spec.record.notices:
+                live.print_above(notice)
+            runner = _StepRunner(spec, far, log, live)
+            for percent in STEP_PERCENTS:
+                if not stopper.received:
+                    await runner.run_step(percent, progress, stopper)
 
 
 class _StepRunner:

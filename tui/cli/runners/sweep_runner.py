@@ -1,6 +1,6 @@
 """A sweep without the app: its runs one after the other, and its result as tables, JSON, CSV or a page."""
 
-import asyncio
+import signal
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -10,7 +10,6 @@ from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event
 from ....engine.near.connect import FarEnd, open_far_end
-from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....engine.workers.fork_client import ForkServerLease
@@ -19,7 +18,6 @@ from ...services.preset_choice import choose_preset
 from ...services.pruning import thin_old_runs
 from ...services.run_session import RunSession, open_run_session
 from ...services.run_spec import Outputs, Record, RunSpec
-from ...services.storage import open_run_log
 from ...services.sweeps import load_failures, load_results, missing_points, run_points, save_sweep
 from ...text import numbers
 from ...text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
@@ -33,7 +31,8 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import PASS, RunStopper, exit_status, handle_signals
+from ..termination import PASS, RunStopper, exit_status
+from .recording import error_lines, open_recording, stop_on_signal
 
 
 def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
@@ -45,24 +44,14 @@ def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
     """
     as_json_stream = spec.outputs.as_json_stream
     write_in_background()
-    log = open_run_log(print_stderr)
     progress = _Progress(sweep)
-    try:
+    with open_recording() as log, error_lines(as_json_stream=as_json_stream):
         if log is not None:
             progress.cells = load_results(log, sweep)
             progress.failures = load_failures(log, sweep)
         if as_json_stream:
             emit_json_line(sweep_start_json(sweep, progress.cells))
         _run_missing(spec, log, progress)
-    except LinkgaugeError as error:
-        if as_json_stream:
-            emit_json_line(error_line(str(error)))
-        raise
-    finally:
-        if log is not None:
-            log.close(print_stderr)
-            if log.problem is not None:
-                print_stderr(log.problem)
     _write_result(spec.outputs, progress)
     missing = len(sweep.points) - len(progress.cells)
     if not missing:
@@ -97,7 +86,7 @@ class _Progress:
         self.sweep = sweep
         self.cells: list[SweepResult] = []
         self.failures: dict[SweepPoint, str] = {}
-        self.signal_number: int | None = None
+        self.signal_number: signal.Signals | None = None
         self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
         self._done = 0
@@ -145,24 +134,18 @@ class _LiveProgress:
 
 
 async def _run_points(spec: RunSpec, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
-    stopper, base = RunStopper(), progress.sweep.base
-    with handle_signals(stopper.receive):
-        try:
-            async with ForkServerLease(), open_far_end(with_access(spec.peer)) as far, AsyncExitStack() as stack:
-                # Not earlier: ssh may ask for something on the terminal while it connects.
-                live = stack.enter_context(LiveLine(base, str(spec.peer)))
-                each = await _with_preset(spec, log, far, live, progress)
+    base = progress.sweep.base
+    with stop_on_signal(progress) as stopper:
+        async with ForkServerLease(), open_far_end(with_access(spec.peer)) as far, AsyncExitStack() as stack:
+            # Not earlier: ssh may ask for something on the terminal while it connects.
+            live = stack.enter_context(LiveLine(base, str(spec.peer)))
+            each = await _with_preset(spec, log, far, live, progress)
 
-                def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
-                    return open_run_session(replace(each, plan=point.to_plan(base)), log=log, far_end=far)
+            def open_run(point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
+                return open_run_session(replace(each, plan=point.to_plan(base)), log=log, far_end=far)
 
-                observer = _LiveProgress(progress, live, stopper, has_lines=spec.outputs.as_json_stream)
-                await run_points(todo, open_run, observer)
-        except asyncio.CancelledError:
-            if not stopper.received:
-                raise
-        finally:
-            progress.signal_number = stopper.first
+            observer = _LiveProgress(progress, live, stopper, has_lines=spec.outputs.as_json_stream)
+            await run_points(todo, open_run, observer)
 
 
 async def _with_preset(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
-from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
@@ -21,12 +20,13 @@ from ....watch.watch_plan import WatchPlan
 from ...services.storage import open_data_dir, open_run_list
 from ...services.watch.followed_watch import FollowedWatch, follow_watch
 from ...services.watch.watch_file import read_watch_file
-from ...services.watch.watch_publication import open_watch_publication
+from ...services.watch.watch_publication import publish_watch
 from ...services.watch.watch_session import WatchSession, open_watch
 from ...text.numbers import sanitize
 from ...text.watch.watch_sentences import event_words
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
 from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
+from .recording import error_lines
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
@@ -58,13 +58,8 @@ class WatchJob:
 def run_watch(job: WatchJob) -> int:
     """Carry out a watch until a signal ends it, or each peer was tested once; return the exit status."""
     write_in_background()
-    try:
-        with _open_log(job) as log:
-            return run(_watch(job, log))
-    except LinkgaugeError as error:
-        if job.as_json_stream:
-            emit_json_line(error_line(str(error)))
-        raise
+    with error_lines(as_json_stream=job.as_json_stream), _open_log(job) as log:
+        return run(_watch(job, log))
 
 
 @contextmanager
@@ -146,12 +141,11 @@ async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals) -> int:
             return await _show(job, followed, log, signals)
     async with (
         open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
-        open_watch_publication(job.publishing, session, session.report) as publication,
+        publish_watch(job.publishing, session) as url,
     ):
         signals.attach(session)
-        session.subscribe(publication.observe)
-        if publication.url is not None and not job.has_screen:
-            print_stderr(f"metrics: {publication.url}")
+        if url is not None and not job.has_screen:
+            print_stderr(f"metrics: {url}")
         return await _show(job, session, log, signals)
 
 

@@ -15,9 +15,10 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ....engine.model.errors import LinkgaugeError
-from ...interfaces import ExportFormat, ExportRuns
 from ...rendering.styles import KEY, MUTED
+from ...services.stored_run import ExportFormat
 from ...text import numbers
+from ..app_services import ExportRuns
 from ..base_screen import Dialog, app_of
 from .prompts import TextPrompt, validate_new_path
 

@@ -23,12 +23,12 @@ from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
 from ....engine.model.peer import Peer, SharedKey
 from ....engine.results.run_log import RunEntry
-from ...interfaces import AppServices
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.credentials import parse_pasted_peer
 from ...services.known_peers import MAX_OF_SOURCE, KnownPeer, announced_peers, known_peers, read_ssh_config
 from ...text import numbers
 from ...widgets.common.typed_input import TextField
+from ..app_services import AppServices
 from .prompts import TextPrompt
 
 _QUERY_TIMEOUT_S: Final = 3.0

@@ -14,14 +14,20 @@ from textual.widgets import Static
 from ....engine.far.status import EndpointStatus
 from ....engine.model.errors import RunLogError
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportFormat
 from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
+from ...services.stored_run import ExportFormat
 from ...state.endpoint import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
 from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.endpoint.client_table import ClientTable
-from ...widgets.endpoint.endpoint_panels import EndpointGauge, EndpointHeader, EndpointLogView, LimitsPanel
+from ...widgets.endpoint.endpoint_panels import (
+    EndpointGauge,
+    EndpointHeader,
+    EndpointLogView,
+    LimitsPanel,
+    RateHistory,
+)
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen
@@ -143,7 +149,7 @@ class EndpointScreen(ActionScreen):
     def paint(self) -> None:
         """Poll the endpoint, and pass every widget its values."""
         log = self._endpoint.log
-        snapshot = self._rates.update(self._endpoint.status(), log.totals)
+        snapshot = self._rates.update(self._endpoint.status())
         self.query_one(EndpointHeader).show(snapshot)
         self._show_rates(snapshot)
         self._show_clients(snapshot)
@@ -152,9 +158,10 @@ class EndpointScreen(ActionScreen):
 
     def _show_rates(self, snapshot: EndpointSnapshot) -> None:
         units = self._preferences.units
-        received = self.query_one("#serving-received", EndpointGauge)
-        received.show(snapshot.received_bit_s, snapshot.received_rates, units)
-        self.query_one("#serving-sent", EndpointGauge).show(snapshot.sent_bit_s, snapshot.sent_rates, units)
+        received = RateHistory(snapshot.received_bit_s, snapshot.received_rates, units)
+        self.query_one("#serving-received", EndpointGauge).show(received)
+        sent = RateHistory(snapshot.sent_bit_s, snapshot.sent_rates, units)
+        self.query_one("#serving-sent", EndpointGauge).show(sent)
 
     def _show_clients(self, snapshot: EndpointSnapshot) -> None:
         table, invitation = self.query_one(ClientTable), self.query_one("#nobody")

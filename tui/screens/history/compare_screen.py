@@ -15,8 +15,8 @@ from textual.widgets import Static
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.plan import SECOND_NS
+from ....engine.results.run_log import RunLog
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportRuns, History
 from ...rendering.styles import KEY, MUTED, SERIES_STYLES
 from ...services.stored_run import (
     ComparisonTable,
@@ -30,7 +30,8 @@ from ...text import numbers
 from ...text.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ...text.run_list import RunLine, run_line
 from ...widgets.common.key_footer import KeyFooter
-from ...widgets.history.overlay_plot import OverlayLine, OverlayPlot
+from ...widgets.history.overlay_plot import Overlay, OverlayLine, OverlayPlot
+from ..app_services import ExportRuns
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 
@@ -79,10 +80,10 @@ class CompareScreen(ActionScreen):
 
         text: str
 
-    def __init__(self, run_ids: Sequence[str], history: History, export: ExportRuns) -> None:
+    def __init__(self, run_ids: Sequence[str], log: RunLog, export: ExportRuns) -> None:
         super().__init__()
         self._run_ids = run_ids
-        self._history = history
+        self._log = log
         self._export = export
 
     def compose(self) -> ComposeResult:
@@ -113,7 +114,7 @@ class CompareScreen(ActionScreen):
 
     async def _load(self) -> None:
         def load() -> tuple[list[StoredRun], list[ComparisonTable]]:
-            runs = [read_stored_run(self._history, run_id) for run_id in self._run_ids]
+            runs = [read_stored_run(self._log, run_id) for run_id in self._run_ids]
             return runs, compare_stored_runs(runs)
 
         try:
@@ -126,7 +127,7 @@ class CompareScreen(ActionScreen):
         has_latency = all(run.outcome.summary.plan.has_phases for run in message.runs)
         draw = _latency_line if has_latency else _rate_line
         lines = [draw(letter, run) for letter, run in zip(LETTERS, message.runs, strict=False)]
-        self.query_one(OverlayPlot).show(lines, unit="ms" if has_latency else "Mb/s")
+        self.query_one(OverlayPlot).show(Overlay(lines, unit="ms" if has_latency else "Mb/s"))
         legend = [_legend(letter, run_line(run.row)) for letter, run in zip(LETTERS, message.runs, strict=False)]
         self.query_one("#legend", Static).update(Content("\n").join(legend))
         self.query_one("VerticalScroll Static", Static).update(

@@ -19,11 +19,9 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.results.run_log import RunEntry
+from ....engine.results.run_log import RunEntry, RunLog
 from ....mesh.plan import GROUP_PREFIX as MESH_PREFIX
-from ....presets.catalog import Catalog
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportRuns, History, Meshes, Sweeps
 from ...rendering.styled_lines import first_fit
 from ...rendering.styles import KEY
 from ...services.run_pages import RunPage, RunPlace, page_around, read_first_page
@@ -35,10 +33,11 @@ from ...widgets.common.key_footer import KeyFooter
 from ...widgets.common.typed_input import Debounce, TextField
 from ...widgets.history.run_detail import RunDetail
 from ...widgets.history.run_table import RunList, RunTable
+from ..app_services import StoredServices
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
 from ..dialogs.prompts import ConfirmScreen
-from ..mesh.mesh_screen import MeshServices, open_stored_mesh
+from ..mesh.mesh_screen import open_stored_mesh
 from ..stored_run_screen import StoredRunScreen
 from ..sweep.sweep_screen import open_stored_sweep
 from .compare_screen import CompareScreen
@@ -56,11 +55,8 @@ class HistoryScreen(ActionScreen):
     """The run log as a table.
 
     Args:
-        history: The run log.
-        export: Writes runs to a file.
-        catalog: Names the presets of runs.
-        sweeps: Opens the sweep that a run is part of.
-        meshes: Opens the mesh that a run is part of.
+        log: The run log.
+        services: Name the presets of runs, export them, and open the sweep or the mesh that a run is part of.
         filter_text: The filter that is there at first.
     """
 
@@ -81,23 +77,11 @@ class HistoryScreen(ActionScreen):
 
         text: str
 
-    def __init__(
-        self,
-        history: History,
-        export: ExportRuns,
-        catalog: Catalog,
-        sweeps: Sweeps | None = None,
-        meshes: Meshes | None = None,
-        *,
-        filter_text: str = "",
-    ) -> None:
+    def __init__(self, log: RunLog, services: StoredServices, *, filter_text: str = "") -> None:
         super().__init__()
         self._first_filter = filter_text
-        self._sweeps = sweeps
-        self._meshes = meshes
-        self._history = history
-        self._export = export
-        self._catalog = catalog
+        self._log = log
+        self._services = services
         self._selection = RunSelection()
         self._lines = RunLines()
         self._is_loaded = False
@@ -148,7 +132,7 @@ class HistoryScreen(ActionScreen):
     async def _prepare_old_runs(self) -> None:
         """Prepare the runs of an older linkgauge, which can be listed meanwhile, only more slowly."""
         try:
-            has_prepared = await to_thread(self._history.add_digests)
+            has_prepared = await to_thread(self._log.add_digests)
         except LinkgaugeError as error:  # the log cannot be written: it stays as slow as it is
             _log.debug("old runs are not prepared: %s", error)
             return
@@ -166,9 +150,7 @@ class HistoryScreen(ActionScreen):
         query = self._selection.query(text)
         with self._report_failure():
             async with timeout(_READ_TIMEOUT_S):
-                page = await to_thread(
-                    read_first_page, self._history, query, cursor, self._selection.marked_numbers
-                )
+                page = await to_thread(read_first_page, self._log, query, cursor, self._selection.marked_numbers)
             if reading == self._reading:
                 self._shown_filter = text
                 self._show_list(page)
@@ -179,7 +161,7 @@ class HistoryScreen(ActionScreen):
         numbers = page_around(lines.numbers, at)
         with self._report_failure():
             async with timeout(_READ_TIMEOUT_S):
-                lines.add(await to_thread(self._history.read_entries, numbers), numbers)
+                lines.add(await to_thread(self._log.read_entries, numbers), numbers)
         if lines is self._lines:
             self._show_lines()
             self._detail_soon.schedule()
@@ -232,7 +214,7 @@ class HistoryScreen(ActionScreen):
 
     @on(RunDetail.Edited)
     def _save_edit(self, message: RunDetail.Edited) -> None:
-        self._change_log(lambda: message.save(self._history))
+        self._change_log(lambda: message.save(self._log))
 
     @on(RunDetail.EditingClosed)
     def _focus_table(self) -> None:
@@ -311,17 +293,17 @@ class HistoryScreen(ActionScreen):
         """Open the run at the cursor."""
         run = await self._run_at_cursor()
         if run is not None:
-            app_of(self).push_screen(StoredRunScreen(run, self._history, self._export, self._catalog))
+            app_of(self).push_screen(StoredRunScreen(run, self._log, self._services))
 
     async def action_sweep(self) -> None:
         """Open the sweep or the mesh that the run at the cursor is part of."""
         run = await self._run_at_cursor()
         group = "" if run is None or run.group is None else run.group
-        if self._sweeps is not None and group.startswith(SWEEP_PREFIX):
-            opening = open_stored_sweep(self, self._sweeps, group, self._export, self._catalog)
-        elif self._meshes is not None and group.startswith(MESH_PREFIX):
-            services = MeshServices(self._export, self._catalog, self._history, self._meshes)
-            opening = open_stored_mesh(self, services, self._meshes, group)
+        services = self._services
+        if services.sweeps is not None and group.startswith(SWEEP_PREFIX):
+            opening = open_stored_sweep(self, services, services.sweeps, group)
+        elif services.meshes is not None and group.startswith(MESH_PREFIX):
+            opening = open_stored_mesh(self, services, services.meshes, group)
         else:
             self.notify("This run is not part of a sweep or a mesh.", title="sweep", markup=False)
             return
@@ -333,7 +315,7 @@ class HistoryScreen(ActionScreen):
         if runs is None:
             self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare", markup=False)
             return
-        app_of(self).push_screen(CompareScreen([run.run_id for run in runs], self._history, self._export))
+        app_of(self).push_screen(CompareScreen([run.run_id for run in runs], self._log, self._services.export))
 
     def action_find(self) -> None:
         """Focus the filter."""
@@ -383,12 +365,12 @@ class HistoryScreen(ActionScreen):
 
     def _delete(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:
-            self._history.delete(run_id)
+            self._log.delete(run_id)
 
     async def action_export(self) -> None:
         """Export the marked runs, or the one at the cursor."""
         runs = self._selection.targets(await self._run_at_cursor())
-        prompt_export(self, [run.run_id for run in runs], self._export)
+        prompt_export(self, [run.run_id for run in runs], self._services.export)
 
     def action_back(self) -> None:
         """Leave the editor, else the filter, else the screen."""

@@ -5,12 +5,11 @@ a second at most: a mesh of many hosts has many cells that begin and end.
 """
 
 import logging
-import time
 from asyncio import Event, to_thread
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,14 +23,13 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError, RunLogError
-from ....engine.results.run_log import RunRecord
+from ....engine.results.run_log import RunLog, RunRecord
 from ....mesh.events import MeshBegan
 from ....mesh.plan import Cell
 from ....mesh.reading import MeshComparison, order_hosts
-from ....presets.catalog import Catalog
 from ....presets.verdict import DEFAULT_PASS_PERCENT
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportFormat, ExportRuns, History, Meshes, MeshHandle, MeshNews, StoredMesh
+from ...services.stored_run import ExportFormat
 from ...state.mesh import MeshState
 from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
@@ -47,10 +45,14 @@ from ...widgets.mesh.mesh_lines import (
     legend_line,
     status_line,
 )
+from ..app_services import StoredMesh, StoredMeshes, StoredServices
 from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen
 from ..stored_run_screen import StoredRunScreen
+
+if TYPE_CHECKING:
+    from ...services.mesh.session import MeshSession, MeshUpdate
 
 _log = logging.getLogger(__name__)
 
@@ -69,16 +71,6 @@ _MARKS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MeshServices:
-    """What the screen of a mesh needs besides the mesh. `history` and `meshes` are None if runs are not stored."""
-
-    export: ExportRuns
-    catalog: Catalog
-    history: History | None = None
-    meshes: Meshes | None = None
-
-
 class MeshScreen(ActionScreen):
     """One mesh.
 
@@ -87,7 +79,6 @@ class MeshScreen(ActionScreen):
         session: The mesh in progress; None for a stored one.
         stored: The stored mesh, if it is one.
         pass_percent: The pass mark of cells in percent; a stored mesh has its own.
-        clock: Counts nanoseconds, for the time left.
     """
 
     AUTO_FOCUS = "HeatMap"
@@ -125,7 +116,7 @@ class MeshScreen(ActionScreen):
     class Updated(Message):
         """Something happened in the mesh."""
 
-        news: MeshNews
+        news: "MeshUpdate"
 
     @dataclass
     class MeshOver(Message):
@@ -153,17 +144,16 @@ class MeshScreen(ActionScreen):
 
     def __init__(
         self,
-        services: MeshServices,
-        session: MeshHandle | None = None,
+        services: StoredServices,
+        session: "MeshSession | None" = None,
         stored: StoredMesh | None = None,
         *,
         pass_percent: float = DEFAULT_PASS_PERCENT,
-        clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         super().__init__()
         self._services = services
         self._session = session
-        self._mesh = MeshState(clock, pass_percent if stored is None else stored.pass_percent)
+        self._mesh = MeshState(services.clock, pass_percent if stored is None else stored.pass_percent)
         self._is_saved = stored is not None or services.history is not None
         if stored is not None:
             self._mesh.load(stored.matrix, stored.findings)
@@ -203,7 +193,7 @@ class MeshScreen(ActionScreen):
 
     # Background work: it posts messages and changes no state.
 
-    async def _follow(self, session: MeshHandle) -> None:
+    async def _follow(self, session: "MeshSession") -> None:
         try:
             async for news in session:
                 self.post_message(self.Updated(news))
@@ -217,13 +207,13 @@ class MeshScreen(ActionScreen):
         if self._services.meshes is not None:
             self.run_worker(self._find_comparison(self._services.meshes), group="compare", exclusive=True)
 
-    async def _find_comparison(self, meshes: Meshes) -> None:
+    async def _find_comparison(self, meshes: StoredMeshes) -> None:
         try:
             self.post_message(self.Compared(await to_thread(meshes.compare, self._mesh.matrix)))
         except LinkgaugeError as error:  # a mesh of before that cannot be read is no problem of this one
             _log.debug("mesh %s cannot be compared: %s", self._mesh.group, error)
 
-    async def _find_run(self, history: History, run_id: str) -> None:
+    async def _find_run(self, history: RunLog, run_id: str) -> None:
         try:
             self.post_message(self.RunFound(await to_thread(history.find, run_id)))
         except LinkgaugeError as error:
@@ -282,7 +272,7 @@ class MeshScreen(ActionScreen):
     def _open_run(self, message: RunFound) -> None:
         services, history = self._services, self._services.history
         if history is not None:
-            app_of(self).push_screen(StoredRunScreen(message.run, history, services.export, services.catalog))
+            app_of(self).push_screen(StoredRunScreen(message.run, history, services))
 
     @on(RunMissing)
     def _show_missing(self, message: RunMissing) -> None:
@@ -316,7 +306,7 @@ class MeshScreen(ActionScreen):
         self.query_one("#head", Static).update(head_line(progress), layout=False)
         self.query_one("#now", Static).update(status_line(progress, is_saved=self._is_saved), layout=False)
         unavailable = {"close_mesh"} if len(app_of(self).screen_stack) == 1 else set[str]()
-        self.query_one(KeyFooter).set_unavailable(
+        self.query_one(KeyFooter).show(
             frozenset(unavailable if progress.is_running else unavailable | {"stop_mesh"})
         )
 
@@ -449,7 +439,9 @@ class MeshScreen(ActionScreen):
             app_of(self).exit()
 
 
-async def open_stored_mesh(screen: Screen[None], services: MeshServices, meshes: Meshes, group: str) -> None:
+async def open_stored_mesh(
+    screen: Screen[None], services: StoredServices, meshes: StoredMeshes, group: str
+) -> None:
     """Open a stored mesh with its figures. Show why it cannot be opened.
 
     Args:

@@ -14,8 +14,9 @@ from ....engine.model.plan import Plan
 from ....engine.results.summary import Summary
 from ....presets.auto_select import PresetSelection
 from ....presets.preset import Preset
-from ...interfaces import AppServices, RunHandle
+from ...interfaces import RunHandle
 from ...state.instrument_values import RunProblem
+from ..app_services import AppServices
 from ..base_screen import internal_error_text
 
 
@@ -110,6 +111,7 @@ async def follow_run(services: AppServices, plan: Plan, preset: Preset, peer: Pe
     """
     try:
         async with services.start_run(plan, preset, peer) as run:
+            run.meter.has_traces = True
             post(RunOpened(run))
             async for event in run:
                 post(EventArrived(event))

@@ -8,7 +8,6 @@ make the first frame 40 ms later.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -21,15 +20,13 @@ from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import Plan
-from ....presets.auto_select import AUTO
-from ....presets.catalog import Catalog
+from ....presets.auto_select import AUTO, NO_PRESET
 from ....presets.preset import Preset
-from ....presets.sending_rate import SendingRate
 from ...actions import ScreenKind, bindings
-from ...interfaces import AppServices, RememberAccess
 from ...services.credentials import parse_pasted_key
 from ...services.preferences import Preferences
 from ...services.preset_choice import find_initial_preset
+from ...services.run_spec import RunSpec
 from ...state.cockpit import CockpitState, RefreshPacer
 from ...state.instrument_values import Phase
 from ...state.live_readings import LiveReadings
@@ -37,6 +34,7 @@ from ...state.responsiveness import load_plan
 from ...widgets.common.key_footer import KeyFooter
 from ...widgets.run.instruments import Instruments
 from ...widgets.run.run_header import SettingsBar, TitleBar
+from ..app_services import AppServices
 from ..base_screen import app_of
 from .background_tasks import (
     EventArrived,
@@ -60,16 +58,11 @@ class CockpitScreen(SettingActions):
     """The instruments of a run and every action on it.
 
     Args:
-        catalog: The presets to choose from.
-        peer: The far end of the first run.
         services: Opens runs, queries far ends, exports and stores.
-        plan: The plan of the first run.
-        preset: The preset of the first run.
-        clock: Counts nanoseconds; it only bounds how often the gauges are drawn.
+        spec: The first run.
         preferences: Units, refresh rate and pass mark.
         language: The language of preset names.
         is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
-        sending_rate: The requested rate of datagrams, if any.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COCKPIT
@@ -77,23 +70,19 @@ class CockpitScreen(SettingActions):
 
     def __init__(
         self,
-        catalog: Catalog,
-        peer: Peer,
         services: AppServices,
-        *,
-        plan: Plan,
-        preset: Preset,
-        clock: Callable[[], int],
+        spec: RunSpec,
         preferences: Preferences,
+        *,
         language: str = "en",
         is_preset_auto: bool = False,
-        sending_rate: SendingRate | None = None,
     ) -> None:
         super().__init__()
-        self.catalog = catalog
-        self.state = CockpitState(peer, plan, preset, preferences.pass_mark, sending_rate)
+        self.catalog = services.catalog
+        preset = spec.judging.chosen or NO_PRESET
+        self.state = CockpitState(spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate)
         self.state.is_preset_auto = is_preset_auto
-        self.pacer = RefreshPacer(clock, preferences.refresh_hz)
+        self.pacer = RefreshPacer(services.clock, preferences.refresh_hz)
         self._units = preferences.units
         self._services = services
         self._language = language
@@ -156,22 +145,23 @@ class CockpitScreen(SettingActions):
 
     def _offer_to_remember(self, peer: Peer) -> None:
         """Ask once whether a key that was typed and that works may be saved."""
-        remember = self._services.remember_access
-        if not self._has_new_key or remember is None:
+        if not self._has_new_key or self._services.remember_access is None:
             return
         self._has_new_key = False
         from ..dialogs.prompts import ConfirmScreen
 
         def save(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self.run_worker(self._save_access(remember, peer), exit_on_error=False)
+                self.run_worker(self._save_access(peer), exit_on_error=False)
 
         question = f"Save the key of {peer} in your keys file? Only you can read it."
         app_of(self).push_screen(ConfirmScreen("Remember this key", question), save)
 
-    async def _save_access(self, remember: RememberAccess, peer: Peer) -> None:
+    async def _save_access(self, peer: Peer) -> None:
+        if self._services.remember_access is None:
+            return
         try:
-            path = await asyncio.to_thread(remember, peer)
+            path = await asyncio.to_thread(self._services.remember_access, peer)
         except LinkgaugeError as error:
             self.notify(str(error), title="key not saved", severity="error", markup=False)
         else:
@@ -264,7 +254,7 @@ class CockpitScreen(SettingActions):
         self.query_one(TitleBar).show(snapshot)
         self.query_one(SettingsBar).show(snapshot)
         is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
-        self.query_one(KeyFooter).set_unavailable(frozenset({"respond"} if is_unavailable else ()))
+        self.query_one(KeyFooter).show(frozenset({"respond"} if is_unavailable else ()))
         if not snapshot.is_paused:
             self.query_one(Instruments).show(snapshot)
 
@@ -361,13 +351,11 @@ class CockpitScreen(SettingActions):
         """Open the history."""
         from ..history.history_screen import HistoryScreen
 
-        services, history = self._services, self._services.history
+        history = self._services.history
         if history is None:
             self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
         else:
-            app_of(self).push_screen(
-                HistoryScreen(history, services.export, self.catalog, services.sweeps, services.meshes)
-            )
+            app_of(self).push_screen(HistoryScreen(history, self._services))
 
     def action_sweep(self) -> None:
         """Open the form of a new sweep."""
@@ -379,7 +367,7 @@ class CockpitScreen(SettingActions):
             return
         if self._refuse_if_busy("Stop the test first, then sweep."):
             return
-        open_new_sweep(self, sweeps, self._services.export, self.catalog, self.state)
+        open_new_sweep(self, self._services, sweeps, self.state)
 
     def action_leave(self) -> None:
         """Quit. Stop a run first, so that its end is stored; a second request quits at once."""

@@ -5,7 +5,6 @@ soon as it has ended, so a stopped sweep can be resumed.
 """
 
 import logging
-import time
 from asyncio import to_thread
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -27,11 +26,10 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event, Reason
 from ....engine.model.peer import Peer
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
-from ....presets.catalog import Catalog
-from ....presets.preset import Preset
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportFormat, ExportRuns, RunHandle, Sweeps
+from ...interfaces import RunHandle
 from ...rendering.styles import KEY, MUTED, SERIES_STYLES
+from ...services.stored_run import ExportFormat
 from ...services.sweeps import missing_points, run_points
 from ...state.cockpit import CockpitState
 from ...state.run_selection import LETTERS
@@ -45,8 +43,9 @@ from ...widgets.history.sweep_map import (
     failure_lines,
     knee_lines,
     map_lines,
-    overlay_lines,
+    sweep_overlay,
 )
+from ..app_services import StoredServices, StoredSweeps
 from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from .sweep_form import SweepForm
@@ -163,13 +162,13 @@ class SweepScreen(ActionScreen):
 
     Args:
         sweep: The points to run.
+        services: The presets, and exports.
         sweeps: Stores the sweep and carries out its runs.
-        export: Writes runs to a file.
-        preset: The preset that the runs are judged by.
         peer: The far end.
-        results: Results that are already stored.
-        autostart: Start the runs that are left at once.
-        clock: Counts nanoseconds, for the time left.
+        results: Those of a stored sweep; without them the runs start at once.
+
+    Raises:
+        PlanError: The preset of the sweep is unknown.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.SWEEP
@@ -222,23 +221,19 @@ class SweepScreen(ActionScreen):
     def __init__(
         self,
         sweep: Sweep,
-        sweeps: Sweeps,
-        export: ExportRuns,
-        *,
-        preset: Preset | None,
+        services: StoredServices,
+        sweeps: StoredSweeps,
         peer: Peer,
-        results: Sequence[SweepResult] = (),
-        autostart: bool = True,
-        clock: Callable[[], int] = time.monotonic_ns,
+        results: Sequence[SweepResult] | None = None,
     ) -> None:
         super().__init__()
         self._sweep = sweep
         self._sweeps = sweeps
-        self._export = export
-        self._preset = preset
+        self._export = services.export
+        self._preset = None if sweep.preset is None else services.catalog.find(sweep.preset)
         self._peer = peer
-        self._progress = SweepProgress(sweep, results, clock)
-        self._starts_at_once = autostart
+        self._progress = SweepProgress(sweep, results or (), services.clock)
+        self._starts_at_once = results is None
         self._is_closing = False
         self._run: RunHandle | None = None
 
@@ -345,8 +340,8 @@ class SweepScreen(ActionScreen):
         """Draw everything from the results so far."""
         self._show_progress()
         results = self._progress.results
-        lines, names, legend = overlay_lines(self._sweep, results, LETTERS)
-        self.query_one(OverlayPlot).show(lines, names)
+        overlay, legend = sweep_overlay(self._sweep, results, LETTERS)
+        self.query_one(OverlayPlot).show(overlay)
         self.query_one("#legend", Static).update(_legend(legend, axis_of_plot(self._sweep)))
         failures = failure_lines(self._sweep, results, self._progress.failures)
         sections = {
@@ -400,48 +395,43 @@ class SweepScreen(ActionScreen):
 
 
 def open_new_sweep(
-    screen: Screen[None], sweeps: Sweeps, export: ExportRuns, catalog: Catalog, state: CockpitState
+    screen: Screen[None], services: StoredServices, sweeps: StoredSweeps, state: CockpitState
 ) -> None:
     """Open the form of a sweep against the cockpit's peer, then the sweep.
 
     Args:
         screen: The screen to return to.
+        services: The presets, and exports.
         sweeps: Stores the sweep and carries out its runs.
-        export: Writes runs to a file.
-        catalog: The presets.
         state: Names the peer, the preset and the direction.
     """
 
     def open_sweep(sweep: Sweep | None) -> None:
         if sweep is not None:
-            preset = None if sweep.preset is None else catalog.find(sweep.preset)
-            app_of(screen).push_screen(SweepScreen(sweep, sweeps, export, preset=preset, peer=state.peer))
+            app_of(screen).push_screen(SweepScreen(sweep, services, sweeps, state.peer))
 
     peer = state.peer.host if state.peer.is_loopback else str(state.peer)
-    form = SweepForm(catalog, peer, state.preset.id, state.plan.settings.direction.value)
+    form = SweepForm(services.catalog, peer, state.preset.id, state.plan.settings.direction.value)
     app_of(screen).push_screen(form, open_sweep)
 
 
 async def open_stored_sweep(
-    screen: Screen[None], sweeps: Sweeps, group: str, export: ExportRuns, catalog: Catalog
+    screen: Screen[None], services: StoredServices, sweeps: StoredSweeps, group: str
 ) -> None:
     """Open a stored sweep with its results; it can be resumed there. Show why it cannot be opened.
 
     Args:
         screen: The screen to return to.
+        services: The presets, and exports.
         sweeps: Stores the sweep and carries out its runs.
         group: The name of the sweep in the run log.
-        export: Writes runs to a file.
-        catalog: The presets.
     """
     try:
         sweep, results = await to_thread(sweeps.find, group)
-        preset = None if sweep.preset is None else catalog.find(sweep.preset)
-        peer = Peer.parse(sweep.peer)
+        stored = SweepScreen(sweep, services, sweeps, Peer.parse(sweep.peer), results)
     except LinkgaugeError as error:
         screen.notify(numbers.sanitize(str(error)), title="sweep", severity="error", markup=False)
         return
-    stored = SweepScreen(sweep, sweeps, export, preset=preset, peer=peer, results=results, autostart=False)
     await app_of(screen).push_screen(stored)
 
 

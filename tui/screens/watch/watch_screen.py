@@ -8,7 +8,7 @@ import logging
 import time
 from asyncio import Event, to_thread
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from textual import on
@@ -22,11 +22,10 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError
-from ....presets.catalog import Catalog
 from ....watch.events import WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...actions import ScreenKind, bindings
-from ...interfaces import ExportRuns, History, Meshes, Sweeps, WatchHandle
+from ...interfaces import WatchHandle
 from ...state.watch import WatchEventLines, WatchView, watch_view
 from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
@@ -34,6 +33,7 @@ from ...widgets.common.typed_input import Debounce
 from ...widgets.watch.peer_table import PeerTable
 from ...widgets.watch.watch_lines import head_line, peer_lines, status_line
 from ...widgets.watch.watch_log import WatchLog
+from ..app_services import StoredServices
 from ..base_screen import ActionScreen, app_of, internal_error_text
 from ..dialogs.export import prompt_export
 from ..dialogs.help import HelpScreen
@@ -57,28 +57,13 @@ _MARKS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WatchServices:
-    """What the screen of a watch needs besides the watch.
-
-    `history` is None if runs are not stored. `read_plan` reads the file of the watch again, in a thread, and raises
-    LinkgaugeError; it is None for a watch without a file.
-    """
-
-    export: ExportRuns
-    catalog: Catalog
-    history: History | None = None
-    sweeps: Sweeps | None = None
-    meshes: Meshes | None = None
-    read_plan: Callable[[], WatchPlan] | None = None
-
-
 class WatchScreen(ActionScreen):
     """One watch, until it has ended.
 
     Args:
         session: The watch, which nobody else iterates over.
-        services: The run log, export, the file of the watch.
+        services: The run log and export.
+        read_plan: Reads the file of the watch again, in a thread, and raises LinkgaugeError; None without a file.
         clock: Returns seconds since 1970, UTC.
     """
 
@@ -133,11 +118,17 @@ class WatchScreen(ActionScreen):
         problem: str = ""
 
     def __init__(
-        self, session: WatchHandle, services: WatchServices, *, clock: Callable[[], float] = time.time
+        self,
+        session: WatchHandle,
+        services: StoredServices,
+        *,
+        read_plan: Callable[[], WatchPlan] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__()
         self._session = session
         self._services = services
+        self._read_plan = read_plan
         self._clock = clock
         self._lines = WatchEventLines()
         self._view = WatchView()
@@ -163,10 +154,10 @@ class WatchScreen(ActionScreen):
         """Follow the watch."""
         self.run_worker(self._follow(), group="watch", exit_on_error=False)
         self.set_interval(_CLOCK_EVERY_S, self._draw)
-        unavailable = {"reload_watch"} if self._services.read_plan is None else set[str]()
+        unavailable = {"reload_watch"} if self._read_plan is None else set[str]()
         if self._session.is_elsewhere:
             unavailable.add("check_now")
-        self.query_one(KeyFooter).set_unavailable(frozenset(unavailable))
+        self.query_one(KeyFooter).show(frozenset(unavailable))
         self._draw()
 
     # Background work: it posts messages and changes no state.
@@ -180,7 +171,7 @@ class WatchScreen(ActionScreen):
         else:
             self.post_message(self.WatchOver())
 
-    async def _read_plan(self, read_plan: Callable[[], WatchPlan]) -> None:
+    async def _read_file(self, read_plan: Callable[[], WatchPlan]) -> None:
         try:
             self.post_message(self.PlanRead(await to_thread(read_plan)))
         except LinkgaugeError as error:
@@ -240,10 +231,8 @@ class WatchScreen(ActionScreen):
     # Drawing.
 
     def _draw(self) -> None:
-        self._view = watch_view(
-            self._session.plan,
-            self._session.statuses,
-            self._clock(),
+        self._view = replace(
+            watch_view(self._session.plan, self._session.statuses, self._clock()),
             is_stopping=self._is_closing,
             is_over=self.over.is_set(),
             is_elsewhere=self._session.is_elsewhere,
@@ -296,23 +285,15 @@ class WatchScreen(ActionScreen):
             self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
             return
         wanted = f"label={name} group={self._session.plan.group}"
-        history = HistoryScreen(
-            services.history,
-            services.export,
-            services.catalog,
-            services.sweeps,
-            services.meshes,
-            filter_text=wanted,
-        )
-        app_of(self).push_screen(history)
+        app_of(self).push_screen(HistoryScreen(services.history, services, filter_text=wanted))
 
     def action_reload_watch(self) -> None:
         """Read the file of the watch again."""
-        read_plan = self._services.read_plan
+        read_plan = self._read_plan
         if read_plan is None:
             self.notify("This watch was started without a file.", title="reload", markup=False)
         else:
-            self.run_worker(self._read_plan(read_plan), group="reload", exclusive=True, exit_on_error=False)
+            self.run_worker(self._read_file(read_plan), group="reload", exclusive=True, exit_on_error=False)
 
     def action_export(self) -> None:
         """Export the runs of the last day of the peer at the cursor."""

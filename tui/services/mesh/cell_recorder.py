@@ -6,11 +6,12 @@ the run's first event, so that the run log has it as if it had been known from t
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
-from ....engine.model.errors import LinkgaugeError, UnknownLineRate
+from ....engine.model.errors import DecodeError, LinkgaugeError, UnknownLineRate
 from ....engine.model.events import Event, Started
+from ....engine.model.serialization import decode, encode
 from ....engine.results.meter import Meter
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_result import RunResult
@@ -27,11 +28,32 @@ from ....presets.wire import DEFAULT_VARIANT, Variant
 from ..run_recorder import RunRecorder
 from ..run_spec import Judging
 
-CELL_KEY: Final = "cell"
-"""The member of a run's document that names its cell."""
-
+_CELL: Final = "cell"
 _AT_EXPECTED: Final = "at-expected"
 _NO_EVENTS: Final = "the host sent no events of the test"
+
+
+@dataclass(frozen=True, slots=True)
+class RunCell:
+    """The cell of a run, as the run's document has it. `near` began it; `is_again` is the second run, alone."""
+
+    sender: str
+    receiver: str
+    near: str = ""
+    is_again: bool = False
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self | None:
+        """Read a document; None for that of another run."""
+        try:
+            return decode(cls, document.get(_CELL))
+        except DecodeError:
+            return None
+
+    @property
+    def cell(self) -> Cell:
+        """The place in the matrix."""
+        return Cell(self.sender, self.receiver)
 
 
 class CellRecorder:
@@ -68,16 +90,13 @@ class CellRecorder:
             group=self._plan.group,
         )
         texts = [None, *ended.texts[1:]] if ended.texts else []  # the first event has its expectation now
-        outcome = recorder.record_whole(events, {CELL_KEY: self._cell_document(ended)}, texts)
-        return figure_of_run(ended.cell, outcome.run_id, outcome.document, ended.failure)
+        run_cell = RunCell(*ended.cell, ended.near, self.is_again(ended))
+        outcome = recorder.record_whole(events, {_CELL: encode(run_cell)}, texts)
+        return figure_of_run(ended.cell, outcome.run_id, RunResult.of(outcome.document), ended.failure)
 
     def is_again(self, ended: CellEnded) -> bool:
         """Return whether a cell was measured once more, alone."""
         return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
-
-    def _cell_document(self, ended: CellEnded) -> dict[str, Any]:
-        sender, receiver = ended.cell
-        return {"sender": sender, "receiver": receiver, "near": ended.near, "is_again": self.is_again(ended)}
 
     def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
         preset, variant = self._judging.preset, self._judging.variant
@@ -102,14 +121,11 @@ class CellRecorder:
             self.notices.append(text)
 
 
-def figure_of_run(
-    cell: Cell, run_id: str, document: Mapping[str, Any], failure: CellFailure | None = None
-) -> CellFigure:
-    """Return the result of a cell from the document of its run.
+def figure_of_run(cell: Cell, run_id: str, run: RunResult, failure: CellFailure | None = None) -> CellFigure:
+    """Return the result of a cell from that of its run.
 
     A run that broke off, or that measured nothing, is a failure with the detail of its end.
     """
-    run = RunResult.of(document)
     if failure is None and (run.total is None or not run.reason.is_regular):
         failure = CellFailure(FailureCode.FAILED, run.detail or "")
     if failure is not None or run.total is None:

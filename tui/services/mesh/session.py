@@ -12,14 +12,13 @@ from ....engine.model.errors import ClusterError
 from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ....mesh.plan import Cell, Host, cells_of_host
+from ....mesh.reading import cells_to_recheck, find_faults
 from .cell_recorder import CellRecorder
-from .stored_mesh import MeshDefinition, with_isolated
+from .spec import MeshSpec
+from .stored_mesh import with_isolated
 
 _SHORT_READING_S: Final = 0.05
 _READING_SHARE: Final = 0.05  # of the time: a thousand hosts take seconds, and have a thousand rounds
-
-FindFaults = Callable[[MeshMatrix], tuple[MeshFinding, ...]]
-CellsToRecheck = Callable[[MeshMatrix], Sequence[Cell]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +57,25 @@ class MeshSession:
     def __init__(
         self,
         mesh: RunningMesh,
-        definition: MeshDefinition,
+        spec: MeshSpec,
         recorder: CellRecorder,
         *,
-        find_faults: FindFaults,
-        cells_to_recheck: CellsToRecheck,
         earlier: Iterable[CellFigure] = (),
-        lost: Sequence[HostLost] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take over a mesh that has not begun.
 
         Args:
             mesh: the coordinator's mesh.
-            definition: what it measures.
+            spec: what it measures.
             recorder: what makes a cell's result of its run.
-            find_faults: names the slow hosts and paths.
-            cells_to_recheck: chooses the slow cells to measure alone.
             earlier: the results of earlier sessions of this mesh.
-            lost: hosts that cannot be used from the start.
             clock: counts seconds.
         """
-        plan = definition.plan
-        self.definition = definition
-        self._mesh, self._plan, self._recorder = mesh, plan, recorder
-        self._find_faults, self._cells_to_recheck = find_faults, cells_to_recheck
+        self.spec = spec
+        self._mesh, self._recorder = mesh, recorder
         self._figures = {figure.cell: figure for figure in earlier}
-        self._hosts, self._lost = plan.hosts, lost
+        self._hosts = spec.plan.hosts
         self._clock, self._next_reading = clock, 0.0
         self._is_stopping = False
         self._findings: tuple[MeshFinding, ...] | None = None
@@ -93,7 +84,7 @@ class MeshSession:
     @property
     def matrix(self) -> MeshMatrix:
         """The results so far. It does not change: each call returns the newest."""
-        return MeshMatrix(self._plan.group, self._plan.mode, self._hosts, dict(self._figures))
+        return MeshMatrix(self.spec.plan.group, self.spec.plan.mode, self._hosts, dict(self._figures))
 
     @property
     def findings(self) -> tuple[MeshFinding, ...]:
@@ -103,7 +94,7 @@ class MeshSession:
         """
         if self._findings is None:
             began = self._clock()
-            self._findings = self._find_faults(self.matrix)
+            self._findings = find_faults(self.matrix)
             took_s = self._clock() - began
             if took_s > _SHORT_READING_S:
                 self._next_reading = self._clock() + took_s / _READING_SHARE
@@ -133,13 +124,13 @@ class MeshSession:
                 ended = event
             else:
                 yield self._take(event)
-        if ended.is_complete and not self._is_stopping and self.definition.has_rechecks_left:
-            cells = self._cells_to_recheck(self.matrix)
+        if ended.is_complete and not self._is_stopping and self.spec.has_rechecks_left:
+            cells = cells_to_recheck(self.matrix)
             try:
                 async for event in self._mesh.measure_again(cells) if cells else _nothing():
                     if not isinstance(event, MeshEnded):
                         yield self._take(event)
-                self.definition = replace(self.definition, has_rechecks_left=self._lacks_any(cells))
+                self.spec = replace(self.spec, has_rechecks_left=self._lacks_any(cells))
             except ClusterError as error:  # every cell has its result already
                 ended = replace(ended, detail=f"slow cells were not measured again: {error}")
         self._findings = None
@@ -153,24 +144,21 @@ class MeshSession:
         """Take an event in; return it with the result that it brought."""
         match event:
             case MeshBegan(plan):
-                self._hosts = _joined(self._plan.hosts, plan.hosts)
+                self._hosts = _joined(self.spec.plan.hosts, plan.hosts)
                 self._findings = None
-                for lost in self._lost:
-                    self._lose(lost)
-                return MeshUpdate(event)
             case RoundBegan():
                 if self._clock() >= self._next_reading:
                     self._findings = None
-                return MeshUpdate(event)
-            case HostLost():
-                self._lose(event)
-                return MeshUpdate(event)
+            case HostLost(host, failure):
+                for cell in cells_of_host(host, self._hosts):
+                    self._figures.setdefault(cell, CellFigure(cell, failure=failure))
             case CellEnded():
                 figure = self._figure(event)
                 self._figures[figure.cell] = figure
                 return MeshUpdate(event, figure)
             case _:
-                return MeshUpdate(event)
+                pass
+        return MeshUpdate(event)
 
     def _figure(self, event: CellEnded) -> CellFigure:
         """Return the result of a cell; where it was measured before, with what it is alone."""
@@ -178,11 +166,6 @@ class MeshSession:
         if not self._recorder.is_again(event) or before is None or before.value is None:
             return figure
         return before if figure.value is None else with_isolated(before, figure)
-
-    def _lose(self, lost: HostLost) -> None:
-        """Note why the cells of a host that have no result will have none."""
-        for cell in cells_of_host(lost.host, self._hosts):
-            self._figures.setdefault(cell, CellFigure(cell, failure=lost.failure))
 
 
 def _joined(given: tuple[Host, ...], known: tuple[Host, ...]) -> tuple[Host, ...]:

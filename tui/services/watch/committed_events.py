@@ -1,6 +1,7 @@
 """The events of a watch on their way: into the journal, then into its state, then to observers and the reader.
 
-What a person has seen is not lost: whoever is told of an event can find it in the journal.
+What a user has seen is not lost: whoever is told of an event can find it in the journal. On a full disk the events
+stay in memory meanwhile, the newest of them, and the reader is told so.
 """
 
 import asyncio
@@ -10,17 +11,18 @@ from functools import partial
 from typing import Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import RunLogLocked
+from ....engine.model.errors import RunLogFull, RunLogLocked
 from ....watch.events import WatchEnded, WatchEvent, WatchNotice
 from ....watch.watch_plan import WatchPlan
 from .stored_watch import StoredWatch, WatchState
 
 _LOCKED_S: Final = 3_600.0
 """For so long a watch waits for another process that has the run log locked."""
+_MOST_UNWRITTEN: Final = 10_000  # of a full disk: a week of one peer with a probe a minute
 
 
 class CommittedEvents:
-    """Commits the events of a watch, and passes them on. `read` returns one after the other, `WatchEnded` last.
+    """Commits the events of a watch, and passes them on. Iterate over it once: `WatchEnded` is the last event.
 
     Args:
         stored: the journal.
@@ -36,14 +38,18 @@ class CommittedEvents:
         self._queue: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue()
         self._observers: list[Callable[[WatchEvent], None]] = []
         self._writing = asyncio.Lock()
+        self._unwritten: tuple[WatchEvent, ...] = ()
         self._is_over = False
 
     def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
         """Pass each event from now on to a function as well, before the reader gets it."""
         self._observers.append(observe)
 
-    async def read(self) -> WatchEvent:
-        """Return the next event; raise what ended the watch. StopAsyncIteration follows the last one."""
+    def __aiter__(self) -> "CommittedEvents":
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        """Return the next event; raise what ended the watch."""
         if self._is_over:
             raise StopAsyncIteration
         event = await self._queue.get()
@@ -57,31 +63,53 @@ class CommittedEvents:
         """Have the reader get an error as the last thing."""
         self._queue.put_nowait(error)
 
-    async def emit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
-        """Commit events of a watch by a plan together, take them in, and pass them on. Raises RunLogError."""
-        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
-        await asyncio.shield(asyncio.ensure_future(self._commit(events, plan)))
+    @property
+    def is_behind(self) -> bool:
+        """Whether the disk has no room for events that have happened."""
+        return bool(self._unwritten)
 
-    async def _commit(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
+    async def emit(self, event: WatchEvent, plan: WatchPlan) -> None:
+        """Commit an event of a watch by a plan, take it in, and pass it on. Raises RunLogError.
+
+        The changes of level that it completes are committed with it.
+        """
+        # Shielded: an event that is in the journal must also be in the state, and reach the reader.
+        await asyncio.shield(asyncio.ensure_future(self._commit(event, plan)))
+
+    async def _commit(self, event: WatchEvent, plan: WatchPlan) -> None:
         async with self._writing:
+            events = (event, *self._state.find_changes(event))
             await self._append(events, plan)
-            for event in events:
-                self._state.apply(event)
+            for each in events:
+                self._state.apply(each)
                 for observe in self._observers:
-                    observe(event)
-                self._queue.put_nowait(event)
+                    observe(each)
+                self._queue.put_nowait(each)
 
     async def _append(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
-        """Write events down; where another process has the run log locked, wait for it."""
+        """Write events down, after those that the disk had no room for; wait for a run log that is locked."""
         began_s, has_told = time.monotonic(), False
+        events = (*self._unwritten, *events)
         while True:
             try:
                 await call_in_thread(partial(self._stored.append, events, plan), name="journal")
             except RunLogLocked as error:
                 if self._stopping.is_set() or time.monotonic() - began_s > _LOCKED_S:
                     raise
-                if not has_told:  # to the reader alone: the journal is what cannot be written
-                    self._queue.put_nowait(WatchNotice(self._clock(), f"{error}; the watch waits for it"))
+                if not has_told:
+                    self._tell_reader(f"{error}; the watch waits for it")
                 has_told = True
-            else:
+            except RunLogFull as error:
+                if not self._unwritten:
+                    self._tell_reader(f"{error}; the watch goes on, and writes its events once there is room")
+                self._unwritten = events[-_MOST_UNWRITTEN:]
                 return
+            else:
+                if self._unwritten:
+                    self._tell_reader(f"the run log has room again; the {len(events)} events that waited are in it")
+                self._unwritten = ()
+                return
+
+    def _tell_reader(self, text: str) -> None:
+        """Give a notice to the reader alone: the journal is what cannot be written."""
+        self._queue.put_nowait(WatchNotice(self._clock(), text))

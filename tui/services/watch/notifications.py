@@ -1,4 +1,4 @@
-"""Notifications of changes: a program gets JSON on its standard input, and a webhook the same JSON.
+"""Notifications of news: a program gets JSON on its standard input, and a webhook the same JSON.
 
 Neither delays a test.
 """
@@ -12,18 +12,18 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Coroutine
-from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from ....engine.host.child_process import foreign_environment
 from ....engine.host.event_loop import call_in_thread
 from ....engine.model.errors import PlanError, explain_os_error, make_printable
 from ....watch.event_codec import event_line
-from ....watch.events import ChangeFound
+from ....watch.events import News
 from ....watch.watch_plan import Notify, WatchPlan
-from ...text.watch.watch_sentences import change_words, counts_transactions
+from ...text.watch.watch_sentences import event_words
 
 TIMEOUT_S: Final = 20.0
 # A link that is down is news, and may be the way to the address: it is tried again for half an hour.
@@ -37,10 +37,9 @@ _PASSING: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.
 _log = logging.getLogger(__name__)
 
 
-def change_document(plan: WatchPlan, change: ChangeFound) -> dict[str, Any]:
-    """Return what a notification has: the change as in `--json-stream`, the watch's name, and a sentence."""
-    sentence = change_words(change, is_transactions=counts_transactions(plan, change.peer))
-    return {**event_line(change), "watch": plan.name, "text": f"{change.peer}: {sentence}"}
+def news_document(plan: WatchPlan, news: News) -> dict[str, Any]:
+    """Return what a notification has: the event as in `--json-stream`, the watch's name, and a sentence."""
+    return {**event_line(news), "watch": plan.name, "text": event_words(news, plan)}
 
 
 def check_notify(notify: Notify) -> None:
@@ -57,26 +56,26 @@ def check_notify(notify: Notify) -> None:
 
 
 class Notifier:
-    """Sends notifications in the background, in the order of the changes. What cannot be sent is reported.
+    """Sends notifications in the background, in the order of the events. What cannot be sent is reported.
 
     A webhook that cannot be reached does not delay the program: it may be the one that can tell somebody.
     """
 
-    def __init__(self, report: Callable[[str, str], object], note_told: Callable[[ChangeFound], object]) -> None:
-        """`report` gets a peer's name and a sentence for each problem, `note_told` each change that is done."""
+    def __init__(self, report: Callable[[str, str], object], note_told: Callable[[News], object]) -> None:
+        """`report` gets a sentence for each problem and its peer, `note_told` what is done."""
         self._report, self._note_told = report, note_told
         self._command_turn, self._webhook_turn = asyncio.Lock(), asyncio.Lock()  # those who wait get it in turn
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, plan: WatchPlan, change: ChangeFound) -> None:
-        """Begin the notifications of a change."""
+    def send(self, plan: WatchPlan, news: News) -> None:
+        """Begin the notifications of an event."""
         if not plan.notify.command and plan.notify.webhook is None:
             return
         if len(self._tasks) >= _MOST_WAITING:
-            self._report(change.peer, f"notification dropped: {_MOST_WAITING} are waiting already")
+            self._report(f"notification dropped: {_MOST_WAITING} are waiting already", news.peer)
             return
-        body = json.dumps(change_document(plan, change), allow_nan=False).encode()
-        task = asyncio.create_task(self._send(plan.notify, change, body))
+        body = json.dumps(news_document(plan, news), allow_nan=False).encode()
+        task = asyncio.create_task(self._send(plan.notify, news, body))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -91,14 +90,17 @@ class Notifier:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _send(self, notify: Notify, change: ChangeFound, body: bytes) -> None:
-        """Tell the program and the webhook of a change, each in its turn."""
-        report = partial(self._report, change.peer)
+    async def _send(self, notify: Notify, news: News, body: bytes) -> None:
+        """Tell the program and the webhook of an event, each in its turn."""
+
+        def report(problem: str) -> None:
+            self._report(problem, news.peer)
+
         await asyncio.gather(
             self._in_turn(self._command_turn, run_command(notify.command, body), report),
             self._in_turn(self._webhook_turn, post(notify.webhook, body, report), report),
         )
-        self._note_told(change)
+        self._note_told(news)
 
     async def _in_turn(
         self, turn: asyncio.Lock, sending: Coroutine[Any, Any, str | None], report: Callable[[str], object]
@@ -123,6 +125,7 @@ async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            env=foreign_environment(),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:

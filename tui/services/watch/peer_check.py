@@ -5,7 +5,7 @@ A peer that is down, refuses, or breaks off is a result too, with the sentence t
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -112,12 +112,11 @@ class PeerCheck:
             outcome = session.outcome
         if outcome is None:  # the recorder closes every run
             return CheckResult(CheckVerdict.FAILED, detail="the run has no end", run_id=self.run_id)
-        return result_of_document(outcome.document, self.run_id)
+        return result_of_run(RunResult.of(outcome.document), self.run_id)
 
 
-def result_of_document(document: Mapping[str, Any], run_id: str) -> CheckResult:
-    """Return what the document of a run says of its peer: of one that has just ended, or of a stored one."""
-    run = RunResult.of(document)
+def result_of_run(run: RunResult, run_id: str) -> CheckResult:
+    """Return what the result of a run says of its peer: of one that has just ended, or of a stored one."""
     cost = 0 if run.total is None else _payload_bytes(run, run.total)
     if not run.reason.is_regular or run.total is None or not run.total.bytes:
         text = "no payload arrived" if run.total is not None else "nothing was measured"

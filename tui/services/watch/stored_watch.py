@@ -12,6 +12,7 @@ from ....engine.model.errors import RunLogError, UnknownRun
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
+from ....engine.results.run_result import RunResult
 from ....watch.changes.level_watch import LevelWatch
 from ....watch.data_budget import LIKE_LAST_TESTS, MonthUse
 from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
@@ -26,14 +27,16 @@ from ....watch.events import (
     CheckVerdict,
     DataUsed,
     Metric,
+    News,
     ProbeEnded,
     WatchEvent,
     WatchStarted,
+    told,
 )
 from ....watch.peer_status import PeerStatus, advance
 from ....watch.watch_plan import WatchPlan
 from ..stored_run import load_stored_run
-from .peer_check import result_of_document
+from .peer_check import result_of_run
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ class WatchState:
         begun: each test that has begun and not ended, by its peer.
         use: what this month's tests and probes have cost.
         recent: the last tests of each peer, whether they decided or not.
-        untold: the changes that nobody was told of yet, the newest of each metric of a peer.
+        untold: what nobody was told of yet: the newest change of each metric of a peer, and of its verdict.
         unread: why entries were left out.
         peers: those of the newest start, or reload; None where the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
@@ -59,7 +62,7 @@ class WatchState:
     begun: dict[str, CheckBegan] = field(default_factory=dict[str, CheckBegan])
     use: MonthUse = field(default_factory=MonthUse)
     recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
-    untold: dict[tuple[str, Metric], ChangeFound] = field(default_factory=dict[tuple[str, Metric], ChangeFound])
+    untold: dict[tuple[str, Metric | None], News] = field(default_factory=dict[tuple[str, Metric | None], News])
     unread: list[str] = field(default_factory=list[str])
     peers: tuple[str, ...] | None = None
     unpruned_since_s: float | None = None
@@ -123,7 +126,9 @@ class WatchState:
         if peer is None:
             self.statuses = {name: advance(status, event) for name, status in self.statuses.items()}
         else:
-            self.statuses[peer] = advance(self.statuses.get(peer) or PeerStatus(peer), event)
+            before = self.statuses.get(peer) or PeerStatus(peer)
+            self.statuses[peer] = advance(before, event)
+            self._note_news(event, before.last_check, self.statuses[peer].last_check)
         self.use = self.use.after(event)
         if self.unpruned_since_s is None or isinstance(event, DataUsed):
             self.unpruned_since_s = event.at_s
@@ -140,8 +145,6 @@ class WatchState:
             case CheckSkipped(peer=name, cycle_s=last_s) | ChecksMissed(peer=name, until_s=last_s):
                 self.begun.pop(name, None)
                 self._close(name, last_s)
-            case ChangeFound() | ChangeTold():
-                self._note_change(event)
             case WatchStarted():  # after a reload, tests go on
                 self.peers = event.peers
                 for name, begun in self.begun.items():
@@ -149,13 +152,20 @@ class WatchState:
             case _:
                 pass
 
-    def _note_change(self, event: ChangeFound | ChangeTold) -> None:
-        """Note that a change is news, or is not any more."""
-        key = event.peer, event.metric
+    def _note_news(self, event: WatchEvent, before: CheckEnded | None, after: CheckEnded | None) -> None:
+        """Note what is news after an event, or is not any more; `before` and `after` are the tests that count.
+
+        A test is news if its verdict is another than that of the one before. The first one is if it is not good.
+        """
+        verdict = CheckVerdict.GOOD if before is None else before.result.verdict
+        if after is not None and after.result.verdict is not verdict:
+            self.untold[after.peer, None] = after
         if isinstance(event, ChangeFound):
-            self.untold[key] = event
-        elif key in self.untold and self.untold[key].since_s == event.since_s:
-            del self.untold[key]
+            self.untold[event.peer, event.metric] = event
+        elif isinstance(event, ChangeTold):
+            news = self.untold.get((event.peer, event.metric))
+            if news is not None and told(news, event.at_s) == event:
+                del self.untold[event.peer, event.metric]
 
     def set_due(self, peer: str, *, check_s: float | None = None, probe_s: float | None = None) -> None:
         """Note when the next test or probe of a peer is due."""
@@ -231,14 +241,13 @@ class StoredWatch:
             return None
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
-        if record.document is not None:
-            return result_of_document(record.document, run_id)
-        # The end of a run is written before its document: a kill can come in between.
-        try:
-            outcome = load_stored_run(self._log, record).outcome
-        except RunLogError:  # its entries are damaged: the test is made again
-            return None
-        return result_of_document(outcome.document, run_id)
+        document = record.document
+        if document is None:  # the end of a run is written before its document: a kill can come in between
+            try:
+                document = load_stored_run(self._log, record).outcome.document
+            except RunLogError:  # its entries are damaged: the test is made again
+                return None
+        return result_of_run(RunResult.of(document), run_id)
 
     def close(self) -> None:
         """Close the journal."""

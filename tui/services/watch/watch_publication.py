@@ -1,60 +1,37 @@
 """The metrics of a watch, published while it goes on. prometheus_client is imported here, and only if asked for."""
 
 import socket
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
-from ....metrics.publication import Publication, PublishingPlan, open_publication
+from ....metrics.publication import PublishingPlan, open_publication
 from ....watch.events import ChangeFound, CheckEnded, WatchEnded, WatchEvent
-
-if TYPE_CHECKING:
-    from ....metrics.watch_metrics import WatchView
-
-
-class WatchPublication:
-    """Metrics of a watch: pass it each event. Without a plan of publishing it does nothing."""
-
-    def __init__(self, publication: Publication | None) -> None:
-        self._publication = publication
-
-    @property
-    def url(self) -> str | None:
-        """The address that Prometheus scrapes; None without a server."""
-        return None if self._publication is None else self._publication.url
-
-    def observe(self, event: WatchEvent) -> None:
-        """Renew the metrics after an event. Those of a decided test, a change or the end are worth a push."""
-        if self._publication is not None:
-            is_end = isinstance(event, ChangeFound | WatchEnded)
-            is_result = is_end or (isinstance(event, CheckEnded) and event.decides)
-            self._publication.changed(is_result=is_result)
+from .watch_session import WatchSession
 
 
 @asynccontextmanager
-async def open_watch_publication(
-    plan: PublishingPlan | None, watch: "WatchView", notice: Callable[[str], None]
-) -> AsyncGenerator[WatchPublication]:
-    """Publish the metrics of a watch while the block lasts.
+async def publish_watch(plan: PublishingPlan | None, watch: WatchSession) -> AsyncGenerator[str | None]:
+    """Publish the metrics of a watch while the block lasts, if there is a plan for it.
 
-    Args:
-        plan: where they go; None for nowhere.
-        watch: the watch's session: its newest plan and statuses.
-        notice: receives a sentence when a file or a gateway fails, and when it works again.
-
-    Raises:
-        EndpointError: the address cannot be listened on.
-        OutputError: the file cannot be written.
+    Yields the address that Prometheus scrapes; None without a server. Raises EndpointError where the address cannot
+    be listened on, OutputError where the file cannot be written.
     """
     if plan is None:
-        yield WatchPublication(None)
+        yield None
         return
     from ....metrics.exposition import encode
-    from ....metrics.watch_metrics import WatchMetrics
+    from ....metrics.watch_metrics import read_watch
 
-    metrics = WatchMetrics(watch)
+    def render(accept: str) -> tuple[bytes, str]:
+        return encode(read_watch(watch.plan, watch.statuses, time.time()), accept)
+
     group = {"instance": socket.gethostname(), "watch": watch.plan.name}
-    async with open_publication(
-        plan, lambda accept: encode(metrics.read(), accept), group, notice, keeps_file=True
-    ) as publication:
-        yield WatchPublication(publication)
+    async with open_publication(plan, render, group, watch.report, keeps_file=True) as publication:
+        watch.events.subscribe(lambda event: publication.changed(is_result=_is_result(event)))
+        yield publication.url
+
+
+def _is_result(event: WatchEvent) -> bool:
+    """Return whether an event is worth a push: the end of a cycle, a change, the end of the watch."""
+    return isinstance(event, ChangeFound | WatchEnded) or (isinstance(event, CheckEnded) and event.decides)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PlanError, UsageError
+from ....engine.model.errors import PlanError, RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.claims import FOLDER, claim
@@ -22,18 +22,21 @@ from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage
 from ....watch.events import (
-    ChangeFound,
-    ChangeTold,
     CheckBegan,
     CheckEnded,
+    CheckResult,
     CheckSkipped,
     ChecksMissed,
+    CheckVerdict,
+    Metric,
+    News,
     ProbeEnded,
     SkipReason,
     WatchEnded,
     WatchEvent,
     WatchNotice,
     WatchStarted,
+    told,
 )
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
@@ -42,7 +45,7 @@ from ..run_recorder import new_id
 from ..storage import open_data_dir
 from .committed_events import CommittedEvents
 from .interface_locks import InterfaceLocks, interface_towards
-from .latency_probe import can_be_probed, probe_peer
+from .latency_probe import can_be_probed, find_absence, probe_peer
 from .notifications import Notifier, check_notify
 from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
@@ -120,7 +123,7 @@ class WatchSession:
         self._state, self._stored, self._locks = state, stored, locks
         self._context, self._clock = context, clock
         self._stopping = asyncio.Event()
-        self._events = CommittedEvents(stored, state, clock, self._stopping)
+        self.events = CommittedEvents(stored, state, clock, self._stopping)
         self._wakes: dict[str, asyncio.Event] = {}
         self._wanted: set[str] = set()
         self._timed_since: dict[str, float] = {}  # when a reload gave a peer other times
@@ -131,7 +134,8 @@ class WatchSession:
         self._main: asyncio.Task[None] | None = None
         self._pruning: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
-        self._notifier: Notifier | None = None
+        self._notifier = Notifier(self.report, self._note_told)
+        self._sent: dict[tuple[str, Metric | None], News] = {}  # or begun
         self._once = False
 
     @property
@@ -140,15 +144,8 @@ class WatchSession:
         return {peer.name: self._state.statuses[peer.name] for peer in self.plan.peers}
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        return self
-
-    async def __anext__(self) -> WatchEvent:
-        """Return the next event. Raises what ended the watch, such as a journal that cannot be written."""
-        return await self._events.read()
-
-    def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
-        """Pass each event from now on to a function as well, before the reader of the events gets it."""
-        self._events.subscribe(observe)
+        """Iterate over the events. Raises what ended the watch, such as a journal that cannot be written."""
+        return self.events
 
     def check_now(self, name: str) -> None:
         """Make a test of this peer due now; of a peer that is not watched nothing happens."""
@@ -160,9 +157,9 @@ class WatchSession:
         """Watch by another plan from now on. A test that runs ends by the old one, and the watch keeps its name."""
         self._spawn(self._reload(plan))
 
-    def report(self, text: str) -> None:
-        """Add a notice for a person to the events."""
-        self._notice(None, text)
+    def report(self, text: str, peer: str | None = None) -> None:
+        """Add a notice to the events, about a peer or the watch."""
+        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
 
     def stop(self) -> None:
         """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
@@ -187,7 +184,7 @@ class WatchSession:
 
     async def _run(self) -> None:
         """Carry the watch out until it is stopped; a failure becomes the last thing that a reader gets."""
-        self._notifier = Notifier(self._notice, self._note_told)
+        self.events.subscribe(self._tell)
         try:
             try:
                 await self._start()
@@ -200,7 +197,7 @@ class WatchSession:
             self._raise_failure()
             await self._emit(WatchEnded(self._clock()))
         except Exception as error:  # noqa: BLE001 - else the reader waits for ever for an event
-            self._events.fail(error)
+            self.events.fail(error)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -212,14 +209,11 @@ class WatchSession:
         self._state.begun.clear()
         ends = await call_in_thread(partial(adopted_ends, begun, self._stored, self.plan, now_s), name="journal")
         for end in ends:
-            await self._emit_result(end)
+            await self._emit(end)
         for peer in self.plan.peers:
             if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
-        for change in self._state.untold.values():
-            if change.at_s > now_s - _STILL_NEWS_S:
-                self._tell(change)
         for reason in self._state.unread[:1]:
             more = len(self._state.unread) - 1
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
@@ -259,8 +253,7 @@ class WatchSession:
         for task in self._probes.values():
             task.cancel()
         await asyncio.gather(*self._peers.values(), *self._probes.values(), return_exceptions=True)
-        if self._notifier is not None:
-            await self._notifier.close()
+        await self._notifier.close()
         if self._pruning is not None:
             self._pruning.cancel()
             await asyncio.gather(self._pruning, return_exceptions=True)
@@ -327,34 +320,56 @@ class WatchSession:
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
         """Carry out one test; return whether the cycle is over."""
         interface = await interface_towards(watched.peer, watched.plan.socket)
+        absence = await self._find_absence(watched)
         try:
+            if absence is not None:
+                self._checks[watched.name] = None
+                return await self._carry_out_test(watched, cycle_s, attempt, absence)
             async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
                 self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
                 return await self._carry_out_test(watched, cycle_s, attempt)
         except TimeoutError:
-            await self._emit_result(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
+            await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
             return True
         finally:
             self._checks.pop(watched.name, None)
 
-    async def _carry_out_test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
-        """Test a peer whose interface is held; return whether the cycle is over, or cannot go on."""
+    async def _find_absence(self, watched: WatchedPeer) -> CheckResult | None:
+        """Ask a peer that has not answered yet, or not the last time, whether it is there; return why it is not.
+
+        This needs no interface: else a peer that is down would keep it from the tests of others meanwhile.
+        """
+        status = self._state.statuses[watched.name]
+        known = [event for event in (status.last_attempt, status.last_probe) if event is not None]
+        newest = max(known, key=lambda event: event.at_s, default=None)
+        is_known = newest is not None and newest.result.verdict is not CheckVerdict.FAILED
+        return None if is_known or not can_be_probed(watched.peer) else await find_absence(watched)
+
+    async def _carry_out_test(
+        self, watched: WatchedPeer, cycle_s: float, attempt: int, absence: CheckResult | None = None
+    ) -> bool:
+        """Test a peer whose interface is held, or that is absent; return whether the cycle is over or stopped."""
         if await self._is_too_dear(watched, cycle_s):  # by the tests that had the interface meanwhile
             return True
         run_id = new_id()
         await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
-        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
-        if self._stopping.is_set():
-            check.stop()
-        result = await check.carry_out()
-        await call_in_thread(self._context.log.flush, name="run log")
+        result = absence or await self._measure(watched, run_id)
         if result is None:
             return True
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
         # Without data for a repetition this test counts: else the last result would be an older, better one.
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
-        await self._emit_result(replace(ended, decides=bool(is_last)))
+        await self._emit(replace(ended, decides=bool(is_last)))
         return bool(is_last)
+
+    async def _measure(self, watched: WatchedPeer, run_id: str) -> CheckResult | None:
+        """Return the result of a test once its run is in the run log; None where it was stopped."""
+        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
+        if self._stopping.is_set():
+            check.stop()
+        result = await check.carry_out()
+        await call_in_thread(self._context.log.flush, name="run log")
+        return result
 
     async def _probe_peer(self, name: str) -> None:
         """Probe a peer whenever that is due."""
@@ -380,9 +395,11 @@ class WatchSession:
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
         with suppress(TimeoutError):
-            async with self._locks.hold_for_probe(interface, every_s):
-                result = await probe_peer(watched)
-            await self._emit_result(ProbeEnded(self._clock(), watched.name, result))
+            result = await self._find_absence(watched)
+            if result is None:
+                async with self._locks.hold_for_probe(interface, every_s):
+                    result = await probe_peer(watched)
+            await self._emit(ProbeEnded(self._clock(), watched.name, result))
 
     async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
         """Return whether the budgets lack room for a test, which is skipped then; a notice says so once a month."""
@@ -392,7 +409,7 @@ class WatchSession:
         now_s = self._clock()
         if shortage.peer not in self._state.use.at(now_s).told:
             await self._emit(shortage.notice(now_s))
-        await self._emit_result(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
+        await self._emit(CheckSkipped(now_s, watched.name, cycle_s, SkipReason.BUDGET))
         return True
 
     def _find_shortage(self, watched: WatchedPeer, ended: CheckEnded | None = None) -> Shortage | None:
@@ -424,27 +441,20 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    async def _emit_result(self, event: CheckEnded | CheckSkipped | ProbeEnded) -> None:
-        """Emit a result together with the changes of level that it completes."""
-        changes = self._state.find_changes(event)
-        await self._emit(event, *changes)
-        for change in changes:
-            self._tell(change)
+    def _tell(self, _event: WatchEvent) -> None:
+        """Notify whom the plan names of what is news to them, each once; after a restart of the last day's."""
+        for key, news in self._state.untold.items():
+            if self._sent.get(key) is not news:
+                self._sent[key] = news
+                if news.at_s > self._clock() - _STILL_NEWS_S:
+                    self._notifier.send(self.plan, news)
 
-    def _tell(self, change: ChangeFound) -> None:
-        if self._notifier is not None:
-            self._notifier.send(self.plan, change)
+    async def _emit(self, event: WatchEvent) -> None:
+        await self.events.emit(event, self.plan)
 
-    async def _emit(self, *events: WatchEvent) -> None:
-        """Commit events together, take them in, and give them to the reader."""
-        await self._events.emit(events, self.plan)
-
-    def _notice(self, peer: str | None, text: str) -> None:
-        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
-
-    def _note_told(self, change: ChangeFound) -> None:
+    def _note_told(self, news: News) -> None:
         """Note in the journal that a notification was sent, or given up: a restart does not send it again."""
-        self._spawn(self._emit(ChangeTold(self._clock(), change.peer, change.metric, change.since_s)))
+        self._spawn(self._emit(told(news, self._clock())))
 
     async def _prune(self) -> None:
         # A clock that was wrong at the start of the machine is right by then.
@@ -453,7 +463,9 @@ class WatchSession:
             since_s, now_s = self._state.unpruned_since_s, self._clock()
             if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
                 await self._emit(self._state.use.as_event(now_s))
-                await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
+                if not self.events.is_behind:
+                    with suppress(RunLogFull):
+                        await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:

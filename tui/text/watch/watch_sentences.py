@@ -170,7 +170,8 @@ def _other_words(event: ChangeTold | DataUsed | WatchNotice | WatchEnded) -> str
     """Return an event that is about the watch rather than about a test in words."""
     match event:
         case ChangeTold():
-            return f"notification of a change of {METRIC_NAMES[event.metric]}: done"
+            of = "the verdict" if event.metric is None else METRIC_NAMES[event.metric]
+            return f"notification of a change of {of}: done"
         case DataUsed(_, month, peers):
             return f"data used in {month}: {numbers.size(sum(each.bytes for each in peers))}"
         case WatchNotice():

@@ -56,8 +56,10 @@ class _Entry:
 _PALETTE: Final = _Entry("^p", "palette", "ctrl+p", 1)
 
 
-class KeyFooter(LineWidget):
-    """Shows the keys of a kind of screen. A click on one presses it.
+class KeyFooter(LineWidget[frozenset[str]]):
+    """Shows the keys of a kind of screen; those of the actions of its value do nothing but say why.
+
+    A click on a key presses it.
 
     Textual's footer is made again at each change of focus, and cuts what has no room; this one is a drawn line.
     """
@@ -72,22 +74,20 @@ class KeyFooter(LineWidget):
     """
 
     def __init__(self, screen: ScreenKind) -> None:
-        super().__init__()
+        super().__init__(frozenset())
         self._entries = [*_entries(screen), _PALETTE]
-        self._unavailable: frozenset[str] = frozenset()
 
-    def set_unavailable(self, actions: frozenset[str]) -> None:
-        """Show the keys of these actions as ones that do nothing but say why."""
-        if actions != self._unavailable:
-            self._unavailable = actions
-            self.redraw()
+    def show(self, value: frozenset[str]) -> None:
+        """Show which actions are not available now."""
+        if value != self.value:
+            super().show(value)
 
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: frozenset[str], width: int, height: int) -> list[Content]:
         """Return the line; an entry without room is left out."""
         del height
         parts: list[Content | str] = []
         for entry in _fitting(self._entries, width):
-            key, label = (MUTED, MUTED) if entry.action in self._unavailable else (KEY, "")
+            key, label = (MUTED, MUTED) if entry.action in value else (KEY, "")
             parts += [" " * _GAP if parts else "", Content.assemble((entry.keys, key), (f" {entry.label}", label))]
         return [Content.assemble(*parts)]
 

@@ -1,6 +1,7 @@
 """The panels of an endpoint: its state and totals, the rate of each direction, its limits and its log."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.text import Text
@@ -42,30 +43,20 @@ _MARKS: Final = {
 _ROOM_FOR_ADDRESS: Final = 36  # cells: with fewer, little more than the product's name could be read
 
 
-class EndpointHeader(LineWidget):
+class EndpointHeader(LineWidget[EndpointSnapshot]):
     """Shows address and access policy on the left, state, uptime and totals on the right."""
 
     DEFAULT_CSS = """
     EndpointHeader { height: 2; padding: 0 1; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._snapshot: EndpointSnapshot | None = None
-
-    def show(self, snapshot: EndpointSnapshot) -> None:
-        """Show these values."""
-        self._snapshot = snapshot
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: EndpointSnapshot, width: int, height: int) -> list[Content]:
         """Return both lines; the right side is never cut."""
         del height
-        if self._snapshot is None:
-            return []
+        state = _state(value)
         lines = (
-            (_address(self._snapshot, width - _state(self._snapshot).cell_length - 2), _state(self._snapshot)),
-            (_access(self._snapshot), _totals(self._snapshot, width)),
+            (_address(value, width - state.cell_length - 2), state),
+            (_access(value), _totals(value, width)),
         )
         return [_two_sides(left, right, width) for left, right in lines]
 
@@ -111,7 +102,16 @@ def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
     return Content.styled(f"so far {', '.join(parts)}", MUTED)
 
 
-class EndpointGauge(LineWidget):
+@dataclass(frozen=True, slots=True)
+class RateHistory:
+    """A rate, those of the seconds before it, and the unit to show them in."""
+
+    bit_s: float | None
+    past: Sequence[float]
+    units: RateUnit
+
+
+class EndpointGauge(LineWidget[RateHistory]):
     """Shows a rate in large digits, and below it a plot with one column for each second."""
 
     DEFAULT_CSS = """
@@ -121,28 +121,21 @@ class EndpointGauge(LineWidget):
     def __init__(self, rate_name: str) -> None:
         super().__init__(widget_id=f"serving-{rate_name}")
         self._rate_name = rate_name
-        self._bit_s: float | None = None
-        self._past: Sequence[float] = ()
-        self._units = RateUnit.MBIT
 
-    def show(self, bit_s: float | None, past: Sequence[float], units: RateUnit) -> None:
-        """Show these values."""
-        self._bit_s, self._past, self._units = bit_s, past, units
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: RateHistory, width: int, height: int) -> list[Content]:
         """Return the digits, and below them the plot in the remaining rows."""
-        top = max([*self._past[-width:], self._bit_s or 0.0], default=0.0)
-        scale = numbers.rate_scale(self._units, top)
+        past = value.past[-width:]
+        top = max([*past, value.bit_s or 0.0], default=0.0)
+        scale = numbers.rate_scale(value.units, top)
         self.set_titles(
             _NAMES[self._rate_name], f"highest {scale.number(top)}{numbers.NBSP}{scale.unit}" if top else ""
         )
-        number = scale.number(self._bit_s)
+        number = scale.number(value.bit_s)
         widest = max(scale.number(top), number, key=len)
         font = largest_font(widest, width - _NOTE_CELLS, max(height - 1, 1))
         notes = [
             Content.styled(scale.unit, "bold"),
-            Content.styled(numbers.rate_with_unit(self._bit_s, self._units.other), MUTED),
+            Content.styled(numbers.rate_with_unit(value.bit_s, value.units.other), MUTED),
         ]
         if font is None:
             rate = Content.assemble((number, "bold"), " ", notes[0])
@@ -154,16 +147,16 @@ class EndpointGauge(LineWidget):
                 Content.assemble(style_digits(row, "$foreground"), " ", note)
                 for row, note in zip(rows, notes, strict=False)
             ]
-        return [*lines[:height], *self._plot(width, height - len(lines), top)]
+        return [*lines[:height], *self._plot(past, width, height - len(lines), top)]
 
-    def _plot(self, width: int, rows: int, top: float) -> list[Content]:
+    def _plot(self, past: Sequence[float], width: int, rows: int, top: float) -> list[Content]:
         """Return the plot, the newest second at the right."""
         if rows <= 0:
             return []
         canvas = Canvas(width, rows)
         for x in range(width):
             canvas.put(x, 0, "▁", "$foreground 22%")
-        past, colour = self._past[-width:], _COLOURS[self._rate_name]
+        colour = _COLOURS[self._rate_name]
         for x, bit_s in enumerate(past, width - len(past)):
             high = to_eighths(bit_s / top, rows) if top else 0
             for y in range((high + 7) // 8):

@@ -29,11 +29,20 @@ class OverlayLine:
     values: Sequence[float]
 
 
-class OverlayPlot(LineWidget):
-    """Shows OverlayLines; both axes begin at 0. With `names`, the x axis counts steps and has these labels.
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Several runs in one plot. With `names`, the x axis counts steps and has these labels, else seconds.
 
     `unit` is that of the values over a million: Mb/s of rates, ms of nanoseconds.
     """
+
+    lines: Sequence[OverlayLine]
+    names: Sequence[str] = ()
+    unit: OverlayUnit = "Mb/s"
+
+
+class OverlayPlot(LineWidget[Overlay]):
+    """Shows an Overlay; both axes begin at 0."""
 
     DEFAULT_CSS = """
     OverlayPlot { height: 1fr; padding: 0 1; }
@@ -41,28 +50,17 @@ class OverlayPlot(LineWidget):
 
     def __init__(self) -> None:
         super().__init__(widget_id="overlay")
-        self._series: Sequence[OverlayLine] = ()
-        self._names: Sequence[str] = ()
-        self._unit: OverlayUnit = "Mb/s"
 
-    def show(self, lines: Sequence[OverlayLine], names: Sequence[str] = (), unit: OverlayUnit = "Mb/s") -> None:
-        """Show these lines."""
-        self._unit = unit
-        self._series = [line for line in lines if line.at_s]
-        self._names = names
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: Overlay, width: int, height: int) -> list[Content]:
         """Return the plot, or nothing if there is no room or no line."""
-        if width < _NARROWEST or height < _LOWEST or not self._series:
-            return []
-        return overlay_plot(self._series, self._names, width, height, self._unit)
+        return overlay_plot(value, width, height) if width >= _NARROWEST and height >= _LOWEST else []
 
 
-def overlay_plot(
-    series: Sequence[OverlayLine], names: Sequence[str], width: int, height: int, unit: OverlayUnit = "Mb/s"
-) -> list[Content]:
-    """Return a plot of lines that have points; with `names`, x is the number of a name, else seconds."""
+def overlay_plot(overlay: Overlay, width: int, height: int) -> list[Content]:
+    """Return a plot of the lines that have points; nothing if none has."""
+    series, names = [line for line in overlay.lines if line.at_s], overlay.names
+    if not series:
+        return []
     room, rows = width - GUTTER, height - 1
     top = max(max(line.values) for line in series) / _MILLION * _HEADROOM or 1.0
     span = float(max(len(names) - 1, 1)) if names else max(line.at_s[-1] for line in series) or 1.0
@@ -78,7 +76,7 @@ def overlay_plot(
     _draw_letters(canvas, series, paths)
     lines = [axis + line for axis, line in zip(value_axis(rows, labels), canvas.lines(), strict=True)]
     columns = _name_labels(names, span, room) if names else time_labels(span, room)
-    return [*lines, base_axis(room, columns, f"{unit} 0")]
+    return [*lines, base_axis(room, columns, f"{overlay.unit} 0")]
 
 
 def _rate_labels(top: float, rows: int) -> dict[int, str]:

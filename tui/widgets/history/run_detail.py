@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from ...interfaces import History
+from ....engine.results.run_log import RunLog
 from ...rendering.styled_lines import first_fit
 from ...rendering.styles import MUTED
 from ...text import numbers
@@ -44,7 +44,7 @@ class RunDetail(VerticalScroll):
         field_name: str
         text: str
 
-        def save(self, history: History) -> None:
+        def save(self, history: RunLog) -> None:
             """Store it in the run log.
 
             Raises:

@@ -1,6 +1,7 @@
 """The results of a sweep as lines: a shaded map of rates, the best settings, saturation points. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from textual.content import Content
@@ -19,7 +20,7 @@ from ...text.sweep import (
     ranking_lines,
     saturation_lines,
 )
-from .overlay_plot import OverlayLine
+from .overlay_plot import Overlay, OverlayLine
 
 _SHADES: Final = 8
 _DEEPEST_PERCENT: Final = 56
@@ -49,15 +50,40 @@ def failure_lines(sweep: Sweep, cells: Sequence[SweepResult], failures: Mapping[
     return [Content.assemble(_MARKS["noisy"], line) for line in lines]
 
 
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The results of a map by their settings: those within the margin of the fastest, and the highest rate."""
+
+    results: Mapping[SweepPoint, SweepResult]
+    equivalent: Collection[SweepPoint]
+    highest: float
+
+    def text(self, point: SweepPoint | None) -> str:
+        """Return the rate of a cell, `*` behind it for one of the fastest."""
+        if point is None:
+            return numbers.UNKNOWN
+        cell = self.results.get(point)
+        mark = "*" if point in self.equivalent else " "
+        return f"{numbers.UNKNOWN} " if cell is None else f"{numbers.mbit(cell.bit_s)}{mark}"
+
+    def style(self, point: SweepPoint | None) -> str:
+        """Return the style of a cell: the faster, the deeper its background."""
+        cell = None if point is None else self.results.get(point)
+        if cell is None or cell.bit_s is None or self.highest <= 0:
+            return MUTED
+        step = round(cell.bit_s / self.highest * _SHADES)
+        weight = "bold " if point in self.equivalent else ""
+        return f"{weight}$foreground on $primary {_DEEPEST_PERCENT * step // _SHADES}%"
+
+
 def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
     """Return a map for each table of a sweep: `–` for settings without a run yet, `*` for the fastest."""
-    results = {cell.point: cell for cell in cells}
-    equivalent = (
-        {cell.point for best in best_by_direction(sweep, cells) for cell in best.equivalent}
-        if len(cells) > 1
-        else set[SweepPoint]()
+    best = best_by_direction(sweep, cells) if len(cells) > 1 else []
+    shown = _Cells(
+        {cell.point: cell for cell in cells},
+        {cell.point for each in best for cell in each.equivalent},
+        max((cell.bit_s or 0.0 for cell in cells), default=0.0),
     )
-    highest = max((cell.bit_s or 0.0 for cell in cells), default=0.0)
     lines: list[Content] = []
     for title, rows, columns, points in grids(sweep):
         if lines:
@@ -65,53 +91,30 @@ def map_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[Content]:
         lines.append(
             Content.assemble((title, "bold"), ("   Mb/s; * within the margin of error of the fastest", MUTED))
         )
-        lines += _map(sweep, rows, columns, points, results, equivalent, highest)
+        lines += _map(sweep, rows, columns, points, shown)
     return lines
 
 
 def _map(
-    sweep: Sweep,
-    row_axis: Axis,
-    column_axis: Axis,
-    points: Sequence[SweepPoint],
-    results: dict[SweepPoint, SweepResult],
-    equivalent: set[SweepPoint],
-    highest: float,
+    sweep: Sweep, row_axis: Axis, column_axis: Axis, points: Sequence[SweepPoint], cells: _Cells
 ) -> Iterator[Content]:
     columns = sweep.values(column_axis)
     heads = [axis_value_words(column_axis, value) for value in columns]
     at = {(point.value(row_axis), point.value(column_axis)): point for point in points}
-    texts = {point: _text(results.get(point), is_equivalent=point in equivalent) for point in points}
-    width = max(len(text) for text in [*heads, *texts.values()]) + 2
+    width = max(map(len, [*heads, *map(cells.text, points)])) + 2
     corner = f"{AXIS_NAMES[row_axis]} ╲ {AXIS_NAMES[column_axis]}"
     side = max([len(corner), *(len(axis_value_words(row_axis, value)) for value in sweep.values(row_axis))]) + 1
     yield Content.styled(f"{corner:<{side}}" + "".join(f"{head:>{width}}" for head in heads), MUTED)
     for row in sweep.values(row_axis):
-        parts: list[tuple[str, str]] = [(f"{axis_value_words(row_axis, row):>{side - 1}} ", MUTED)]
-        for column in columns:
-            point = at.get((row, column))
-            cell = None if point is None else results.get(point)
-            text = numbers.UNKNOWN if point is None else texts[point]
-            parts.append((f"{text:>{width}}", _shade(cell, highest, is_equivalent=point in equivalent)))
-        yield Content.assemble(*parts)
+        line = [at.get((row, column)) for column in columns]
+        yield Content.assemble(
+            (f"{axis_value_words(row_axis, row):>{side - 1}} ", MUTED),
+            *((f"{cells.text(point):>{width}}", cells.style(point)) for point in line),
+        )
 
 
-def _text(cell: SweepResult | None, *, is_equivalent: bool) -> str:
-    return f"{numbers.UNKNOWN} " if cell is None else f"{numbers.mbit(cell.bit_s)}{'*' if is_equivalent else ' '}"
-
-
-def _shade(cell: SweepResult | None, highest: float, *, is_equivalent: bool) -> str:
-    """Return the style of a cell: the faster, the deeper its background."""
-    if cell is None or cell.bit_s is None or highest <= 0:
-        return MUTED
-    step = round(cell.bit_s / highest * _SHADES)
-    return f"{'bold ' if is_equivalent else ''}$foreground on $primary {_DEEPEST_PERCENT * step // _SHADES}%"
-
-
-def overlay_lines(
-    sweep: Sweep, cells: Sequence[SweepResult], letters: str
-) -> tuple[list[OverlayLine], list[str], list[str]]:
-    """Return the first table as lines for a plot, the labels of its x axis, and the name of each line.
+def sweep_overlay(sweep: Sweep, cells: Sequence[SweepResult], letters: str) -> tuple[Overlay, list[str]]:
+    """Return the first table as lines for a plot, and the name of each line.
 
     A line is a column of the table. Columns without a letter are in the map only.
     """
@@ -124,18 +127,16 @@ def overlay_lines(
         rates = sorted(
             (rows.index(point.value(row_axis)), rate)
             for point in points
-            if point.value(column_axis) == column and (rate := _rate(results.get(point))) is not None
+            if point.value(column_axis) == column
+            and (cell := results.get(point)) is not None
+            and (rate := cell.bit_s) is not None
         )
         lines.append(OverlayLine(letter, [float(at) for at, _ in rates], [rate for _, rate in rates]))
         names.append(f"{letter} {AXIS_NAMES[column_axis]} {axis_value_words(column_axis, column)}")
-    return lines, [axis_value_words(row_axis, value) for value in rows], names
+    return Overlay(lines, [axis_value_words(row_axis, value) for value in rows]), names
 
 
 def axis_of_plot(sweep: Sweep) -> str:
-    """Return the name of the axis below the lines of `overlay_lines`."""
+    """Return the name of the axis below the lines of `sweep_overlay`."""
     _, row_axis, _, _ = next(grids(sweep))
     return AXIS_NAMES[row_axis]
-
-
-def _rate(cell: SweepResult | None) -> float | None:
-    return None if cell is None else cell.bit_s

@@ -42,11 +42,12 @@ _SHOWN_PAIRS: Final = 3
 def head_line(progress: MeshProgress) -> Content:
     """Return the line with the cells that are done, the time left and the name of the mesh."""
     left = "" if progress.left_ns is None else f", about {numbers.rough_time(progress.left_ns)} left"
+    matrix = progress.matrix
     return Content.assemble(
         ("linkgauge ", KEY),
         (" mesh  ", "bold"),
-        f"{numbers.count(progress.done)} of {numbers.quantity(progress.total, 'cell')}{left}   ",
-        (f"{progress.group}   {numbers.quantity(progress.hosts, 'host')}, {_MODES[progress.mode]}", MUTED),
+        f"{numbers.count(len(matrix.figures))} of {numbers.quantity(matrix.cell_count, 'cell')}{left}   ",
+        (f"{matrix.group}   {numbers.quantity(len(matrix.hosts), 'host')}, {_MODES[matrix.mode]}", MUTED),
     )
 
 
@@ -58,10 +59,12 @@ def status_line(progress: MeshProgress, *, is_saved: bool = True) -> Content:
         return Content.assemble(("● ", "$text-success"), (_activity(progress), "bold"), (_running(progress), MUTED))
     counts = _counts(progress)
     if not progress.is_complete:
-        rest = f"results are saved; go on: --resume {progress.group}" if is_saved else "results are not saved"
+        rest = (
+            f"results are saved; go on: --resume {progress.matrix.group}" if is_saved else "results are not saved"
+        )
         return Content.assemble(("◌ ", MUTED), f"Stopped, {rest}{f'   {counts}' if counts else ''}")
-    if progress.is_stopping and progress.slow and is_saved and progress.mode is not MeshMode.ISOLATED:
-        text = f"Mesh complete: {counts}; to measure these again, alone: --resume {progress.group}"
+    if progress.is_stopping and progress.slow and is_saved and progress.matrix.mode is not MeshMode.ISOLATED:
+        text = f"Mesh complete: {counts}; to measure these again, alone: --resume {progress.matrix.group}"
         return Content.assemble(("▲ ", "bold $text-warning"), text)
     if progress.findings and not counts:
         counts = f"no cell is slow, but {numbers.quantity(progress.findings, 'finding')}"
@@ -133,9 +136,9 @@ def _activity(progress: MeshProgress) -> str:
         return "stopping: the runs in progress are broken off"
     if progress.is_recheck:
         return "measuring slow cells again, alone"
-    if not progress.running and not progress.round_number:
-        return "connecting to the hosts"
-    return f"round {progress.round_number} of {progress.rounds}" if progress.rounds else "measuring"
+    if progress.round is None:
+        return "measuring" if progress.running else "connecting to the hosts"
+    return f"round {progress.round.number} of {progress.round.rounds}"
 
 
 def _running(progress: MeshProgress) -> str:

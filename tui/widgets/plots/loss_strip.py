@@ -12,10 +12,10 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.plan import Direction
+from ....engine.results.sums.traces import DatagramPoint
 from ...rendering.canvas import GUTTER
 from ...rendering.styles import BAD, MUTED, SHORT
 from ...state.live_readings import CockpitSnapshot
-from ...state.traces import DatagramPoint
 from ...text import numbers
 
 # The share from which a cell looks so; the first that is reached counts.

@@ -11,9 +11,10 @@ from textual.content import Content
 
 from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import Direction
+from ....engine.results.sums.traces import PlotPeriod
 from ...rendering.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...rendering.styles import DIRECTION_STYLES, EXPECTED
-from ...state.instrument_values import PlotColumn, PlotPeriod, peak_above, period_averages, plot_columns
+from ...state.instrument_values import PlotColumn, peak_above, period_averages, plot_columns
 from ...state.live_readings import CockpitSnapshot
 from ...text import numbers
 from ...text.numbers import RateScale
@@ -33,7 +34,7 @@ class RatePlot:
     def __init__(self, view: CockpitSnapshot) -> None:
         self._view = view
         self._periods = view.readings.periods if view.readings else []
-        self._other_tests = view.readings.other_tests if view.readings else []
+        self._other_tests = view.readings.traces.other_tests if view.readings else []
         self._scale = self._choose_scale()
 
     def titles(self) -> Iterator[Content]:

@@ -6,9 +6,10 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.model.plan import Plan
+from ....engine.results.sums.traces import PlotPeriod
 from ...rendering.canvas import GUTTER, base_axis, time_labels
 from ...rendering.styled_lines import LineWidget, first_fit, join_fit
-from ...state.instrument_values import PlotContent, PlotPeriod, plot_contents
+from ...state.instrument_values import PlotContent, plot_contents
 from ...state.live_readings import CockpitSnapshot
 from ...state.plot_axes import REDRAW_NS
 from .load_plot import LoadPlot
@@ -20,7 +21,7 @@ from .window_bars import WINDOW_TITLES, window_lines
 _ROWS_FOR_EACH_STRIP: Final = 4  # lines of the plot that each line of losses may cost one of
 
 
-class RunPlot(LineWidget):
+class RunPlot(LineWidget[CockpitSnapshot]):
     """Shows one PlotContent of a run, period by period. Its axes go in steps, by what is seen."""
 
     DEFAULT_CSS = """
@@ -31,22 +32,21 @@ class RunPlot(LineWidget):
         super().__init__(widget_id="plot")
         self._content: PlotContent | None = None  # the first one of the run
         self._periods: list[PlotPeriod] = []
-        self._view: CockpitSnapshot | None = None
         self._moment: object = None
         self._tops: dict[PlotContent, float] = {}
         self.set_titles("")
 
-    def show(self, view: CockpitSnapshot) -> None:
-        """Show these values."""
-        periods = view.readings.periods if view.readings else []
-        elapsed = view.readings.elapsed_ns // REDRAW_NS if view.readings else 0
-        moment = (len(periods), elapsed, view.summary is None, view.units)
+    def show(self, value: CockpitSnapshot) -> None:
+        """Show these values, if the plot would look different."""
+        periods = value.readings.periods if value.readings else []
+        elapsed = value.readings.elapsed_ns // REDRAW_NS if value.readings else 0
+        moment = (len(periods), elapsed, value.summary is None, value.units)
         if periods is self._periods and moment == self._moment:
             return
-        self._view, self._moment = view, moment
+        self._moment = moment
         if periods is not self._periods:
             self._periods, self._tops = periods, {}
-        self.redraw()
+        super().show(value)
 
     def show_next_content(self) -> None:
         """Show the next content; after the last, the first."""
@@ -55,24 +55,22 @@ class RunPlot(LineWidget):
         self._content = contents[at + 1] if at + 1 < len(contents) else None
         self.redraw()
 
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: CockpitSnapshot, width: int, height: int) -> list[Content]:
         """Return the plot with its axes, or nothing if there is no room."""
-        if self._view is None:
-            return []
         contents = self._contents()
         content = self._content if self._content in contents else contents[0]
         if content is PlotContent.LOAD:
-            return self._draw_load(LoadPlot(self._view), width, height, self._view.span_s)
+            return self._draw_load(LoadPlot(value), width, height, value.span_s)
         if content is PlotContent.WINDOWS:
             self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
-            return window_lines(self._view.windows, width, height)
-        plot = RatePlot(self._view) if content is PlotContent.THROUGHPUT else TracePlot(self._view, content)
+            return window_lines(value.windows, width, height)
+        plot = RatePlot(value) if content is PlotContent.THROUGHPUT else TracePlot(value, content)
         self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:
             return []
-        span_s = self._view.span_s
+        span_s = value.span_s
         has_colours = self.app.console.color_system is not None  # pyright: ignore[reportUnknownMemberType]
-        strip = loss_strip(self._view, span_s, width - GUTTER, most=(height - 1) // _ROWS_FOR_EACH_STRIP)
+        strip = loss_strip(value, span_s, width - GUTTER, most=(height - 1) // _ROWS_FOR_EACH_STRIP)
         rows, room = height - 1 - len(strip), width - GUTTER
         top = self._tops[content] = plot.top(self._tops.get(content, 0.0), rows)
         canvas = plot.draw(room, rows, top, span_s, has_colours=has_colours)
@@ -92,7 +90,7 @@ class RunPlot(LineWidget):
 
     def _contents(self) -> tuple[PlotContent, ...]:
         """Return the contents of the run."""
-        readings = self._view.readings if self._view else None
+        readings = self.value.readings if self.value else None
         return plot_contents(Plan() if readings is None else readings.plan)
 
     def _axis_labels(

@@ -13,12 +13,12 @@ from textual.content import Content
 
 from ....engine.model.plan import SECOND_NS, Direction
 from ....engine.results.responsiveness.result import ResponsivenessPoint
+from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...rendering.canvas import Canvas, ticks, value_axis
 from ...rendering.styles import DIRECTION_STYLES, MUTED
 from ...state.instrument_values import PlotContent
 from ...state.live_readings import CockpitSnapshot
 from ...state.plot_axes import follow_values
-from ...state.traces import DatagramPoint, TcpPoint
 from ...text import numbers
 from .rate_plot import draw_changes, draw_periods
 

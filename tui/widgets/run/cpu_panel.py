@@ -1,6 +1,7 @@
 """CPU of both ends: the load of the host and of its cores, and the CPU time for a MiB."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from textual.content import Content
@@ -20,40 +21,42 @@ _CORE_CELLS: Final = 20  # the least room of a bar with its number
 _ROOMY, _WIDE = 44, 60
 
 
-class CpuPanel(LineWidget):
-    """Shows the CpuReading of both ends: the more room, the more of each core."""
+@dataclass(frozen=True, slots=True)
+class CpuView:
+    """The CPU of both ends, which may be one machine."""
+
+    near: CpuReading
+    far: CpuReading
+    is_shared_host: bool = False
+
+
+class CpuPanel(LineWidget[CpuView]):
+    """Shows a CpuView: the more room, the more of each core."""
 
     DEFAULT_CSS = """
     CpuPanel { padding: 0 1; }
     """
 
     def __init__(self, *, widget_id: str) -> None:
-        super().__init__(widget_id=widget_id)
-        self._readings: tuple[CpuReading, ...] = (CpuReading(End.NEAR), CpuReading(End.FAR))
-        self._shared_host = False
+        super().__init__(CpuView(CpuReading(End.NEAR), CpuReading(End.FAR)), widget_id=widget_id)
         self.set_titles("cpu")
 
-    def show(self, near: CpuReading, far: CpuReading, *, shared_host: bool) -> None:
-        """Show these values; with `shared_host`, both ends are one machine."""
-        self._readings = (near, far)
-        self._shared_host = shared_host
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: CpuView, width: int, height: int) -> list[Content]:
         """Return the lines of both ends and their cost; with more room, more about each core."""
+        readings = (value.near, value.far)
         unit = f"{numbers.NBSP}ms" if width >= _ROOMY else ""
         costs = (
             ((f"  {_NAMES[reading.end]} ", MUTED), f"{numbers.number(reading.msec_per_mib, 2):>5}{unit}")
-            for reading in self._readings
+            for reading in readings
         )
         cost = Content.assemble(
             ("CPU per MiB" if unit else "CPU ms/MiB", MUTED), *(part for pair in costs for part in pair)
         )
         notes = [cost]
-        if self._shared_host:
+        if value.is_shared_host:
             notes.append(Content.styled("both ends run on this machine", MUTED))
         for body in (_core_bars, _core_columns_with_numbers, _core_columns, _load_lines):
-            lines = body(self._readings, width)
+            lines = body(readings, width)
             if len(lines) + len(notes[:1]) <= height or body is _load_lines:
                 break
         return [first_fit(width, line) for line in (*lines, *notes)]

@@ -18,7 +18,7 @@ _BAD_PERCENT: Final = 1.0
 _Row = tuple[str, tuple[Content, ...]]
 
 
-class DatagramPanel(LineWidget):
+class DatagramPanel(LineWidget[Sequence[DatagramReading]]):
     """Shows the DatagramReading of each direction: one with details, or two beside each other."""
 
     DEFAULT_CSS = """
@@ -27,23 +27,17 @@ class DatagramPanel(LineWidget):
 
     def __init__(self) -> None:
         super().__init__(widget_id="datagrams")
-        self._readings: tuple[DatagramReading, ...] = ()
         self.set_titles("datagrams", "")
 
-    def show(self, readings: Sequence[DatagramReading]) -> None:
-        """Show these values."""
-        self._readings = tuple(readings)
-        size = next((each.now.datagram_bytes for each in readings if each.now is not None), None)
-        mode = next((each.now.mode for each in readings if each.now is not None), None)
+    def draw(self, value: Sequence[DatagramReading], width: int, height: int) -> list[Content]:
+        """Return a line for each value, the most important first."""
+        size = next((each.now.datagram_bytes for each in value if each.now is not None), None)
+        mode = next((each.now.mode for each in value if each.now is not None), None)
         words = "datagrams" if size is None else numbers.datagrams(size)
         self.set_titles(words, "" if mode is None else f"{mode} mode")
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Content]:
-        """Return a line for each value, the most important first."""
-        if not self._readings or width <= _LABEL_CELLS + _VALUE_CELLS:
+        if not value or width <= _LABEL_CELLS + _VALUE_CELLS:
             return []
-        rows = _detailed_rows(self._readings[0]) if len(self._readings) == 1 else _paired_rows(self._readings)
+        rows = _detailed_rows(value[0]) if len(value) == 1 else _paired_rows(value)
         return [_line(label, cells, width) for label, cells in rows][:height]
 
 

@@ -33,7 +33,7 @@ _RATING_WORDS: Final = {"pass": "✓ PASS", "short": "▼ SHORT", "fail": "✗ F
 _TOO_FAST: Final = " ≠ faster than preset? "
 
 
-class FlowGauge(LineWidget):
+class FlowGauge(LineWidget[FlowReading]):
     """Shows a FlowReading in the largest digits for which there is room."""
 
     DEFAULT_CSS = """
@@ -41,8 +41,8 @@ class FlowGauge(LineWidget):
     """
 
     def __init__(self, direction: Direction, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
-        super().__init__(widget_id=f"gauge-{direction}")
-        self._reading = FlowReading(direction)
+        super().__init__(FlowReading(direction), widget_id=f"gauge-{direction}")
+        self._reading = FlowReading(direction)  # that is drawn
         self.pass_percent = pass_percent
         self.most_width: int | None = None  # of the digits, for gauges that are to have them alike
 
@@ -54,14 +54,9 @@ class FlowGauge(LineWidget):
         """Report the new width; LineWidget fills it."""
         self.post_message(self.Resized())
 
-    def show(self, reading: FlowReading) -> None:
-        """Show these values."""
-        self._reading = reading
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> Sequence[Content]:
+    def draw(self, value: FlowReading, width: int, height: int) -> Sequence[Content]:
         """Return the digits, the bar, and from six rows on its scale."""
-        reading = self._reading
+        reading = self._reading = value
         is_scaled = height >= _SCALE_FROM
         rows = max(height - 1 - is_scaled, 1)
         room = min(width, self.most_width or width)

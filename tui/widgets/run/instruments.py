@@ -1,7 +1,6 @@
 """All instruments of the run screen: their layout, and the values of each from one snapshot."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
@@ -13,18 +12,19 @@ from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.plan import Direction, End
 from ....engine.results.summary import CpuSummary
 from ...rendering.styles import KEY, MUTED
-from ...state.instrument_values import CpuReading, FlowReading, Phase
+from ...state.instrument_values import CpuReading, Phase
 from ...state.live_readings import (
     CockpitSnapshot,
     datagram_reading,
     delay_variation_reading,
+    flow_reading,
     latency_reading,
 )
-from ...state.responsiveness import loaded_flow, responsiveness_reading
+from ...state.responsiveness import responsiveness_reading
 from ...text import numbers
 from ...text.summary import response_bits_of
 from ..plots.run_plot import RunPlot
-from .cpu_panel import CpuPanel
+from .cpu_panel import CpuPanel, CpuView
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
@@ -149,10 +149,10 @@ class Instruments(Container):
         readings = view.readings
         direction = (readings.settings if readings else view.plan.settings).direction
         self._show_flows(view, direction)
-        near, far = _cpu(view, End.NEAR), _cpu(view, End.FAR)
-        shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared)
         for panel in self.query(CpuPanel):
-            panel.show(near, far, shared_host=shared)
+            panel.show(cpu)
         self.query_one(PlotArea).show(view)
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
@@ -174,20 +174,7 @@ class Instruments(Container):
 
     def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
         """Show a gauge for each direction of the run; for both directions, also one for their total."""
-        readings = {
-            flow: replace(
-                _flow(view, flow),
-                units=view.units,
-                datagrams=datagram_reading(view, flow),
-                full_bit_s=view.rate_top,
-                least_unit_bit_s=view.unit_bit_s,
-            )
-            for flow in (*direction.flows, direction)
-        }
-        if direction is Direction.DUPLEX:  # both with digits of one size
-            highest = max(readings[flow].highest_bit_s for flow in direction.flows)
-            for flow in direction.flows:
-                readings[flow] = replace(readings[flow], highest_bit_s=highest)
+        readings = {flow: flow_reading(view, flow) for flow in (*direction.flows, direction)}
         self.set_class(direction is Direction.DUPLEX, "-duplex")
         for flow in Direction:
             gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
@@ -195,35 +182,6 @@ class Instruments(Container):
             if gauge.display:
                 gauge.pass_percent = view.pass_percent
                 gauge.show(readings[flow])
-
-
-def _flow(view: CockpitSnapshot, direction: Direction) -> FlowReading:
-    """Return the flow of one direction: of the last interval during a run, its result after it."""
-    peak = view.peak[direction]
-    if view.readings is None:
-        expected = view.expectation[direction]
-        return FlowReading(direction, expected=expected, response_bits=response_bits_of(view.plan), peak=peak)
-    now = replace(view.readings.flow(direction), peak=peak)
-    if view.summary is None:
-        return now
-    if (alone := loaded_flow(view, now)) is not None:
-        return replace(alone, is_judged=view.summary.is_whole)
-    measured = view.summary.measured[direction]
-    return FlowReading(
-        direction,
-        measured.result_bit_s if measured is not None and measured.span_ns > 0 else None,
-        view.summary.expectation[direction],
-        now.highest_bit_s,
-        is_final=True,
-        is_judged=view.summary.is_whole,
-        response_bits=now.response_bits,
-        latency=measured.latency if measured is not None else None,
-        peak=peak,
-        source=now.source,
-        margin_percent=None
-        if measured is None or measured.estimate is None
-        else measured.estimate.half_width_percent,
-    )
 
 
 def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
@@ -311,7 +269,7 @@ class PlotArea(Container):
             reading = delay_variation_reading(view) if self.screen.has_class("-huge") else None
         bars.display = reading is not None
         if reading is not None:
-            bars.show(reading, view.readings)
+            bars.show_run(reading, view.readings)
 
     def on_resize(self) -> None:
         """Show the text for the new size."""

@@ -11,7 +11,7 @@ from ....engine.model.latency_histogram import LatencySummary
 from ...rendering.canvas import bar
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import LOAD, MUTED
-from ...state.latency_readings import LatencyReading
+from ...state.instrument_values import LatencyReading
 from ...text import numbers
 
 _LABEL_CELLS: Final = 6
@@ -66,7 +66,7 @@ def _power(power: int) -> str:
     return f"{number}{numbers.NBSP}{('ns', 'µs', 'ms', 's')[thousands]}"
 
 
-class LatencyBars(LineWidget):
+class LatencyBars(LineWidget[LatencyReading]):
     """Shows a LatencyReading. The axis grows by powers of ten, and never shrinks during a run."""
 
     DEFAULT_CSS = """
@@ -75,25 +75,22 @@ class LatencyBars(LineWidget):
 
     def __init__(self) -> None:
         super().__init__(widget_id="latency")
-        self._reading: LatencyReading | None = None
         self._axis: LogAxis | None = None
         self._run: object = None
 
-    def show(self, reading: LatencyReading, run: object) -> None:
-        """Show these values; another `run` begins with another axis."""
+    def show_run(self, reading: LatencyReading, run: object) -> None:
+        """Show these values of a run; another `run` begins with another axis."""
         if run is not self._run:
             self._run, self._axis = run, None
         summaries = [summary for summary in (reading.latency, reading.idle) if summary is not None]
         values = [ns for summary in summaries for _, ns in percentiles(summary)]
-        self._reading, self._axis = reading, LogAxis.covering(values, self._axis)
+        self._axis = LogAxis.covering(values, self._axis)
         self.set_titles(reading.title, reading.span)
-        self.redraw()
+        self.show(reading)
 
-    def draw(self, width: int, height: int) -> list[Content]:
+    def draw(self, value: LatencyReading, width: int, height: int) -> list[Content]:
         """Return the bars, or nothing if there is no room."""
-        if self._reading is None or width <= _LABEL_CELLS + _VALUE_CELLS:
-            return []
-        return bar_lines(self._reading, self._axis, width, height)
+        return bar_lines(value, self._axis, width, height) if width > _LABEL_CELLS + _VALUE_CELLS else []
 
 
 def percentiles(latency: LatencySummary) -> list[tuple[str, int]]:

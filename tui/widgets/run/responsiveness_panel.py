@@ -22,7 +22,7 @@ _ROOM_FOR_LARGE: Final = 2  # free rows around a letter of more than the least s
 _CELLS_A_SIZE: Final = 20  # of the panel, so that the text beside the letter keeps its room
 
 
-class ResponsivenessPanel(LineWidget):
+class ResponsivenessPanel(LineWidget[ResponsivenessReading]):
     """Shows a ResponsivenessReading: a row for each step of the test, and at its end the grade."""
 
     DEFAULT_CSS = """
@@ -31,20 +31,12 @@ class ResponsivenessPanel(LineWidget):
 
     def __init__(self) -> None:
         super().__init__(widget_id="responsiveness")
-        self._reading: ResponsivenessReading | None = None
 
-    def show(self, reading: ResponsivenessReading) -> None:
-        """Show these values."""
-        self._reading = reading
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> Sequence[Content]:
+    def draw(self, value: ResponsivenessReading, width: int, height: int) -> Sequence[Content]:
         """Return the table of latencies, and below it the grade as large as there is room for."""
-        if self._reading is None:
-            return []
-        self.set_titles(first_fit(width, Content("latency under load"), Content("latency")), _probe(self._reading))
-        table = list(_table(self._reading, width))
-        return [*table, *_below(self._reading, width, height - len(table))]
+        self.set_titles(first_fit(width, Content("latency under load"), Content("latency")), _probe(value))
+        table = list(_table(value, width))
+        return [*table, *_below(value, width, height - len(table))]
 
 
 def _probe(reading: ResponsivenessReading) -> str:

@@ -45,29 +45,7 @@ class _Detail(Enum):
     VALUES = auto()
 
 
-class _SnapshotLines(LineWidget):
-    """Draws lines from the newest snapshot."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._view: CockpitSnapshot | None = None
-
-    def show(self, view: CockpitSnapshot) -> None:
-        """Show these values."""
-        self._view = view
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Content]:
-        """Return the lines, each cut to the width."""
-        del height
-        return [] if self._view is None else self.draw_snapshot(self._view, width)
-
-    def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
-        """Return the lines for a snapshot."""
-        raise NotImplementedError
-
-
-class TitleBar(_SnapshotLines):
+class TitleBar(LineWidget[CockpitSnapshot]):
     """Shows both ends on the left, the state and the elapsed time of the run on the right."""
 
     DEFAULT_CSS = """
@@ -79,11 +57,12 @@ class TitleBar(_SnapshotLines):
     }
     """
 
-    def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
+    def draw(self, value: CockpitSnapshot, width: int, height: int) -> list[Content]:
         """Return the line; the right side is never cut."""
-        right = _state(view)
+        del height
+        right = _state(value)
         room = max(width - right.cell_length - 2, 0)
-        left = _ends(view, room).truncate(room, pad=True)
+        left = _ends(value, room).truncate(room, pad=True)
         return [Content.assemble(left, "  ", right)]
 
 
@@ -158,7 +137,7 @@ def _grade(view: CockpitSnapshot) -> str | None:
     return None if result is None else result.grade
 
 
-class SettingsBar(_SnapshotLines):
+class SettingsBar(LineWidget[CockpitSnapshot]):
     """Shows the preset and the settings. Brackets mark the current values without colour."""
 
     DEFAULT_CSS = """
@@ -168,9 +147,10 @@ class SettingsBar(_SnapshotLines):
     }
     """
 
-    def draw_snapshot(self, view: CockpitSnapshot, width: int) -> list[Content]:
+    def draw(self, value: CockpitSnapshot, width: int, height: int) -> list[Content]:
         """Return both lines."""
-        return [_preset_line(view, width), _settings_line(view, width)]
+        del height
+        return [_preset_line(value, width), _settings_line(value, width)]
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:

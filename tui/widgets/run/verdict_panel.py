@@ -12,7 +12,7 @@ from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import Verdict
 from ...rendering.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
 from ...state.instrument_values import Phase
-from ...state.live_readings import CockpitSnapshot
+from ...state.live_readings import CockpitSnapshot, flow_reading
 from ...text import numbers
 from ...text.iperf3 import source_texts, unseen_text
 from ...text.plan import non_default_options_text
@@ -139,7 +139,7 @@ def _progress_lines(view: CockpitSnapshot) -> list[Content]:
     if readings is None or readings.in_warmup:
         lines = [Content.styled("◌ warming up: not counted yet", MUTED)]
     else:
-        percent = readings.flow(readings.settings.direction).percent
+        percent = flow_reading(view, readings.settings.direction).percent
         lines = [Content.assemble(("● ", "$text-success"), progress_text(percent))]
     if readings is not None and readings.plan.responsiveness is not None:
         lines.insert(0, Content.styled(phase_text(readings.plan, readings.settings.direction), "bold"))

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import struct
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 import pytest
@@ -262,23 +262,6 @@ async def test_too_long_or_too_many_messages_are_refused_by_the_name_of_the_limi
     finally:
         writer.close()
         await writer.wait_closed()
-
-
-async def test_connections_that_say_nothing_make_room_for_newer_ones(endpoint: Endpoint) -> None:
-    """The oldest go first: nobody is kept out by strangers that wait."""
-    endpoint.admission.limits = Limits(pending=16, handshake_s=60)
-    silent = [socket.create_connection(endpoint.address) for _ in range(40)]
-    try:
-        assert (await soon(query_host_info(peer_of(endpoint)))).hostname
-        loop = asyncio.get_running_loop()
-        for sock in silent[:20]:
-            sock.setblocking(False)
-            with suppress(ConnectionResetError):
-                assert await soon(loop.sock_recv(sock, 1)) == b""
-        assert len(endpoint.pending) <= 16
-    finally:
-        for sock in silent:
-            sock.close()
 
 
 async def test_an_endpoint_that_drains_lets_runs_end_and_nobody_in() -> None:

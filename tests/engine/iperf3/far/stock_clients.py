@@ -23,6 +23,8 @@ from linkgauge.engine.model.events import Ended, Event, Sampled, Started, Warned
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS
 
+from ...waiting import until
+
 IPERF3 = shutil.which("iperf3")
 needs_iperf3 = pytest.mark.skipif(IPERF3 is None, reason="iperf3 is not installed")
 DEADLINE_S = 30.0
@@ -88,9 +90,7 @@ class Scene:
 
     async def has_no_clients(self) -> None:
         """Return once no client is left."""
-        async with asyncio.timeout(DEADLINE_S):
-            while self.endpoint.get_status().clients or self.endpoint.get_status().pending:  # noqa: ASYNC110 - only looking tells
-                await asyncio.sleep(0.02)
+        await until(lambda: not (self.endpoint.get_status().clients or self.endpoint.get_status().pending))
 
 
 @asynccontextmanager

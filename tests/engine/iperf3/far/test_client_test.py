@@ -19,6 +19,7 @@ from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.limits import Limits
 
+from ...waiting import until
 from .stock_clients import DEADLINE_S, RawClient, finish, needs_iperf3, serve, start_client
 
 Step = Callable[[RawClient], Awaitable[object]]
@@ -173,9 +174,7 @@ async def test_a_client_that_is_stopped_or_killed_frees_its_slot(
     """While payload flows."""
     async with serve() as scene:
         process = await start_client(scene.port, "-t", "30", "-b", "50M", form)
-        async with asyncio.timeout(DEADLINE_S):
-            while not scene.endpoint.total_bytes():  # noqa: ASYNC110 - only looking tells
-                await asyncio.sleep(0.02)
+        await until(scene.endpoint.total_bytes)
         process.send_signal(number)
         await process.communicate()
         await scene.has_no_clients()
@@ -195,9 +194,7 @@ async def test_clients_are_told_when_the_endpoint_ends() -> None:
     async with Endpoint(listen("127.0.0.1", 0), entries.append) as endpoint, Iperf3Service(iperf3, endpoint):
         port = iperf3.listener.getsockname()[1]
         processes = [await start_client(port, "-t", "30", "-b", "10M", *form) for form in ((), ("-R",))]
-        async with asyncio.timeout(DEADLINE_S):
-            while len(busy_clients(endpoint)) < 2:  # noqa: ASYNC110 - only looking tells
-                await asyncio.sleep(0.02)
+        await until(lambda: len(busy_clients(endpoint)) >= 2)
     for process in processes:
         assert "the server has terminated" in (await finish(process)).error
     ends = [entry for entry in entries if isinstance(entry, LogEntry) and entry.event == "run_ended"]

@@ -15,6 +15,7 @@ from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.errors import RemoteProtocolError
 
+from ...waiting import until
 from .stock_clients import DEADLINE_S, RawClient, serve
 
 ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), (None, "127.0.0.9")]
@@ -93,9 +94,7 @@ async def test_a_hello_of_each_version_opens_a_stream_from_the_address_it_was_se
             ):
                 client.send(hello)
                 assert await receive(client) == reply
-            async with asyncio.timeout(DEADLINE_S):
-                while test.takes_streams:  # noqa: ASYNC110 - only looking tells
-                    await asyncio.sleep(0.01)
+            await until(lambda: not test.takes_streams)
         for client, stream in zip(clients, test.sockets, strict=True):
             client.send(b"payload")
             assert await receive(stream) == b"payload"
@@ -180,11 +179,8 @@ async def test_a_client_that_goes_while_it_waits_for_its_turn_is_not_waited_for(
         await first.send_parameters(**UDP)
         assert await first.state() is State.CREATE_STREAMS
         await second.send_parameters(**UDP)
-        async with asyncio.timeout(DEADLINE_S):
-            while len(scene.texts("run_began")) < 2:  # noqa: ASYNC110 - only looking tells
-                await asyncio.sleep(0.01)
+        await until(lambda: len(scene.texts("run_began")) >= 2)
         await second.close()
         async with asyncio.timeout(2):
-            while len(scene.endpoint.get_status().clients) > 1:  # noqa: ASYNC110 - only looking tells
-                await asyncio.sleep(0.01)
+            await until(lambda: len(scene.endpoint.get_status().clients) <= 1)
         await first.close()

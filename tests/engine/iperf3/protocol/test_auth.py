@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -25,10 +24,10 @@ from linkgauge.engine.iperf3.protocol.auth import (
     make_token,
     parse_users,
 )
-from linkgauge.engine.iperf3.protocol.json_bodies import decode_body, encode_body
-from linkgauge.engine.iperf3.protocol.parameters import TestParameters, decode_parameters, encode_parameters
+from linkgauge.engine.iperf3.protocol.json_bodies import encode_body
+from linkgauge.engine.iperf3.protocol.parameters import TestParameters, encode_parameters
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, Iperf3Refusal
-from linkgauge.engine.iperf3.protocol.states import COOKIE_BYTES, State, make_cookie
+from linkgauge.engine.iperf3.protocol.states import State, make_cookie
 from linkgauge.engine.model.errors import InvalidKeyError
 
 from ...rsa_keys import private_pem, public_pem, server_key
@@ -254,36 +253,6 @@ def _read(sock: socket.socket, count: int) -> bytes:
     while len(data) < count and (chunk := sock.recv(count - len(data))):
         data += chunk
     return data
-
-
-@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
-def test_a_stock_client_logs_in_with_its_password(program: str, tmp_path: Path, password: str) -> None:
-    """Its token is one of a user, whatever its padding."""
-    (tmp_path / "public.pem").write_bytes(public_pem())
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(PATIENCE_S)
-        words = [program, "-c", "127.0.0.1", "-p", str(listener.getsockname()[1]), "--username", "mario"]
-        words += ["--rsa-public-key-path", str(tmp_path / "public.pem")]
-        with subprocess.Popen(
-            words,
-            env={**os.environ, "IPERF3_PASSWORD": password},
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        ) as client:
-            sock, _address = listener.accept()
-            with sock:
-                sock.settimeout(PATIENCE_S)
-                _read(sock, COOKIE_BYTES)
-                sock.sendall(State.PARAM_EXCHANGE.wire_byte)
-                (length,) = struct.unpack(">I", _read(sock, 4))
-                parameters = decode_parameters(decode_body(_read(sock, length)))
-            client.wait(PATIENCE_S)
-    users = make_list(accepts_pkcs1=True)
-    if password == PASSWORD:
-        assert users.check(parameters.auth_token, time.time(), 0) == "mario"
-        return
-    with pytest.raises(Iperf3Refusal, match="wrong password"):
-        users.check(parameters.auth_token, time.time(), 0)
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])

@@ -49,6 +49,7 @@ def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
         assert recent.add(_sampled(End.NEAR, index))
     recent.add(_sampled(End.FAR, 0))
     assert [sample.index for sample in recent.of_end(End.NEAR)] == [2, 3]
+    assert [sample.index for sample in recent.of_end(End.NEAR, SECOND_NS)] == [3]
     assert [sample.index for sample in recent.of_end(End.FAR)] == [0]
     recent.add(_sampled(End.FAR, 9))
     assert [sample.index for sample in recent.of_end(End.FAR)] == [9]
@@ -74,7 +75,7 @@ def test_a_gauge_shows_the_warm_up_and_a_diagnosis_leaves_it_out() -> None:
         recent.add(replace(_sampled(End.FAR, index, bytes_=5), warmup=index < 3))
     flows = Direction.OUT.flows
     assert recent.sum_measured(Workload.STREAM, flows).received[Direction.OUT].bytes == 5
-    assert recent.sum_shown(Workload.STREAM, flows).received[Direction.OUT].bytes == 20
+    assert recent.sum_shown(Workload.STREAM, flows, 9 * SECOND_NS).received[Direction.OUT].bytes == 20
 
 
 def _recent(span_ns: int) -> RecentSamples:

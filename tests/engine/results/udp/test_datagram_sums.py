@@ -76,7 +76,7 @@ def test_what_is_on_its_way_is_lost_neither_in_a_live_value_nor_in_a_run_that_br
         sampled = Sampled(sample, settings, warmup=False)
         events.insert(-1, sampled)
         recent.add(sampled)
-    live = recent.sum_shown(Workload.UDP, direction.flows).received[direction].datagrams
+    live = recent.sum_shown(Workload.UDP, direction.flows, SECOND_NS).received[direction].datagrams
     assert live is not None
     assert live.lost == 2
     for part in (events, events[:-1]):

@@ -7,6 +7,7 @@ import pytest
 from linkgauge.engine.model.plan import Dialect, Mode, Settings
 
 from ...tcp_pair import only_linux
+from ...waiting import until
 from ..udp.datagram_pair import DatagramPair
 from ..udp.lossy_order import DATAGRAM_BYTES, LossyOrder
 
@@ -49,7 +50,7 @@ async def test_numbers_pass_four_billion(is_wide: bool) -> None:
     pair.start()
     for number in range(start, start + 100):
         pair.sending_socket.send(payload(number + 1, is_wide))
-    await pair.until(lambda: pair.known("receiver", "received") == 100)
+    await until(lambda: pair.known("receiver", "received") == 100)
     assert pair.count("receiver", "advanced") == 2**32 + 50
     pair.close()
 
@@ -66,7 +67,7 @@ async def test_what_is_no_payload_is_invalid(mode: Mode, is_wide: bool) -> None:
     for data in strange:
         pair.sending_socket.send(data)
     pair.sending_socket.send(payload(1, is_wide))
-    await pair.until(
+    await until(
         lambda: pair.known("receiver", "received") == 1 and pair.known("receiver", "invalid") == len(strange)
     )
     assert not pair.lost
@@ -84,9 +85,9 @@ async def test_a_group_from_one_system_call_is_counted_whole() -> None:
     assert socket_options.set_segment(pair.sending_socket, 1_024)
     group = b"".join(payload(number + 1, True, size=1_024) for number in range(63))
     pair.sending_socket.send(group + bytes(10))
-    await pair.until(lambda: pair.known("receiver", "received") == 63 and pair.known("receiver", "invalid") == 1)
+    await until(lambda: pair.known("receiver", "received") == 63 and pair.known("receiver", "invalid") == 1)
     pair.sending_socket.send(payload(65, True, size=1_024) + payload(64, True, size=1_024))
-    await pair.until(lambda: pair.known("receiver", "received") == 65)
+    await until(lambda: pair.known("receiver", "received") == 65)
     assert pair.count("receiver", "reordered") == 1
     pair.close()
 
@@ -97,6 +98,6 @@ async def test_jitter_is_that_of_the_stamps() -> None:
     pair.start()
     for number in range(3):
         pair.sending_socket.send(payload(number + 1, False, stamp_us=number * 10**6))
-    await pair.until(lambda: pair.known("receiver", "received") == 3)
+    await until(lambda: pair.known("receiver", "received") == 3)
     assert pair.known("receiver", "jitter_max_ns") == pytest.approx(10**9 / 16 * (1 + 15 / 16), rel=0.01)
     pair.close()

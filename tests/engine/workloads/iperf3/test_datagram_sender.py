@@ -14,6 +14,7 @@ from linkgauge.engine.model.plan import Dialect, Mode, Settings
 
 from ....end_to_end.namespaces import Namespaces, run_within
 from ...tcp_pair import only_linux
+from ...waiting import until
 from ..udp.datagram_pair import DatagramPair, connected_sockets
 
 pytestmark = only_linux
@@ -51,7 +52,7 @@ async def test_both_ends_count_the_same_datagrams(family: socket.AddressFamily) 
     settings = Settings(rate_bit_s=200_000_000, datagram_bytes=1_460)
     pair = DatagramPair(settings, Mode.RATE, family=family, dialect=Dialect.IPERF3)
     pair.start()
-    await pair.until(lambda: pair.known("receiver", "received") > 2_000)
+    await until(lambda: pair.known("receiver", "received") > 2_000)
     await pair.stop()
     assert pair.known("receiver", "received") == pair.known("sender", "sent")
     assert pair.count("sender", "is_grouped") == 1
@@ -89,7 +90,7 @@ async def test_a_datagram_beyond_the_mtu_goes_alone_and_in_fragments(
     sockets = sockets_of_short_packets(family)
     pair = DatagramPair(settings, Mode.RATE, dialect=Dialect.IPERF3, sockets=sockets)
     pair.start()
-    await pair.until(lambda: pair.known("receiver", "received") >= 100 or pair.lost)
+    await until(lambda: pair.known("receiver", "received") >= 100 or pair.lost)
     await pair.stop()
     assert not pair.lost
     assert pair.count("sender", "is_grouped") == is_grouped
@@ -102,6 +103,6 @@ async def test_a_closed_port_ends_the_session() -> None:
     pair = sender(Settings(rate_bit_s=8_000_000, datagram_bytes=1_000))
     pair.receiving_socket.close()
     pair.start()
-    await pair.until(lambda: pair.lost)
+    await until(lambda: pair.lost)
     assert "refused" in pair.lost[0]
     pair.close()

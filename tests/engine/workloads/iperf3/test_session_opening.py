@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
-from linkgauge.engine.model.plan import Dialect, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import Direction, End, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workloads.iperf3 import session_opening
 from linkgauge.engine.workloads.iperf3.session_opening import connect_datagrams, connect_stream, open_session
-from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
+from linkgauge.engine.workloads.session_handshake import ConnectTarget, Iperf3Format, SessionConfig, SessionSpec
 from linkgauge.engine.workloads.udp import socket_options
 
 from ...iperf3_peer import Outcome, Sessions, drive_far, drive_near, needs_iperf3, stock_server, until_all_is_read
+from ...waiting import until
 
 ENOUGH_BYTES = 20_000_000
 RATE = 400_000_000
@@ -77,8 +78,7 @@ async def test_a_limit_of_bytes_is_the_same_count_at_both_ends(sessions: int) ->
     async with stock_server() as port:
 
         async def until_all(sessions: Sessions) -> None:
-            while sessions.carried(Direction.OUT) < LIMIT_BYTES:  # noqa: ASYNC110 - counters have no event
-                await asyncio.sleep(0.01)
+            await until(lambda: sessions.carried(Direction.OUT) >= LIMIT_BYTES)
             await until_all_is_read(port)
 
         outcome = await drive_near(plan, port, {"tcp": True, "len": 131_072, "num": LIMIT_BYTES}, until_all)
@@ -155,8 +155,7 @@ async def test_a_stock_server_exchanges_our_datagrams(direction: Direction, host
         parameters["udp_counters_64bit"] = 1
 
     async def until_some(running: Sessions) -> None:
-        while any(running.carried(flow) < 700_000 for flow in direction.flows):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: not (any(running.carried(flow) < 700_000 for flow in direction.flows)))
 
     async with stock_server(host) as port:
         outcome = await drive_near(plan, port, parameters, until_some, host=host, has_64bit_counters=is_wide)
@@ -244,7 +243,7 @@ async def test_an_adopted_socket_forgets_what_came_before_it_was_connected() -> 
         for _ in range(10):
             stranger.sendto(bytes(1_400), sock.getsockname())
         sock.connect(("127.0.0.1", 9))
-        config = SessionConfig(End.FAR, Workload.UDP, SocketOptions(), Dialect.IPERF3)
+        config = SessionConfig(End.FAR, Workload.UDP, SocketOptions(), Iperf3Format())
         await open_session(sock, SessionSpec(Direction.OUT, 1, 0, None, ""), None, config)
         with pytest.raises(BlockingIOError):
             sock.recv(1)
@@ -264,7 +263,7 @@ async def test_a_receiver_has_its_buffer_before_the_hello() -> None:
 
         loop = asyncio.get_running_loop()
         loop.add_reader(server, answer)
-        config = SessionConfig(End.NEAR, Workload.UDP, SocketOptions(), Dialect.IPERF3)
+        config = SessionConfig(End.NEAR, Workload.UDP, SocketOptions(), Iperf3Format())
         target = ConnectTarget.from_address("", server.getsockname())
         spec = SessionSpec(Direction.IN, 1, 0, None, "")
         await open_session(sock, spec, target, config, plan.settings)

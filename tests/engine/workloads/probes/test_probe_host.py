@@ -1,6 +1,5 @@
 """The host of both further probes: with an endpoint's listener, and where UDP does not pass."""
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator
 
@@ -11,6 +10,8 @@ from linkgauge.engine.protocol.auth import RunSecret
 from linkgauge.engine.workloads.probes import probe_host
 from linkgauge.engine.workloads.probes.probe_host import ProbeHost
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
+
+from ...waiting import until
 
 SECRET = RunSecret(b"shared", b"nonce", b"open")
 
@@ -74,9 +75,7 @@ async def test_handshakes_begin_at_once_and_end_with_the_host(scene: Scene) -> N
     """Nothing is awaited for them."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         scene.host.open_handshakes(spec_of(HANDSHAKE_PROBE_SESSION), target_of(listener))
-        async with asyncio.timeout(20):
-            while not any(scene.counters.read_probe_histogram(ProbeHistogram.CONNECT)):  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until(lambda: any(scene.counters.read_probe_histogram(ProbeHistogram.CONNECT)))
         scene.host.close()
         assert scene.host._handshakes is not None
         assert not scene.host._handshakes._thread.is_alive()

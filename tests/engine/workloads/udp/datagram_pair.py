@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
@@ -100,12 +99,6 @@ class DatagramPair:
         value = self.count(end, name)
         assert value is not None
         return value
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for a condition that the sessions make true."""
-        async with asyncio.timeout(DEADLINE_S):
-            while not condition():  # noqa: ASYNC110 - counters have no event
-                await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
         """Stop the sender, and wait until everything has arrived."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from linkgauge.engine.model.plan import Direction
 
+from ...waiting import until
 from .datagram_pair import DatagramPair
 
 DATAGRAM_BYTES = 100
@@ -38,7 +39,7 @@ class LossyOrder:
             pair.sending_socket.send(payload(number))
             if not position % 50:
                 await asyncio.sleep(0.001)
-        await pair.until(
+        await until(
             lambda: (
                 pair.known("receiver", "received") == len(self.kept)
                 and pair.known("receiver", "duplicates") == _COPIES

@@ -13,6 +13,7 @@ from linkgauge.engine.protocol.datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
 from linkgauge.engine.workloads.udp import socket_options
 
 from ...tcp_pair import only_linux
+from ...waiting import until
 from .datagram_pair import KEYS, DatagramPair
 from .lossy_order import DATAGRAM_BYTES, LossyOrder
 
@@ -49,7 +50,7 @@ async def test_datagrams_are_counted_with_their_bytes(mode: Mode) -> None:
     assert numbers() == (0, 0)
     for number in (0, 1, 4):
         pair.sending_socket.send(payload(number))
-    await pair.until(lambda: numbers() == (3, 5))
+    await until(lambda: numbers() == (3, 5))
     slot = pair.counters.read(Direction.IN, 1)
     assert slot is not None
     assert slot.bytes == 300
@@ -65,7 +66,7 @@ async def test_payload_of_another_cookie_counts_as_invalid_only() -> None:
     pair.sending_socket.send(payload(2**63))
     pair.sending_socket.send(b"short")
     pair.sending_socket.send(payload(2**61))
-    await pair.until(lambda: pair.known("receiver", "invalid") == 4)
+    await until(lambda: pair.known("receiver", "invalid") == 4)
     assert pair.count("receiver", "received") == pair.count("receiver", "advanced") == 1
     pair.close()
 
@@ -77,9 +78,9 @@ async def test_what_the_socket_had_no_room_for_is_counted_as_its_own_loss() -> N
     for number in range(500):
         pair.sending_socket.send(payload(number))
     pair.start()
-    await pair.until(lambda: pair.known("receiver", "received") > 0)
+    await until(lambda: pair.known("receiver", "received") > 0)
     pair.sending_socket.send(payload(500))
-    await pair.until(lambda: pair.known("receiver", "advanced") == 501)
+    await until(lambda: pair.known("receiver", "advanced") == 501)
     lost = pair.known("receiver", "advanced") - pair.known("receiver", "received")
     assert lost > 0
     assert pair.count("receiver", "socket_dropped") == lost
@@ -93,7 +94,7 @@ async def test_the_traffic_class_that_arrives_is_counted() -> None:
     pair.sending_socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 46 << 2 | 3)
     for number in range(10):
         pair.sending_socket.send(payload(number))
-    await pair.until(lambda: pair.known("receiver", "received") == 10)
+    await until(lambda: pair.known("receiver", "received") == 10)
     assert pair.count("receiver", "received_tos") == 46 << 2 | 3
     assert pair.count("receiver", "ce_marks") == 10
     pair.close()
@@ -140,11 +141,11 @@ async def test_copies_have_no_delay(mode: Mode) -> None:
     first = [payload(number) for number in range(20)]
     for datagram in first:
         pair.sending_socket.send(datagram)
-    await pair.until(lambda: pair.known("receiver", "received") == 20)
+    await until(lambda: pair.known("receiver", "received") == 20)
     await asyncio.sleep(0.05)
     for datagram in first:
         pair.sending_socket.send(datagram)
-    await pair.until(lambda: pair.known("receiver", "duplicates") == 20)
+    await until(lambda: pair.known("receiver", "duplicates") == 20)
     counts = diff_histograms(EMPTY_HISTOGRAM, pair.counters.read_latency(Direction.IN, 1))
     assert sum(counts.values()) == 20
     assert pair.count("receiver", "jitter_count") == 19

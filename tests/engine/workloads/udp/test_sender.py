@@ -11,6 +11,7 @@ from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER, DatagramKeys, Fe
 from linkgauge.engine.workloads.udp import sender as sender_module
 
 from ...tcp_pair import only_linux
+from ...waiting import until
 from .datagram_pair import KEYS, DatagramPair
 
 pytestmark = only_linux
@@ -25,7 +26,7 @@ async def test_every_datagram_arrives_once_at_its_size(size: int, mode: Mode, fa
     """In both modes, at sizes with and without whole words, over IPv4 and IPv6."""
     pair = DatagramPair(Settings(rate_bit_s=size * 8 * 2_000, datagram_bytes=size), mode, family=family)
     pair.start()
-    await pair.until(lambda: pair.known("receiver", "received") >= 200)
+    await until(lambda: pair.known("receiver", "received") >= 200)
     await pair.stop()
     sent = pair.known("sender", "sent")
     assert pair.known("receiver", "received") == pair.known("receiver", "advanced") == sent
@@ -40,9 +41,9 @@ async def test_new_settings_change_size_and_rate_of_an_open_session() -> None:
     """No socket is opened again, and the numbers go on."""
     pair = DatagramPair(SLOW)
     pair.start()
-    await pair.until(lambda: pair.known("receiver", "received") >= 50)
+    await until(lambda: pair.known("receiver", "received") >= 50)
     pair.apply(Settings(rate_bit_s=80_000_000, datagram_bytes=200))
-    await pair.until(lambda: pair.known("receiver", "received") >= 5_000)
+    await until(lambda: pair.known("receiver", "received") >= 5_000)
     await pair.stop()
     assert pair.count("sender", "datagram_bytes") == 200
     assert pair.count("sender", "rate_bit_s") == 80_000_000
@@ -69,7 +70,7 @@ async def test_a_sender_without_feedback_stops_within_a_second_and_is_lost_after
         last = time.monotonic()
     assert last - began < 1.0
     assert pair.lost == []
-    await pair.until(lambda: pair.count("sender", "sent") and pair.lost)
+    await until(lambda: pair.count("sender", "sent") and pair.lost)
     assert pair.lost == [sender_module.REPORTS_STOPPED]
     pair.close()
 
@@ -83,7 +84,7 @@ async def test_a_sender_goes_on_when_feedback_comes_again() -> None:
     await asyncio.sleep(0.2)
     assert pair.count("sender", "sent") == stopped_at
     pair.receiving_socket.send(KEYS.encode_feedback(replace(FEEDBACK, serial=7)))
-    await pair.until(lambda: pair.known("sender", "sent") > stopped_at + 20)
+    await until(lambda: pair.known("sender", "sent") > stopped_at + 20)
     pair.close()
 
 
@@ -113,7 +114,7 @@ async def test_a_datagram_that_does_not_fit_the_path_ends_the_session_with_the_r
     )
     pair.sending_socket.setsockopt(socket.IPPROTO_IPV6, 24, 1_400)  # IPV6_MTU, ipv6(7)
     pair.start()
-    await pair.until(lambda: pair.lost)
+    await until(lambda: pair.lost)
     assert "does not fit the path's MTU" in pair.lost[0]
     assert "--datagram auto" in pair.lost[0]
     pair.close()
@@ -124,7 +125,7 @@ async def test_a_receiver_that_has_gone_ends_the_session() -> None:
     pair = DatagramPair(SLOW, has_receiver=False)
     pair.receiving_socket.close()
     pair.start()
-    await pair.until(lambda: pair.lost)
+    await until(lambda: pair.lost)
     assert "refused" in pair.lost[0].lower()
     pair.close()
 
@@ -150,6 +151,6 @@ async def test_what_is_not_sent_while_no_feedback_comes_is_not_skipped(monkeypat
     await asyncio.sleep(0.6)
     sent = pair.known("sender", "sent")
     pair.receiving_socket.send(KEYS.encode_feedback(replace(FEEDBACK, serial=7)))
-    await pair.until(lambda: pair.known("sender", "sent") > sent + 50)
+    await until(lambda: pair.known("sender", "sent") > sent + 50)
     assert pair.known("sender", "skipped") < 2_500  # half of the pause
     pair.close()

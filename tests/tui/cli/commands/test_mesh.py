@@ -17,19 +17,13 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.claims import FOLDER, claimed
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
 from linkgauge.mesh.plan import Cell
-from linkgauge.mesh.reading import cells_to_recheck, find_faults
 from linkgauge.presets.catalog import Catalog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.runners import mesh_runner
 from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
 from linkgauge.tui.services.mesh.session import MeshSession
-from linkgauge.tui.services.mesh.stored_mesh import (
-    MeshDefinition,
-    MeshRequest,
-    load_matrix,
-    measured_figures,
-    save_mesh,
-)
+from linkgauge.tui.services.mesh.spec import MeshSpec
+from linkgauge.tui.services.mesh.stored_mesh import load_matrix, measured_figures, save_mesh
 from linkgauge.tui.services.run_spec import Judging
 
 from ....json_schemas import check
@@ -138,30 +132,21 @@ class InterruptedMesh(ScriptedMesh):
         self.stopped.set()
 
 
-def script(monkeypatch: pytest.MonkeyPatch, mesh: ScriptedMesh) -> list[MeshRequest]:
-    """Have a scripted coordinator measure. Return the requests that it gets."""
-    requests: list[MeshRequest] = []
+def script(monkeypatch: pytest.MonkeyPatch, mesh: ScriptedMesh) -> list[MeshSpec]:
+    """Have a scripted coordinator measure. Return what it is asked to be."""
+    asked: list[MeshSpec] = []
 
     @asynccontextmanager
-    async def open_session(
-        request: MeshRequest, catalog: Catalog, log: RunLog | None, earlier: MeshDefinition | None = None
-    ) -> AsyncGenerator[MeshSession]:
-        requests.append(request)
-        definition = MeshDefinition(PLAN, has_rechecks_left=True)
-        done = [] if earlier is None else measured_figures(load_matrix(log, earlier).figures.values())
-        session = MeshSession(
-            mesh,
-            definition,
-            CellRecorder(PLAN, Judging(catalog), log),
-            find_faults=find_faults,
-            cells_to_recheck=cells_to_recheck,
-            earlier=done,
-        )
+    async def open_session(spec: MeshSpec, catalog: Catalog, log: RunLog | None) -> AsyncGenerator[MeshSession]:
+        asked.append(spec)
+        begun = MeshSpec(PLAN, has_rechecks_left=True)
+        done = measured_figures(load_matrix(log, begun).figures.values())
+        session = MeshSession(mesh, begun, CellRecorder(PLAN, Judging(catalog), log), earlier=done)
         yield session
-        save_mesh(session.definition.with_failures(session.matrix.figures))
+        save_mesh(session.spec.with_failures(session.matrix.figures))
 
     monkeypatch.setattr(mesh_runner, "open_mesh_session", open_session)
-    return requests
+    return asked
 
 
 def complete_events() -> list[MeshEvent]:
@@ -174,14 +159,15 @@ def test_a_mesh_is_printed_as_a_map_with_its_rows_and_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A slow cell makes the status 1; one without a result is named, and how to measure it."""
-    requests = script(monkeypatch, ScriptedMesh(all_events(), dict.fromkeys(PLAN.cells, 15e9)))
+    asked = script(monkeypatch, ScriptedMesh(all_events(), dict.fromkeys(PLAN.cells, 15e9)))
     rows, page = tmp_path / "rows.csv", tmp_path / "page.html"
     arguments = ["--csv", str(rows), "--report", str(page), "--seed", "7", "--mode", "all", "-P", "2"]
     assert run_command_line(["mesh", "db-01", "db-02", "db-03", *arguments]) == 1
     out, errors = capsys.readouterr()
-    assert [host.name for host in requests[0].hosts] == ["db-01", "db-02", "db-03"]
-    assert (requests[0].seed, requests[0].mode.value, requests[0].preset) == (7, "all", "auto")
-    assert requests[0].base.settings.sessions == 2
+    plan = asked[0].plan
+    assert [host.name for host in plan.hosts] == ["db-01", "db-02", "db-03"]
+    assert (plan.seed, plan.mode.value, plan.preset) == (7, "all", "auto")
+    assert plan.base.settings.sessions == 2
     text = out.replace("\u00a0", " ")
     assert "5 of 6 cells measured" in text
     assert "15.0▼" in text  # of the test alone
@@ -266,7 +252,7 @@ def test_a_mesh_is_not_resumed_without_its_run_log(
 ) -> None:
     """Everything would be measured again."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    save_mesh(MeshDefinition(PLAN))
+    save_mesh(MeshSpec(PLAN))
     (tmp_path / "runs.sqlite3").write_bytes(b"no run log" * 100)
     asked = script(monkeypatch, ScriptedMesh([]))
     assert run_command_line(["mesh", "--resume", PLAN.group]) == 3
@@ -279,7 +265,7 @@ def test_a_mesh_that_another_process_measures_is_not_resumed_meanwhile(
 ) -> None:
     """Everything would be measured twice."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-    save_mesh(MeshDefinition(PLAN))
+    save_mesh(MeshSpec(PLAN))
     with claimed(tmp_path / FOLDER, PLAN.group):
         assert run_command_line(["mesh", "--resume", PLAN.group, "--headless"]) == 2
     assert f"{PLAN.group} is being measured by another process" in capsys.readouterr().err

@@ -6,13 +6,10 @@ from typing import Any
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from textual.widgets import Input
 
-from ...app_driver import BOTH_SIZES
 
-
-@BOTH_SIZES
-async def test_e_exports_the_last_run(world: Any, size: tuple[int, int], tmp_path: Path) -> None:
+async def test_e_exports_the_last_run(world: Any, tmp_path: Path) -> None:
     """A small choice; then the file that is named, and never one that exists."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("space")
         world.script.run_for(8, 7.1e9)
         world.script.end()

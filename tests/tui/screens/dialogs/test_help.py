@@ -8,13 +8,10 @@ from linkgauge.tui.screens.dialogs.help import HelpScreen
 from linkgauge.tui.screens.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.widgets.common.scroll_views import TextPage
 
-from ...app_driver import BOTH_SIZES
 
-
-@BOTH_SIZES
-async def test_the_help_keys_explain_every_key(world: Any, size: tuple[int, int]) -> None:
+async def test_the_help_keys_explain_every_key(world: Any) -> None:
     """Every action of the registry is on the page; escape closes it."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("f1", "f1", "question_mark")
         assert isinstance(cockpit.app.screen, HelpScreen)
         page_text = "\n".join(line.plain for line in cockpit.app.screen._lines(400))  # no text is broken in two

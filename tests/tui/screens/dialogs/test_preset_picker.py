@@ -47,10 +47,9 @@ def ids(cockpit: Any) -> list[str]:
     return [row.id for row in cockpit.app.screen.query_one(PresetList).rows if row.id]
 
 
-@BOTH_SIZES
-async def test_each_family_has_one_heading(world: Any, size: tuple[int, int]) -> None:
+async def test_each_family_has_one_heading(world: Any) -> None:
     """In the order of their first preset; every preset is below one of them."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("n")
         assert headings(cockpit) == ["Automatic", *by_family(world.catalog.presets)]
         assert ids(cockpit)[0] == "auto"
@@ -69,10 +68,9 @@ async def test_the_list_has_the_rates_of_the_chosen_workload(world: Any) -> None
 
 
 @pytest.mark.every
-@BOTH_SIZES
-async def test_the_filter_hides_headings_without_presets(world: Any, size: tuple[int, int]) -> None:
+async def test_the_filter_hides_headings_without_presets(world: Any) -> None:
     """Every word must match id, name, family or document; the number of matches is shown."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("n", *"hp 9180")
         assert headings(cockpit) == ["ATM"]
         assert ids(cockpit) == ["hp-atm155-clip-9180", "hp-atm622-clip-9180"]
@@ -209,10 +207,9 @@ async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
 
 
 @pytest.mark.every
-@BOTH_SIZES
-async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple[int, int]) -> None:
+async def test_the_preset_keys_open_a_list_with_a_filter(world: Any) -> None:
     """Type, go down with the arrow, choose with enter."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         for key in ("n", "f", "slash"):
             await cockpit.press("escape", key)
             assert isinstance(cockpit.app.screen, PresetPicker)
@@ -224,10 +221,9 @@ async def test_the_preset_keys_open_a_list_with_a_filter(world: Any, size: tuple
         assert "ATM 622, MTU 9180" in cockpit.line(1)
 
 
-@BOTH_SIZES
-async def test_escape_leaves_the_list_and_the_preset_alone(world: Any, size: tuple[int, int]) -> None:
+async def test_escape_leaves_the_list_and_the_preset_alone(world: Any) -> None:
     """A filter that matches nothing chooses nothing either."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("n", *"zzz", "enter")
         assert isinstance(cockpit.app.screen, PresetPicker)
         await cockpit.press("escape")

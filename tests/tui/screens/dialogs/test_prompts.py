@@ -11,7 +11,6 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.tui.screens.dialogs.prompts import ConfirmScreen, TextPrompt
 from textual.widgets import Input
 
-from ...app_driver import BOTH_SIZES
 from ...stored_runs import FIRST, LOST, SHORT, open_history, run_ids, until
 
 UNKNOWN_HOST = (
@@ -56,10 +55,9 @@ async def test_a_question_closes_when_its_caller_is_cancelled(world: Any) -> Non
         assert await asyncio.wait_for(asking, 20) is None
 
 
-@BOTH_SIZES
-async def test_c_connects_to_another_peer(world: Any, size: tuple[int, int]) -> None:
+async def test_c_connects_to_another_peer(world: Any) -> None:
     """The dialog explains an invalid peer; a valid one is queried at once."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("c")
         field = cockpit.app.screen.query_one(Input)
         field.value = "db-02:99999"

@@ -1,50 +1,42 @@
-"""Snapshots of the dialogs over the cockpit."""
+"""Pictures of the dialogs over the cockpit, in each size in which one is laid out in its own way."""
 
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.peer import Peer
 
-from ...app_driver import BOTH_SIZES, before_snapshot
+from ...app_driver import before_snapshot
 from ...scripted_run import five_sessions_half_way
 
-FAR = Peer("db-02")
+SMALL, WIDE, LARGE = (80, 24), (120, 40), (200, 60)
 
 
-@BOTH_SIZES
-def test_help(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
-    """Every key of the registry."""
-    app = world.app(peer=FAR)
-    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, None, "question_mark"))
+@pytest.mark.parametrize(
+    ("size", "keys"),
+    [
+        # Every key of the registry.
+        pytest.param(SMALL, ["question_mark"], id="help-80x24"),
+        # The list by family, and with enough room the sheet of the highlighted preset; else a key shows it.
+        *(
+            pytest.param(
+                size, ["n", *"ethernet 1500", "down"], id=f"presets-{size[0]}x{size[1]}", marks=pytest.mark.every
+            )
+            for size in (SMALL, WIDE, LARGE)
+        ),
+        pytest.param(SMALL, ["n", "tab"], id="sheet-80x24"),
+        # An input line, and below it only this machine: no other peer is known yet.
+        pytest.param(SMALL, ["c"], id="peers-80x24"),
+    ],
+)
+def test_dialog(snap_compare: Any, world: Any, size: tuple[int, int], keys: list[str]) -> None:
+    """It covers the cockpit before its first run."""
+    before = before_snapshot(world, None, *keys)
+    assert snap_compare(world.app(peer=Peer("db-02")), terminal_size=size, run_before=before)
 
 
-@pytest.mark.every
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
-def test_presets(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
-    """The list by family, and with enough room the sheet of the highlighted preset."""
-    app = world.app(peer=FAR)
-    before = before_snapshot(world, None, "n", *"ethernet 1500", "down")
-    assert snap_compare(app, terminal_size=size, run_before=before)
-
-
-def test_a_presets_sheet(snap_compare: Any, world: Any) -> None:
-    """On a small screen it replaces the list."""
-    app = world.app(peer=FAR)
-    assert snap_compare(app, terminal_size=(80, 24), run_before=before_snapshot(world, None, "n", "tab"))
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["80x24", "120x40"])
 def test_settings(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """Changes show at once on the instruments below; an invalid field has a message."""
-    app = world.app(peer=FAR)
     keys = ("s", "tab", "enter", "down", "enter", "tab", "tab", "1", "2", "0")
-    assert snap_compare(
-        app, terminal_size=size, run_before=before_snapshot(world, five_sessions_half_way, *keys, ends=False)
-    )
-
-
-@BOTH_SIZES
-def test_peers(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
-    """An input line, and below it only this machine: no other peer is known yet."""
-    app = world.app(peer=FAR)
-    assert snap_compare(app, terminal_size=size, run_before=before_snapshot(world, None, "c"))
+    before = before_snapshot(world, five_sessions_half_way, *keys, ends=False)
+    assert snap_compare(world.app(peer=Peer("db-02")), terminal_size=size, run_before=before)

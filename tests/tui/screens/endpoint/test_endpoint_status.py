@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
+from linkgauge.engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
@@ -22,6 +22,8 @@ from linkgauge.tui.screens.endpoint.endpoint_status import _invitation
 from linkgauge.tui.services.credentials import parse_pasted_peer
 from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog
 from textual.pilot import Pilot
+
+from ...app_driver import screen_text
 
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
 FACTS = EndpointInfo("db-02", "port 5820, all addresses", "key required: new at this start, y copies it", COMMAND)
@@ -64,7 +66,10 @@ class Endpoint:
             ClientStatus(3, "198.51.100.4", "lab", 2 * SECOND_NS),
         )
         closed = bool(self.leaving)
-        return EndpointStatus(at_ns, clients if self.visited else (), 1, LIMITS, closed)
+        totals = EndpointTotals(1, {"completed": 1}, {"sessions": 1}, 31 << 30)
+        return EndpointStatus(
+            at_ns, *((clients, 1, LIMITS, closed, totals) if self.visited else ((), 1, LIMITS, closed))
+        )
 
     def reload(self) -> None:
         """Count it."""
@@ -95,12 +100,6 @@ def drawn_to_the_end(app: EndpointApp) -> None:
         app.endpoint.paint()
 
 
-def text_of(app: EndpointApp) -> str:
-    """Return what is on the screen, with plain spaces."""
-    strips = screen_strips(app.screen)
-    return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
-
-
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the app have a terminal that can show everything."""
@@ -114,23 +113,23 @@ async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
     """Control characters in the log are harmless; every way to quit asks the endpoint to end."""
     endpoint = Endpoint(visited=True)
     async with shown(endpoint, (80, 24)) as (app, pilot):
-        assert "SERVING" in text_of(app)
-        assert "192.0.2.7" in text_of(app)
+        assert "SERVING" in screen_text(app)
+        assert "192.0.2.7" in screen_text(app)
         await pilot.press("y", "r")
         assert app.clipboard == COMMAND
         assert endpoint.reloads == 0  # there is no file
         await pilot.press("question_mark")
-        assert "End the endpoint" not in text_of(app)
-        assert "Accept no new connections" in text_of(app)
-        assert "More sessions" not in text_of(app)
+        assert "End the endpoint" not in screen_text(app)
+        assert "Accept no new connections" in screen_text(app)
+        assert "More sessions" not in screen_text(app)
         await pilot.press("escape", "s", "tab", "enter", "down", "enter", "escape")
-        assert "MiB/s" in text_of(app).splitlines()[3]
+        assert "MiB/s" in screen_text(app).splitlines()[3]
         for key, questions in (("q", 1), ("ctrl+c", 2), ("ctrl+q", 3)):
             await pilot.press(key)
             assert endpoint.leaving == questions
         await pilot.pause()
-        assert "DRAINING 00:30 left" in text_of(app)
-        assert "\x1b" not in text_of(app)
+        assert "DRAINING 00:30 left" in screen_text(app)
+        assert "\x1b" not in screen_text(app)
 
 
 def test_the_copied_command_is_a_peer_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

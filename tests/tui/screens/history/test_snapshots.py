@@ -55,24 +55,19 @@ def test_monochrome(snap_compare: Any, world: Any, history_log: Any, monkeypatch
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=before)
 
 
-@SIZES
-def test_history_with_responsiveness_tests(
-    snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]
-) -> None:
+def test_history_with_responsiveness_tests(snap_compare: Any, world: Any, load_log: Any) -> None:
     """They say what they are and have their grade; the details have all figures."""
-    assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "down"))
+    assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "down"))
 
 
 @pytest.mark.every
-@SIZES
-def test_stored_responsiveness_test(snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]) -> None:
+def test_stored_responsiveness_test(snap_compare: Any, world: Any, load_log: Any) -> None:
     """The plot and the panel that it had at its end."""
-    assert snap_compare(world.app(), terminal_size=size, run_before=pressed(world, "end", "enter"))
+    assert snap_compare(world.app(), terminal_size=(120, 40), run_before=pressed(world, "end", "enter"))
 
 
 @pytest.mark.every
-@SIZES
-def test_compare_responsiveness_tests(snap_compare: Any, world: Any, load_log: Any, size: tuple[int, int]) -> None:
+def test_compare_responsiveness_tests(snap_compare: Any, world: Any, load_log: Any) -> None:
     """What a shorter queue is worth: rises, grade and round trips a minute."""
     before = pressed(world, "down", "space", "space", "c")
-    assert snap_compare(world.app(), terminal_size=size, run_before=before)
+    assert snap_compare(world.app(), terminal_size=(120, 40), run_before=before)

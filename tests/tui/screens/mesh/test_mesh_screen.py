@@ -1,7 +1,6 @@
 """The screen of a mesh: it fills in while the mesh runs, stops it in order, and opens the run of a cell."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +16,16 @@ from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import MeshComparison, compare_meshes, order_hosts
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
-from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.app import MeshApp
-from linkgauge.tui.interfaces import StoredMesh
-from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import StoredMesh, StoredServices
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen, MeshServices
+from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen
 from linkgauge.tui.screens.stored_run_screen import StoredRunScreen
 from linkgauge.tui.widgets.mesh.heat_map import HeatMap
 from textual.pilot import Pilot
 
+from ...app_driver import screen_text, until
 from ...example_mesh import GROUP, ScriptedMesh, findings, hosts, matrix
 from ...scripted_run import store_run
 from ...stored_runs import notifications
@@ -65,24 +63,12 @@ def export(run_ids: Any, form: Any, path: Path) -> Path:
     return path
 
 
-def text_of(pilot: Pilot[None]) -> str:
-    """Return what is on the screen, with plain spaces."""
-    return "\n".join(strip.text for strip in screen_strips(pilot.app.screen)).replace("\u00a0", " ")
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await pilot.pause(0.01)
-
-
 @asynccontextmanager
 async def mesh_app(
     mesh: ScriptedMesh, size: tuple[int, int] = (80, 24), log: RunLog | None = None
 ) -> AsyncGenerator[tuple[MeshApp, Pilot[None]]]:
     """Run the app of a mesh without a terminal."""
-    app = MeshApp(mesh, MeshServices(export, load_catalog(), log))
+    app = MeshApp(mesh, StoredServices(catalog=load_catalog(), export=export, history=log))
     async with app.run_test(size=size) as pilot:
         yield app, pilot
 
@@ -91,12 +77,12 @@ async def test_the_map_fills_in_while_the_mesh_runs() -> None:
     """With the progress, what runs now, and at the end the findings, the slow host first."""
     mesh = ScriptedMesh(4)
     async with mesh_app(mesh) as (app, pilot):
-        assert "connecting to the hosts" in text_of(pilot)
+        assert "connecting to the hosts" in screen_text(pilot.app)
         mesh.begin()
         mesh.run_cells(5)
         mesh.emit(CellBegan(Cell("db-03", "db-01")))
-        await until(pilot, lambda: "5 of 12 cells" in text_of(pilot))
-        text = text_of(pilot)
+        await until(pilot, lambda: "5 of 12 cells" in screen_text(pilot.app))
+        text = screen_text(pilot.app)
         for words in ("round 1 of 3", "db-03 → db-01", "31 %", "291.9", "● running", "None so far."):
             assert words in text
         mesh.emit(CellEnded(Cell("db-03", "db-01"), "db-03"))
@@ -104,12 +90,12 @@ async def test_the_map_fills_in_while_the_mesh_runs() -> None:
             mesh.emit(CellBegan(cell), CellEnded(cell, cell.sender))
         mesh.findings = findings(4)
         mesh.end()
-        await until(pilot, lambda: "Mesh complete: 4 cells slow, 1 without a result" in text_of(pilot))
-        assert "▲ db-03 receives 42 % less" in text_of(pilot)
-        names = next(line for line in text_of(pilot).splitlines() if "from\\to" in line).split()
+        await until(pilot, lambda: "Mesh complete: 4 cells slow, 1 without a result" in screen_text(pilot.app))
+        assert "▲ db-03 receives 42 % less" in screen_text(pilot.app)
+        names = next(line for line in screen_text(pilot.app).splitlines() if "from\\to" in line).split()
         assert tuple(names[1:5]) == order_hosts(mesh.matrix)
         await pilot.press("o")
-        names = next(line for line in text_of(pilot).splitlines() if "from\\to" in line).split()
+        names = next(line for line in screen_text(pilot.app).splitlines() if "from\\to" in line).split()
         assert names[1:5] == [host.name for host in hosts(4)]
         assert app.is_running
 
@@ -121,18 +107,18 @@ async def test_the_panel_shows_the_cell_at_the_cursor() -> None:
         mesh.begin()
         mesh.run_cells(12)
         mesh.lose("db-04")
-        await until(pilot, lambda: "12 of 12 cells" in text_of(pilot))
+        await until(pilot, lambda: "12 of 12 cells" in screen_text(pilot.app))
         assert app.screen.query_one(HeatMap).cell == ("db-01", "db-02")
         await pilot.press("n")
-        await until(pilot, lambda: "why    interface at a lower speed" in text_of(pilot))
+        await until(pilot, lambda: "why    interface at a lower speed" in screen_text(pilot.app))
         await pilot.press("down", "left", "left")
-        await until(pilot, lambda: "✗ FAIL   31.0 %" in text_of(pilot))
+        await until(pilot, lambda: "✗ FAIL   31.0 %" in screen_text(pilot.app))
         await pilot.press("down", "down")
-        await until(pilot, lambda: "no answer in time" in text_of(pilot))
+        await until(pilot, lambda: "no answer in time" in screen_text(pilot.app))
         await pilot.press("N")
         assert app.screen.query_one(HeatMap).cell == ("db-02", "db-03")
         await pilot.press("ctrl+end")
-        await until(pilot, lambda: "lost: its worker has gone" in text_of(pilot))
+        await until(pilot, lambda: "lost: its worker has gone" in screen_text(pilot.app))
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
@@ -141,9 +127,9 @@ async def test_leaving_stops_the_mesh_in_order(key: str) -> None:
     mesh = ScriptedMesh(4)
     async with mesh_app(mesh) as (app, pilot):
         mesh.begin()
-        await until(pilot, lambda: "round 1" in text_of(pilot))
+        await until(pilot, lambda: "round 1" in screen_text(pilot.app))
         await pilot.press(key)
-        await until(pilot, lambda: "stopping" in text_of(pilot))
+        await until(pilot, lambda: "stopping" in screen_text(pilot.app))
         assert mesh.stops == 1
         assert app.is_running
         mesh.end()
@@ -151,7 +137,7 @@ async def test_leaving_stops_the_mesh_in_order(key: str) -> None:
     impatient = ScriptedMesh(4)
     async with mesh_app(impatient) as (app, pilot):
         impatient.begin()
-        await until(pilot, lambda: "round 1" in text_of(pilot))
+        await until(pilot, lambda: "round 1" in screen_text(pilot.app))
         await pilot.press(key, key)
         await until(pilot, lambda: not app.is_running)
 
@@ -164,9 +150,9 @@ async def test_a_stopped_mesh_stays_on_the_screen(tmp_path: Path, *, is_saved: b
         mesh.begin()
         mesh.run_cells(3)
         await pilot.press("space", "space")
-        await until(pilot, lambda: "stopping" in text_of(pilot))
+        await until(pilot, lambda: "stopping" in screen_text(pilot.app))
         mesh.end()
-        await until(pilot, lambda: words in text_of(pilot))
+        await until(pilot, lambda: words in screen_text(pilot.app))
         assert mesh.stops == 1
         await pilot.press("escape", "space")
         assert app.is_running
@@ -178,7 +164,7 @@ async def test_the_results_of_an_earlier_part_are_on_the_map_of_a_resumed_mesh()
     mesh.matrix = MeshMatrix(GROUP, mesh.matrix.mode, mesh.plan.hosts, matrix(4, 7).figures)
     async with mesh_app(mesh) as (_, pilot):
         mesh.begin()
-        await until(pilot, lambda: "7 of 12 cells" in text_of(pilot))
+        await until(pilot, lambda: "7 of 12 cells" in screen_text(pilot.app))
         mesh.end()
 
 
@@ -189,7 +175,7 @@ async def test_many_hosts_can_be_shown_at_any_size(size: tuple[int, int]) -> Non
     async with mesh_app(mesh, size) as (app, pilot):
         mesh.begin()
         mesh.run_cells(500)
-        await until(pilot, lambda: "500 of 1 560" in text_of(pilot))
+        await until(pilot, lambda: "500 of 1 560" in screen_text(pilot.app))
         for key in ("z", "z", "z", "z", "ctrl+end"):
             await pilot.press(key)
             await pilot.pause()
@@ -217,7 +203,10 @@ async def test_the_history_opens_the_mesh_of_a_run_and_the_mesh_the_run_of_a_cel
     log, stored = stored_world(world, tmp_path)
     with log:
         async with world.cockpit((120, 40)) as cockpit:
-            history = HistoryScreen(log, export, world.catalog, None, MeshesOfTest(stored))
+            services = StoredServices(
+                catalog=world.catalog, export=export, history=log, meshes=MeshesOfTest(stored)
+            )
+            history = HistoryScreen(log, services)
             await cockpit.app.push_screen(history)
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
             await cockpit.press("g")
@@ -243,20 +232,12 @@ async def test_a_mesh_whose_definition_is_gone_is_named(world: Any, tmp_path: Pa
     log, _ = stored_world(world, tmp_path)
     with log:
         async with world.cockpit() as cockpit:
-            await cockpit.app.push_screen(HistoryScreen(log, export, world.catalog, None, MeshesOfTest(None)))
+            services = StoredServices(catalog=world.catalog, export=export, history=log, meshes=MeshesOfTest(None))
+            await cockpit.app.push_screen(HistoryScreen(log, services))
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
             await cockpit.press("g")
             await until(cockpit.pilot, lambda: any("no mesh is saved" in text for text in notifications(cockpit)))
             assert isinstance(cockpit.app.screen, HistoryScreen)
-
-
-def test_every_action_of_the_screen_has_its_method() -> None:
-    """The keys are those of the registry."""
-    actions = actions_of(ScreenKind.MESH)
-    assert {"stop_mesh", "open_cell", "next_slow", "zoom", "order", "export", "help", "leave_mesh"} <= {
-        action.id for action in actions
-    }
-    assert [action.id for action in actions if not hasattr(MeshScreen, f"action_{action.id}")] == []
 
 
 async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path) -> None:
@@ -266,8 +247,10 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
     stored = StoredMesh(replace(now, figures=halved), findings(4), DEFAULT_PASS_PERCENT)
     with RunLog.open(tmp_path) as log:
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
-            services = MeshServices(export, load_catalog(), log, MeshesOfTest(stored, before))
+            services = StoredServices(
+                catalog=load_catalog(), export=export, history=log, meshes=MeshesOfTest(stored, before)
+            )
             async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
                 await app.push_screen(MeshScreen(services, stored=stored))
-                await until(pilot, lambda words=words: words in text_of(pilot))
-                assert ("slower now" in text_of(pilot)) is (before is not None)
+                await until(pilot, lambda words=words: words in screen_text(pilot.app))
+                assert ("slower now" in screen_text(pilot.app)) is (before is not None)

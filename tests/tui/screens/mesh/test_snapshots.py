@@ -7,8 +7,8 @@ import pytest
 from linkgauge.mesh.events import CellBegan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
-from linkgauge.tui.interfaces import StoredMesh
-from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen, MeshServices
+from linkgauge.tui.screens.app_services import StoredMesh, StoredServices
+from linkgauge.tui.screens.mesh.mesh_screen import MeshScreen
 
 from ...example_mesh import ScriptedMesh, findings, matrix
 
@@ -16,12 +16,12 @@ SIZES = {4: (80, 24), 12: (120, 40), 64: (200, 60)}
 
 
 def opened(
-    world: Any, make: Callable[[MeshServices], MeshScreen], script: Callable[[], object], *keys: str
+    world: Any, make: Callable[[StoredServices], MeshScreen], script: Callable[[], object], *keys: str
 ) -> Callable[[Any], Awaitable[None]]:
     """Return what a snapshot runs first: open the screen, let the script happen, press keys, let it settle."""
 
     async def run(pilot: Any) -> None:
-        services = MeshServices(world.export, load_catalog())
+        services = StoredServices(catalog=load_catalog(), export=world.export, clock=lambda: 0)
         await pilot.app.push_screen(make(services))
         script()
         await world.still(pilot)
@@ -42,12 +42,15 @@ def test_a_mesh_in_progress(snap_compare: Any, world: Any, count: int) -> None:
         mesh.run_cells(done)
         mesh.emit(*(CellBegan(cell) for cell in mesh.plan.cells[done : done + count // 2]))
 
-    before = opened(world, lambda services: MeshScreen(services, mesh, clock=lambda: 0), script)
+    before = opened(world, lambda services: MeshScreen(services, mesh), script)
     assert snap_compare(world.app(), terminal_size=SIZES[count], run_before=before)
 
 
-@pytest.mark.parametrize("count", [12, 64])
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [((80, 24), 12), ((80, 24), 64), ((120, 40), 64), ((200, 60), 64)],
+    ids=["80x24-12", "80x24-64", "120x40-64", "200x60-64"],
+)
 def test_a_stored_mesh(snap_compare: Any, world: Any, count: int, size: tuple[int, int]) -> None:
     """The cursor on a slow cell, the findings as sentences."""
     stored = StoredMesh(matrix(count), findings(count), DEFAULT_PASS_PERCENT)

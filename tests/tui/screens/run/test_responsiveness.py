@@ -9,7 +9,6 @@ from linkgauge.engine.model.plan import Direction, Plan, ResponsivenessTest, Set
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.state.instrument_values import Phase
 
-from ...app_driver import BOTH_SIZES
 from ...scripted_loads import emit_loads
 from ...stored_runs import notifications
 
@@ -17,10 +16,9 @@ FAR = Peer("db-02")
 IPERF3 = Peer.parse("iperf3://db-02")
 
 
-@BOTH_SIZES
-async def test_u_starts_a_test_and_space_stops_it(world: Any, size: tuple[int, int]) -> None:
+async def test_u_starts_a_test_and_space_stops_it(world: Any) -> None:
     """Its plan is that of the command; the settings of ordinary tests stay as they were."""
-    async with world.cockpit(size, preset="100mb-fd", peer=FAR, plan=Plan(Settings(sessions=3))) as cockpit:
+    async with world.cockpit(preset="100mb-fd", peer=FAR, plan=Plan(Settings(sessions=3))) as cockpit:
         await cockpit.press("u")
         plan = world.script.plan
         assert plan.responsiveness is ResponsivenessTest.PHASES
@@ -38,10 +36,9 @@ async def test_u_starts_a_test_and_space_stops_it(world: Any, size: tuple[int, i
         assert world.script.plan.responsiveness is None
 
 
-@BOTH_SIZES
-async def test_at_the_end_stand_the_grade_and_all_loads(world: Any, size: tuple[int, int]) -> None:
+async def test_at_the_end_stand_the_grade_and_all_loads(world: Any) -> None:
     """With the round trips a minute."""
-    async with world.cockpit(size, preset="100mb-fd", peer=FAR) as cockpit:
+    async with world.cockpit(preset="100mb-fd", peer=FAR) as cockpit:
         await cockpit.press("u")
         emit_loads(world.script)
         await cockpit.end()
@@ -73,10 +70,9 @@ async def test_a_running_test_is_not_replaced(world: Any) -> None:
         world.scripts.clear()
 
 
-@BOTH_SIZES
-async def test_an_iperf3_server_answers_no_probe(world: Any, size: tuple[int, int]) -> None:
+async def test_an_iperf3_server_answers_no_probe(world: Any) -> None:
     """The first steps say it beside the key, and the key says it in full."""
-    async with world.cockpit(size, preset="100mb-fd", peer=IPERF3) as cockpit:
+    async with world.cockpit(preset="100mb-fd", peer=IPERF3) as cockpit:
         assert "latency under load: iperf3 answers no probe" in cockpit.text()
         await cockpit.press("u")
         assert "run linkgauge endpoint on that host" in notifications(cockpit)[-1]

@@ -8,79 +8,46 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
-from ...app_driver import BOTH_SIZES
 from ...stored_runs import notifications
 
 IPERF3 = Peer.parse("iperf3://db-02")
 LIVE = why_unavailable(IPERF3, Feature.LIVE_CHANGES)
 
 
-@BOTH_SIZES
-async def test_plus_goes_up_the_steps_of_sessions(world: Any, size: tuple[int, int]) -> None:
-    """One step a key press, up to the most that a run may have."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("plus", "equals_sign", "plus")
-        assert cockpit.app.cockpit.plan.settings.sessions == 5
-        assert "[5]" in cockpit.line(2)
-        await cockpit.press(*["plus"] * 8)
-        assert cockpit.app.cockpit.plan.settings.sessions == 128
+@pytest.mark.parametrize(
+    ("begin", "steps"),
+    [
+        # One step a key press, up to the most that a run may have; from a number that is no step to the next one.
+        (Plan(), [(["+", "=", "+"], "[5]"), (["+"] * 8, "[128]")]),
+        (Plan(Settings(sessions=7)), [(["-"], "[5]"), (["_", *["-"] * 6], "[1]")]),
+        # From auto up, and down to auto again.
+        (Plan(), [(["]", *["["] * 3], "[56K]"), (["]"] * 9, "[4M]"), (["["] * 11, "[auto]")]),
+        # Around the directions and the durations.
+        (Plan(), [(["d"], "[in]"), (["d"], "[duplex]"), (["d"], "[out]")]),
+        (Plan(duration_ns=30 * SECOND_NS), [(["t"], "[60 s]"), (["t"], "[5 min]"), (["t", "t"], "[5 s]")]),
+    ],
+    ids=["sessions", "fewer", "window", "direction", "time"],
+)
+async def test_a_key_goes_through_the_steps_of_its_setting(
+    world: Any, begin: Plan, steps: list[tuple[list[str], str]]
+) -> None:
+    """The value in force is in brackets."""
+    async with world.cockpit(plan=begin) as cockpit:
+        for keys, shown in steps:
+            await cockpit.press(*keys)
+            assert shown in cockpit.line(2)
 
 
-@BOTH_SIZES
-async def test_minus_goes_down_the_steps_of_sessions(world: Any, size: tuple[int, int]) -> None:
-    """From a number that is no step, down to the next one that is; never below one."""
-    async with world.cockpit(size, plan=Plan(Settings(sessions=7))) as cockpit:
-        await cockpit.press("minus")
-        assert cockpit.app.cockpit.plan.settings.sessions == 5
-        await cockpit.press("underscore", *["minus"] * 6)
-        assert cockpit.app.cockpit.plan.settings.sessions == 1
-        assert "[1]" in cockpit.line(2)
-
-
-@pytest.mark.every
-@BOTH_SIZES
-async def test_brackets_go_through_the_windows(world: Any, size: tuple[int, int]) -> None:
-    """From auto up, and down to auto again."""
-    async with world.cockpit(size) as cockpit:
-        await cockpit.press("right_square_bracket", *["left_square_bracket"] * 3)
-        assert cockpit.app.cockpit.plan.settings.window_bytes == 56 * 1024
-        assert "[56K]" in cockpit.line(2)
-        await cockpit.press(*["right_square_bracket"] * 9)
-        assert "[4M]" in cockpit.line(2)
-        await cockpit.press(*["left_square_bracket"] * 11)
-        assert cockpit.app.cockpit.plan.settings.window_bytes is None
-        assert "[auto]" in cockpit.line(2)
-
-
-@BOTH_SIZES
-async def test_d_goes_around_the_directions(world: Any, size: tuple[int, int]) -> None:
-    """Out, in, duplex, out; the expected rate follows."""
-    async with world.cockpit(size) as cockpit:
-        seen: list[Direction] = []
-        for _ in range(3):
-            await cockpit.press("d")
-            seen.append(cockpit.app.cockpit.plan.settings.direction)
-        assert seen == [Direction.IN, Direction.DUPLEX, Direction.OUT]
+async def test_the_expected_rate_follows_the_direction(world: Any) -> None:
+    """Both ways together may carry more than one."""
+    async with world.cockpit() as cockpit:
         await cockpit.press("d", "d")
         assert "14.4 Gb/s" in cockpit.line(1)
 
 
-@BOTH_SIZES
-async def test_t_goes_around_the_durations(world: Any, size: tuple[int, int]) -> None:
-    """30 s, 60 s, 5 min, until stopped, and 5 s again."""
-    async with world.cockpit(size) as cockpit:
-        seen: list[int | None] = []
-        for _ in range(4):
-            await cockpit.press("t")
-            seen.append(cockpit.app.cockpit.plan.duration_ns)
-        assert seen == [60 * SECOND_NS, 300 * SECOND_NS, None, 5 * SECOND_NS]
-        assert "[5 s]" in cockpit.line(2)
-
-
-@BOTH_SIZES
-async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, int]) -> None:
+async def test_setting_keys_change_the_current_run(world: Any) -> None:
     """Each change reaches the run at once, and shows in the settings bar and in the plot."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         await cockpit.press("space")
         world.script.run_for(8, 7.1e9)
         await cockpit.press("plus", "right_square_bracket", "d")
@@ -99,10 +66,9 @@ async def test_setting_keys_change_the_current_run(world: Any, size: tuple[int, 
         ]
 
 
-@BOTH_SIZES
-async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int, int]) -> None:
+async def test_the_workload_is_that_of_the_next_run(world: Any) -> None:
     """The current run keeps its own; the settings bar names every other workload than stream."""
-    async with world.cockpit(size) as cockpit:
+    async with world.cockpit() as cockpit:
         seen: list[str] = []
         for _ in range(5):
             await cockpit.press("w")
@@ -115,12 +81,9 @@ async def test_the_workload_is_that_of_the_next_run(world: Any, size: tuple[int,
         assert cockpit.app.cockpit.plan.workload == "crr"
 
 
-@BOTH_SIZES
-async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_sent(
-    world: Any, size: tuple[int, int]
-) -> None:
+async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_sent(world: Any) -> None:
     """With another workload they say what they are for; a window is for TCP."""
-    async with world.cockpit(size, preset="loopback", plan=Plan(workload=Workload.UDP)) as cockpit:
+    async with world.cockpit(preset="loopback", plan=Plan(workload=Workload.UDP)) as cockpit:
         assert "[10 Mb/s]" in cockpit.line(2)
         assert "[auto]" in cockpit.line(2)
         await cockpit.press("space", "k", "b")
@@ -134,12 +97,9 @@ async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_s
         assert any("for the workload udp" in text for text in notifications(cockpit))
 
 
-@BOTH_SIZES
-async def test_keys_that_an_iperf3_server_does_not_allow_change_nothing_and_say_why(
-    world: Any, size: tuple[int, int]
-) -> None:
+async def test_keys_that_an_iperf3_server_does_not_allow_change_nothing_and_say_why(world: Any) -> None:
     """Its test has the settings that it began with. They can be changed before it, and after it."""
-    async with world.cockpit(size, peer=IPERF3) as cockpit:
+    async with world.cockpit(peer=IPERF3) as cockpit:
         await cockpit.press("plus", "space")
         world.script.run_for(8, 7.1e9)
         await cockpit.press("plus", "minus", "right_square_bracket", "left_square_bracket", "d")

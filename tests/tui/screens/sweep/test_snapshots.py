@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Direction
+from linkgauge.tui.screens.app_services import StoredServices
 from linkgauge.tui.screens.sweep.sweep_screen import SweepScreen
 
 from ...sweep_example import SWEEP, cells
@@ -18,7 +19,8 @@ def test_a_sweep_on_the_screen(snap_compare: Any, world: Any, size: tuple[int, i
     measured = [cell for cell in cells() if cell.point.direction is Direction.OUT][:5]
 
     async def shown(pilot: Any) -> None:
-        screen = SweepScreen(sweep, None, None, preset=None, peer=LOOPBACK, results=measured, autostart=False)
+        services = StoredServices(catalog=world.catalog, export=world.export)
+        screen = SweepScreen(sweep, services, None, LOOPBACK, measured)
         await pilot.app.push_screen(screen)
         await pilot.pause()
 

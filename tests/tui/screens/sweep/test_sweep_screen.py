@@ -1,7 +1,6 @@
 """Sweeps in the app: described in a form, carried out for real, stopped, resumed, opened again; their progress."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,20 @@ from linkgauge.engine.results.sweep import Sweep, SweepResult
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.cli.terminal_app import AppBackend, StoredSweeps
-from linkgauge.tui.interfaces import AppServices
-from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.cli.terminal_app import AppBackend
+from linkgauge.tui.screens.app_services import AppServices, StoredSweeps
 from linkgauge.tui.screens.dialogs.prompts import TextPrompt
 from linkgauge.tui.screens.sweep.sweep_form import SweepForm
 from linkgauge.tui.screens.sweep.sweep_screen import SweepProgress, SweepScreen
 from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.services.run_spec import Judging, RunSpec
 from linkgauge.tui.text.sweep import point_words
 from linkgauge.tui.widgets.common.typed_input import TextField
 from linkgauge.tui.widgets.history.sweep_map import best_lines, failure_lines
-from textual.pilot import Pilot
 
-DEADLINE_S = 90.0
+from ...app_driver import screen_text, until
+
+DEADLINE_S = 90.0  # for real runs
 
 
 @asynccontextmanager
@@ -45,34 +45,19 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
             world = AppBackend(log, standing, [], picked, catalog)
             yield (
                 LinkgaugeApp(
-                    catalog,
-                    LOOPBACK,
                     AppServices(
-                        world.start_run,
-                        world.query_host_info,
-                        world.export,
+                        catalog=catalog,
+                        start_run=world.start_run,
+                        query_host_info=world.query_host_info,
+                        export=world.export,
                         history=log,
-                        sweeps=StoredSweeps(log, world),
+                        sweeps=StoredSweeps(log, world.start_run, world.variant_of),
                     ),
-                    plan=Plan(duration_ns=SECOND_NS),
-                    preset=picked.preset,
+                    RunSpec(Plan(duration_ns=SECOND_NS), LOOPBACK, Judging(picked.preset)),
                 ),
                 log,
             )
             await world.wait_until_idle(10)
-
-
-def text_of(pilot: Pilot[None]) -> str:
-    """Return what is on the screen, with plain spaces."""
-    strips = screen_strips(pilot.app.screen)
-    return "\n".join(strip.text for strip in strips).replace("\u00a0", " ")
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():
-            await pilot.pause(0.05)
 
 
 @pytest.mark.every
@@ -89,33 +74,33 @@ async def test_a_sweep_is_started_stopped_resumed_and_reopened(
             app.screen.query_one(f"#{name}", TextField).value = value
         await pilot.press("enter")
         await pilot.pause()
-        assert "✗ window" in text_of(pilot)
+        assert "✗ window" in screen_text(pilot.app)
         app.screen.query_one("#window", TextField).value = "64K,1M"
         await pilot.pause()
-        assert "4 runs, about 6 s" in text_of(pilot)
+        assert "4 runs, about 6 s" in screen_text(pilot.app)
         await pilot.press("enter")
 
-        await until(pilot, lambda: "1 of 4 runs" in text_of(pilot))
+        await until(pilot, lambda: "1 of 4 runs" in screen_text(pilot.app), DEADLINE_S)
         await pilot.press("space")
-        await until(pilot, lambda: "press space to resume" in text_of(pilot))
+        await until(pilot, lambda: "press space to resume" in screen_text(pilot.app), DEADLINE_S)
         before = {row.run_id for row in log.list_runs() if row.reason is not None and row.reason.is_regular}
         assert 1 <= len(before) < 4
         await pilot.press("space")
-        await until(pilot, lambda: "Sweep complete" in text_of(pilot))
-        assert "4 of 4 runs" in text_of(pilot)
-        assert "64K" in text_of(pilot)
+        await until(pilot, lambda: "Sweep complete" in screen_text(pilot.app), DEADLINE_S)
+        assert "4 of 4 runs" in screen_text(pilot.app)
+        assert "64K" in screen_text(pilot.app)
 
         await pilot.press("e", "h")
         await until(pilot, lambda: isinstance(app.screen, TextPrompt))
         app.screen.query_one(TextField).value = str(tmp_path / "sweep.html")
         await pilot.press("enter")
-        await until(pilot, (tmp_path / "sweep.html").exists)
+        await until(pilot, (tmp_path / "sweep.html").exists, DEADLINE_S)
 
         await pilot.press("escape", "h")
-        await until(pilot, lambda: "saved runs" in text_of(pilot))
+        await until(pilot, lambda: "saved runs" in screen_text(pilot.app))
         await pilot.press("g")
         await until(pilot, lambda: isinstance(app.screen, SweepScreen))
-        await until(pilot, lambda: "Sweep complete" in text_of(pilot))
+        await until(pilot, lambda: "Sweep complete" in screen_text(pilot.app))
         regular = [row for row in log.list_runs() if row.reason is not None and row.reason.is_regular]
         assert len(regular) == 4
         assert before < {row.run_id for row in regular}

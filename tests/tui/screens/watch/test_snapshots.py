@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.screens.watch.watch_screen import WatchScreen, WatchServices
+from linkgauge.tui.screens.app_services import StoredServices
+from linkgauge.tui.screens.watch.watch_screen import WatchScreen
 
 from ...example_watch import NOW_S, ScriptedWatch, all_failed, over_budget
 
@@ -16,7 +17,8 @@ def opened(world: Any, watch: ScriptedWatch, *keys: str) -> Callable[[Any], Awai
     """Return what a snapshot runs first: open the screen, let a day have happened, press keys, let it settle."""
 
     async def run(pilot: Any) -> None:
-        screen = WatchScreen(watch, WatchServices(world.export, load_catalog()), clock=lambda: NOW_S)
+        services = StoredServices(catalog=load_catalog(), export=world.export)
+        screen = WatchScreen(watch, services, clock=lambda: NOW_S)
         await pilot.app.push_screen(screen)
         known = list(watch.statuses.values())
         watch.begin()

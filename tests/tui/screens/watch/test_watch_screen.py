@@ -1,6 +1,5 @@
 """The screen of a watch: its rows, its panel, its keys, and its end."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,16 +10,16 @@ from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.actions import ScreenKind, actions_of
 from linkgauge.tui.app import WatchApp
-from linkgauge.tui.rendering.diff_compositor import screen_strips
+from linkgauge.tui.screens.app_services import StoredServices
 from linkgauge.tui.screens.dialogs.export import ExportScreen
 from linkgauge.tui.screens.dialogs.help import HelpScreen
 from linkgauge.tui.screens.history.history_screen import HistoryScreen
-from linkgauge.tui.screens.watch.watch_screen import WatchScreen, WatchServices
+from linkgauge.tui.screens.watch.watch_screen import WatchScreen
 from linkgauge.watch.watch_plan import WatchPlan
 from textual.pilot import Pilot
 
+from ...app_driver import screen_text, until
 from ...example_watch import NOW_S, ScriptedWatch, all_failed, ended, failed, good, over_budget, plan, probe
 from ...scripted_run import store_run
 
@@ -33,21 +32,9 @@ def export(run_ids: Any, form: Any, path: Path) -> Path:
     return path
 
 
-def text_of(pilot: Pilot[None]) -> str:
-    """Return what is on the screen, with plain spaces."""
-    return "\n".join(strip.text for strip in screen_strips(pilot.app.screen)).replace("\u00a0", " ")
-
-
 def notices(app: WatchApp) -> list[str]:
     """Return the message above the keys, in a list that is empty without one."""
     return [] if app.shown_message is None else [app.shown_message.message]
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await pilot.pause(0.01)
 
 
 @asynccontextmanager
@@ -58,8 +45,8 @@ async def watch_app(
     read_plan: Callable[[], WatchPlan] | None = None,
 ) -> AsyncGenerator[tuple[WatchApp, Pilot[None]]]:
     """Run the app of a watch without a terminal."""
-    services = WatchServices(export, load_catalog(), log, read_plan=read_plan)
-    app = WatchApp(watch, services, clock=lambda: NOW_S)
+    services = StoredServices(catalog=load_catalog(), export=export, history=log)
+    app = WatchApp(watch, services, read_plan=read_plan, clock=lambda: NOW_S)
     async with app.run_test(size=size) as pilot:
         watch.begin()
         yield app, pilot
@@ -70,7 +57,7 @@ async def test_a_watch_of_another_process_is_shown_and_not_tested() -> None:
     watch = ScriptedWatch(3)
     watch.is_elsewhere = True
     async with watch_app(watch) as (app, pilot):
-        await until(pilot, lambda: "watch office  followed, 3 peers" in text_of(pilot))
+        await until(pilot, lambda: "watch office  followed, 3 peers" in screen_text(pilot.app))
         await pilot.press("t")
         await until(pilot, lambda: bool(notices(app)))
         assert "Another process carries this watch out" in notices(app)[0]
@@ -81,18 +68,18 @@ async def test_rows_fill_in_while_the_watch_goes_on() -> None:
     """From no test at all to a verdict; what runs is marked, and the list of events has the result."""
     watch = ScriptedWatch(3, is_new=True)
     async with watch_app(watch) as (_, pilot):
-        await until(pilot, lambda: "watching 3 peers" in text_of(pilot))
-        assert "next test: db-01 in 40 s" in text_of(pilot)
-        assert "3 not tested yet" in text_of(pilot)
+        await until(pilot, lambda: "watching 3 peers" in screen_text(pilot.app))
+        assert "next test: db-01 in 40 s" in screen_text(pilot.app)
+        assert "3 not tested yet" in screen_text(pilot.app)
         watch.start_test("db-01")
-        await until(pilot, lambda: "testing 00:04" in text_of(pilot))
-        assert "● testing db-01" in text_of(pilot)
+        await until(pilot, lambda: "testing 00:04" in screen_text(pilot.app))
+        assert "● testing db-01" in screen_text(pilot.app)
         check = ended("db-01", NOW_S, good())
         watch.change("db-01", running_since_s=None, last_check=check, day=(check,), checks=(1, 0, 0))
         watch.change("db-01", last_probe=probe("db-01", NOW_S), next_check_s=NOW_S + 3_000)
         watch.emit(check)
-        await until(pilot, lambda: "db-01: ✓ PASS: 937 Mb/s" in text_of(pilot))
-        line = next(line for line in text_of(pilot).splitlines() if line.startswith("   db-01"))
+        await until(pilot, lambda: "db-01: ✓ PASS: 937 Mb/s" in screen_text(pilot.app))
+        line = next(line for line in screen_text(pilot.app).splitlines() if line.startswith("   db-01"))
         for words in ("✓ PASS", "99.6", "937.2", "412 µs", "in 50 min", "0 B of 10.0 GiB"):
             assert words in line
         watch.end()
@@ -102,9 +89,9 @@ async def test_the_panel_has_what_is_known_of_the_peer_at_the_cursor() -> None:
     """Its last test, its levels, its changes with both levels and their causes, its failures."""
     watch = ScriptedWatch(3)
     async with watch_app(watch) as (_, pilot):
-        await until(pilot, lambda: "No change of a level." in text_of(pilot))
+        await until(pilot, lambda: "No change of a level." in screen_text(pilot.app))
         await pilot.press("down")
-        await until(pilot, lambda: "▼ rate fell at 08:35, by 40 %" in text_of(pilot))
+        await until(pilot, lambda: "▼ rate fell at 08:35, by 40 %" in screen_text(pilot.app))
         for words in (
             "before  937 Mb/s",
             "19 tests: at the link's rate",
@@ -112,10 +99,10 @@ async def test_the_panel_has_what_is_known_of_the_peer_at_the_cursor() -> None:
             "2 flaps",
             "level    rate",
         ):
-            assert words in text_of(pilot)
+            assert words in screen_text(pilot.app)
         await pilot.press("down")
-        await until(pilot, lambda: "! probe at 14:04" in text_of(pilot))
-        assert "! test at 14:02: db-03.example.com:5820: connection refused" in text_of(pilot)
+        await until(pilot, lambda: "! probe at 14:04" in screen_text(pilot.app))
+        assert "! test at 14:02: db-03.example.com:5820: connection refused" in screen_text(pilot.app)
         watch.end()
 
 
@@ -125,7 +112,7 @@ async def test_leaving_ends_the_watch_in_order(key: str) -> None:
     watch = ScriptedWatch()
     async with watch_app(watch) as (app, pilot):
         await pilot.press(key)
-        await until(pilot, lambda: "ending: a test in progress" in text_of(pilot))
+        await until(pilot, lambda: "ending: a test in progress" in screen_text(pilot.app))
         assert watch.stops == 1
         assert app.is_running
         watch.end()
@@ -145,7 +132,7 @@ async def test_a_watch_that_fails_stays_on_the_screen_with_the_reason() -> None:
         watch = ScriptedWatch()
         watch.problem = problem
         async with watch_app(watch) as (app, pilot):
-            await until(pilot, lambda words=words: f"✗ {words}" in text_of(pilot))
+            await until(pilot, lambda words=words: f"✗ {words}" in screen_text(pilot.app))
             await pilot.press("t", "q")
             await until(pilot, lambda app=app: not app.is_running)
         assert watch.checked == []
@@ -176,7 +163,7 @@ async def test_the_file_is_read_again_by_a_key() -> None:
     watch = ScriptedWatch(3)
     async with watch_app(watch, read_plan=read_plan) as (app, pilot):
         await pilot.press("r")
-        await until(pilot, lambda: "db-05" in text_of(pilot))
+        await until(pilot, lambda: "db-05" in screen_text(pilot.app))
         await pilot.press("r")
         await until(pilot, lambda: any("'soon'" in text for text in notices(app)))
         assert len(watch.plan.peers) == 5
@@ -201,7 +188,7 @@ async def test_enter_opens_the_runs_of_the_peer_and_of_no_other(world: Any, tmp_
         async with watch_app(watch, log=log) as (app, pilot):
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
-            await until(pilot, lambda: "1 of 4 saved runs" in text_of(pilot))
+            await until(pilot, lambda: "1 of 4 saved runs" in screen_text(pilot.app))
             await pilot.press("escape")
             await until(pilot, lambda: isinstance(app.screen, WatchScreen))
             watch.end()
@@ -220,8 +207,8 @@ async def test_help_and_export_open_from_the_watch() -> None:
     async with watch_app(ScriptedWatch()) as (app, pilot):
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
-        assert "Test the peer at the cursor" in text_of(pilot)
-        assert "network" not in text_of(pilot)
+        assert "Test the peer at the cursor" in screen_text(pilot.app)
+        assert "network" not in screen_text(pilot.app)
         await pilot.press("escape", "e")
         assert isinstance(app.screen, ExportScreen)
 
@@ -232,7 +219,7 @@ async def test_every_size_can_be_shown(size: tuple[int, int], count: int) -> Non
     """The name and the last verdict are there; the cursor reaches the last peer."""
     watch = ScriptedWatch(count, long_names=count == 3)
     async with watch_app(watch, size) as (app, pilot):
-        await until(pilot, lambda: "✓" in text_of(pilot))
+        await until(pilot, lambda: "✓" in screen_text(pilot.app))
         await pilot.press("end", "tab", "pagedown")
         await pilot.pause()
         assert app.is_running
@@ -245,15 +232,8 @@ async def test_nothing_but_failures_and_used_up_data_are_said() -> None:
     watch.statuses["db-01"] = over_budget(watch.statuses["db-01"])
     watch.statuses["db-02"] = all_failed(watch.statuses["db-02"])
     async with watch_app(watch) as (_, pilot):
-        await until(pilot, lambda: "data is used up: 10.0 GiB of 10.0 GiB" in text_of(pilot))
+        await until(pilot, lambda: "data is used up: 10.0 GiB of 10.0 GiB" in screen_text(pilot.app))
         await pilot.press("down")
-        await until(pilot, lambda: "24 without a result" in text_of(pilot))
+        await until(pilot, lambda: "24 without a result" in screen_text(pilot.app))
         watch.emit(ended("db-02", NOW_S, failed()))
-        await until(pilot, lambda: "✗ db-02: ! no result" in text_of(pilot))
-
-
-def test_every_action_of_the_screen_has_its_method() -> None:
-    """The keys are those of the registry."""
-    actions = actions_of(ScreenKind.WATCH)
-    assert {"check_now", "open_peer", "reload_watch", "leave_watch", "help", "export"} <= {a.id for a in actions}
-    assert [action.id for action in actions if not hasattr(WatchScreen, f"action_{action.id}")] == []
+        await until(pilot, lambda: "✗ db-02: ! no result" in screen_text(pilot.app))

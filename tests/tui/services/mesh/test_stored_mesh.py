@@ -9,17 +9,15 @@ from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.mesh.figures import CellFigure
-from linkgauge.mesh.plan import GROUP_PREFIX, Cell, MeshMode
+from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
+from linkgauge.tui.services.mesh.spec import EmulatedHosts, MeshSpec
 from linkgauge.tui.services.mesh.stored_mesh import (
-    EmulatedHosts,
-    MeshDefinition,
     find_mesh,
     find_previous,
     load_matrix,
     measured_figures,
-    new_mesh_name,
     save_mesh,
 )
 from linkgauge.tui.services.run_spec import Judging
@@ -38,12 +36,10 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_mesh_is_found_by_the_beginning_of_its_name_as_it_was_saved() -> None:
     """With all that a resumed mesh needs."""
-    definition = MeshDefinition(PLAN, "tcp://10.0.0.1:8786", None, Variant(ip=6), 90.0, has_rechecks_left=True)
-    failed = definition.with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
+    spec = MeshSpec(PLAN, "tcp://10.0.0.1:8786", None, Variant(ip=6), 90.0, has_rechecks_left=True)
+    failed = spec.with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
     save_mesh(failed)
     assert find_mesh(PLAN.group) == find_mesh("mesh-2026") == failed
-    request = failed.request
-    assert request.define(request.hosts) == definition
 
 
 def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -> None:
@@ -51,7 +47,7 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
     with pytest.raises(PlanError, match="no mesh is saved"):
         find_mesh("mesh-1")
     for name in ("mesh-a", "mesh-b"):
-        save_mesh(MeshDefinition(replace(PLAN, group=name)))
+        save_mesh(MeshSpec(replace(PLAN, group=name)))
     with pytest.raises(PlanError, match="mesh-a, mesh-b"):
         find_mesh("mesh")
     with pytest.raises(PlanError, match="mesh-a, mesh-b"):
@@ -60,7 +56,7 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
 
 def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data_dir: Path) -> None:
     """Later ones, other hosts, workloads, rates and modes, and damaged files are passed over."""
-    now = MeshDefinition(replace(PLAN, group="mesh-20270101-000000-aaaa"))
+    now = MeshSpec(replace(PLAN, group="mesh-20270101-000000-aaaa"))
     assert list(find_previous(now)) == []
     others = {
         "mesh-20260101-000000-aaaa": PLAN,
@@ -72,7 +68,7 @@ def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data
         "mesh-20270202-000000-aaaa": PLAN,
     }
     for group, plan in others.items():
-        save_mesh(MeshDefinition(replace(plan, group=group)))
+        save_mesh(MeshSpec(replace(plan, group=group)))
     (data_dir / "meshes" / "mesh-20260105-000000-aaaa.json").write_text("{", encoding="utf-8")
     found = [each.plan.group for each in find_previous(now)]
     assert found == ["mesh-20260102-000000-aaaa", "mesh-20260101-000000-aaaa"]
@@ -86,7 +82,7 @@ def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"plan": {"group": 1}})])
 def test_a_damaged_definition_names_its_file(data_dir: Path, text: str) -> None:
     """A new mesh is the remedy."""
-    save_mesh(MeshDefinition(PLAN))
+    save_mesh(MeshSpec(PLAN))
     path = data_dir / "meshes" / f"{PLAN.group}.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(RunLogError, match="begin a new mesh") as caught:
@@ -96,7 +92,7 @@ def test_a_damaged_definition_names_its_file(data_dir: Path, text: str) -> None:
 
 def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir: Path) -> None:
     """Measured alone as well; failures only of cells without a run."""
-    definition = MeshDefinition(PLAN).with_failures(
+    spec = MeshSpec(PLAN).with_failures(
         {cell: CellFigure(cell, failure=UNREACHABLE) for cell in (CELL, Cell("db-03", "db-01"))}
     )
     with RunLog.open(data_dir) as log:
@@ -105,7 +101,7 @@ def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir
         newest = recorder.record(cell_ended(*CELL, 17e9))
         alone = recorder.record(cell_ended(*CELL, is_isolated=True))
         log.flush()
-        figures = load_matrix(log, definition).figures
+        figures = load_matrix(log, spec).figures
     assert figures[CELL] == replace(
         newest, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id, isolated_loss=alone.loss
     )
@@ -114,7 +110,6 @@ def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir
 
 
 def test_a_mesh_without_a_log_has_its_failures() -> None:
-    """And its name is a group of its own."""
-    definition = MeshDefinition(PLAN).with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
-    assert load_matrix(None, definition).figures == {CELL: CellFigure(CELL, failure=UNREACHABLE)}
-    assert new_mesh_name().startswith(GROUP_PREFIX)
+    """Nothing else is known of it."""
+    spec = MeshSpec(PLAN).with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
+    assert load_matrix(None, spec).figures == {CELL: CellFigure(CELL, failure=UNREACHABLE)}

@@ -66,7 +66,7 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
     plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), notify)
     problems: list[str] = []
     told: list[ChangeFound] = []
-    notifier = Notifier(lambda _peer, text: problems.append(text), told.append)
+    notifier = Notifier(lambda text, _peer: problems.append(text), told.append)
     notifier.send(plan, CHANGE)
     await notifier.close()
     assert problems == []
@@ -92,7 +92,7 @@ async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path)
         "office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(program, f"http://127.0.0.1:{port}/hook")
     )
     told: list[ChangeFound] = []
-    notifier = Notifier(lambda _peer, _text: None, told.append)
+    notifier = Notifier(lambda _text, _peer: None, told.append)
     for number in range(3):
         notifier.send(plan, replace(CHANGE, at_s=CHANGE.at_s + number))
     async with asyncio.timeout(30):
@@ -112,6 +112,15 @@ async def test_a_program_that_fails_says_so_in_a_sentence_of_bounded_length() ->
     missing = await run_command(("/no/such/program",), b"{}")
     assert missing is not None
     assert "cannot be started" in missing
+
+
+async def test_a_program_does_not_get_keys_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All else of the environment is passed on."""
+    for name in ("LINKGAUGE_KEY", "IPERF3_PASSWORD", "MINE"):
+        monkeypatch.setenv(name, f"value of {name}")
+    problem = await run_command(("/bin/sh", "-c", "env | grep 'value of'; exit 1"), b"{}")
+    assert problem is not None
+    assert problem.endswith(": MINE=value of MINE")
 
 
 async def test_a_program_that_reads_nothing_and_never_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +147,7 @@ def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> No
 
 async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
     """It does not even make the JSON."""
-    notifier = Notifier(lambda _peer, _text: None, lambda _change: None)
+    notifier = Notifier(lambda _text, _peer: None, lambda _change: None)
     notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
     await asyncio.wait_for(notifier.close(), 10)
 

@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import UsageError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.near import connect
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.claims import FOLDER
 from linkgauge.presets.catalog import load_catalog
@@ -41,6 +42,9 @@ from linkgauge.watch.events import (
 )
 from linkgauge.watch.schedule import check_times
 from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
+
+from ....json_schemas import validator
+from .test_notifications import NOTIFICATION
 
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
@@ -131,6 +135,31 @@ async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_
     ]
     assert "nothing listens" in (down[0].result.detail or "")
     assert [end.result.verdict for end in ends(events) if end.peer == "up"] == [CheckVerdict.GOOD]
+
+
+@pytest.mark.every
+async def test_peers_that_are_down_do_not_keep_the_interface_from_the_tests_of_others(
+    tmp_path: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their tests and probes wait for an answer nearly all the time."""
+    monkeypatch.setattr(connect, "CONNECT_DEADLINE_S", 1.8)
+    timing = replace(OFTEN, check_every_ns=5 * SECOND_NS)
+    waiting = replace(timing, probe_every_ns=SECOND_NS, retests=1)
+    with ExitStack() as stack, RunLog.open(tmp_path) as log:
+        silent = [stack.enter_context(listen("127.0.0.1", 0)) for _ in range(3)]  # they accept, and say nothing
+        down = [Peer(*each.getsockname()) for each in silent]
+        plan = watch_of(
+            *(WatchedPeer(name, each, BRIEF, timing=waiting) for name, each in zip("xyz", down, strict=True)),
+            *(WatchedPeer(name, peer, BRIEF, None, timing=timing) for name in "abc"),
+        )
+        async with open_watch(plan, log=log, catalog=CATALOG) as session:
+            events = await read_until(session, lambda _: sum(session.statuses["a"].checks) == 2)
+    others, theirs = ([each for each in events if getattr(each, "peer", "-") in names] for names in ("abc", "xyz"))
+    assert [event for event in others if isinstance(event, CheckSkipped | ChecksMissed)] == []
+    assert {end.result.verdict for end in ends(others)} == {CheckVerdict.GOOD}
+    failed = [event for event in theirs if isinstance(event, ProbeEnded | CheckEnded)]
+    assert len(failed) > 8
+    assert all("sent nothing" in (event.result.detail or "") for event in failed)
 
 
 @pytest.mark.every
@@ -441,6 +470,29 @@ async def test_a_change_that_nobody_was_told_of_is_told_after_a_restart(tmp_path
                 await read_until(session, lambda event: isinstance(event, WatchEnded))
     (line,) = target.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["metric"] == "goodput_bit_s"
+
+
+async def test_a_peer_that_is_down_from_its_first_test_is_told_of_once_and_when_it_is_good_again(
+    tmp_path: Path, peer: Peer
+) -> None:
+    """A repetition that fails as well, another cycle and a restart bring no second message."""
+    target = tmp_path / "told"
+    command = (sys.executable, "-c", f"import sys; print(sys.stdin.read(), file=open({str(target)!r}, 'a'))")
+    down = WatchedPeer("a", absent_peer(), BRIEF, None, timing=replace(SELDOM, retests=1))
+    plan = replace(watch_of(down), notify=Notify(command))
+    back = replace(plan, peers=(replace(down, peer=peer),))
+    with RunLog.open(tmp_path) as log:
+        for each in (plan, plan, back, back):
+            async with open_watch(each, log=log, catalog=CATALOG, once=True) as session:
+                await read_until(session, lambda event: isinstance(event, WatchEnded))
+    lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines() if line]
+    assert [(line["type"], line["decides"], line["result"]["verdict"]) for line in lines] == [
+        ("check_end", True, "failed"),
+        ("check_end", True, "good"),
+    ]
+    assert "nothing listens" in lines[0]["text"]
+    for line in lines:
+        validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(line)
 
 
 async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:

@@ -13,6 +13,7 @@ from linkgauge.tui.widgets.endpoint.endpoint_panels import (
     EndpointHeader,
     EndpointLogView,
     LimitsPanel,
+    RateHistory,
 )
 from textual.widgets import Static
 
@@ -68,7 +69,7 @@ async def test_the_past_ends_at_the_right_with_the_newest_second() -> None:
     """The highest second is as high as the plot; seconds for which there is no room are left out."""
     app = Bench(EndpointGauge("received"))
     async with app.run_test(size=(42, 8)) as pilot:
-        app.instrument.show(2e9, [*[9e9] * 100, *[0.0] * 39, 4e9], RateUnit.MBIT)
+        app.instrument.show(RateHistory(2e9, [*[9e9] * 100, *[0.0] * 39, 4e9], RateUnit.MBIT))
         await pilot.pause()
         top, base = lines_of(app)[-2:]
         assert top == f"{' ' * 39}█"
@@ -81,7 +82,7 @@ async def test_the_number_and_its_unit_are_there_at_each_size(size: tuple[int, i
     """In plain digits where the large ones have no room."""
     app = Bench(EndpointGauge("sent"))
     async with app.run_test(size=size) as pilot:
-        app.instrument.show(941e6, [941e6], RateUnit.MBIT)
+        app.instrument.show(RateHistory(941e6, [941e6], RateUnit.MBIT))
         await pilot.pause()
         lines = lines_of(app)
         assert len(lines) == size[1]

@@ -2,14 +2,14 @@
 
 import pytest
 from linkgauge.tui.state.run_selection import LETTERS
-from linkgauge.tui.widgets.history.overlay_plot import OverlayLine, overlay_plot
+from linkgauge.tui.widgets.history.overlay_plot import Overlay, OverlayLine, overlay_plot
 
 QUARTERS = [quarter / 4 for quarter in range(1, 61)]
 
 
 def plot(*lines: OverlayLine, names: tuple[str, ...] = (), size: tuple[int, int] = (78, 12)) -> list[str]:
     """Return the rows of a plot, with plain spaces."""
-    return [line.plain.replace("\u00a0", " ") for line in overlay_plot(lines, names, *size)]
+    return [line.plain.replace("\u00a0", " ") for line in overlay_plot(Overlay(lines, names), *size)]
 
 
 def steady(letter: str, bit_s: float) -> OverlayLine:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from linkgauge.engine.model.plan import Direction, PerDirection
-from linkgauge.tui.widgets.history.sweep_map import axis_of_plot, best_lines, knee_lines, map_lines, overlay_lines
+from linkgauge.tui.widgets.history.sweep_map import axis_of_plot, best_lines, knee_lines, map_lines, sweep_overlay
 from textual.content import Content
 
 from ...sweep_example import SWEEP, cells
@@ -56,10 +56,10 @@ def test_rates_that_are_too_uncertain_are_counted() -> None:
 
 def test_a_plot_has_a_line_for_each_column_with_a_letter() -> None:
     """A column without a letter is left to the map."""
-    lines, labels, names = overlay_lines(OUT_SWEEP, RESULTS, "AB")
-    assert labels == ["16K", "32K", "64K"]
+    overlay, names = sweep_overlay(OUT_SWEEP, RESULTS, "AB")
+    assert overlay.names == ["16K", "32K", "64K"]
     assert axis_of_plot(OUT_SWEEP) == "window"
-    assert [line.letter for line in lines] == ["A", "B"]
+    assert [line.letter for line in overlay.lines] == ["A", "B"]
     assert len(names) == 2
-    assert all(name.startswith(line.letter) for line, name in zip(lines, names, strict=True))
-    assert len(overlay_lines(OUT_SWEEP, RESULTS, "A")[0]) == 1
+    assert all(name.startswith(line.letter) for line, name in zip(overlay.lines, names, strict=True))
+    assert len(sweep_overlay(OUT_SWEEP, RESULTS, "A")[0].lines) == 1

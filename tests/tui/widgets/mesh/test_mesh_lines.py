@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from linkgauge.engine.model.plan import SECOND_NS
-from linkgauge.mesh.figures import CellFigure
-from linkgauge.mesh.plan import Cell, MeshMode
+from linkgauge.mesh.events import RoundBegan
+from linkgauge.mesh.figures import CellFigure, MeshMatrix
+from linkgauge.mesh.plan import Cell
 from linkgauge.tui.state.mesh import CellState, MeshCell, MeshProgress, MeshState
 from linkgauge.tui.widgets.mesh.map_layout import Density
 from linkgauge.tui.widgets.mesh.mesh_lines import (
@@ -20,17 +21,19 @@ from textual.content import Content
 
 from ...example_mesh import EXPECTED_BIT_S, GONE, GROUP, findings, hosts, matrix
 
+
+def part(count: int) -> MeshMatrix:
+    """Return a mesh of four hosts, of whose twelve cells so many are over."""
+    whole = matrix(4)
+    return replace(whole, figures=dict(list(whole.figures.items())[:count]))
+
+
 RUNNING = MeshProgress(
-    group=GROUP,
-    mode=MeshMode.ROUNDS,
-    hosts=4,
-    done=6,
-    total=12,
+    part(6),
     failed=0,
     slow=0,
     left_ns=12 * SECOND_NS,
-    round_number=2,
-    rounds=3,
+    round=RoundBegan(2, 3),
     running=(Cell("db-01", "db-02"), Cell("db-03", "db-04")),
     is_recheck=False,
     is_running=True,
@@ -38,7 +41,7 @@ RUNNING = MeshProgress(
     problem=None,
     lost=(),
 )
-OVER = replace(RUNNING, done=12, left_ns=None, running=(), is_running=False)
+OVER = replace(RUNNING, matrix=part(12), left_ns=None, running=(), is_running=False)
 
 
 def plain(line: Content) -> str:
@@ -61,7 +64,7 @@ def test_the_head_has_the_cells_the_time_left_and_the_name() -> None:
 def test_the_status_says_what_runs_and_then_how_it_ended() -> None:
     """A host that is lost is named."""
     assert plain(status_line(RUNNING)) == "● round 2 of 3   db-01 → db-02, db-03 → db-04"
-    assert "connecting" in plain(status_line(replace(RUNNING, round_number=0, running=())))
+    assert "connecting" in plain(status_line(replace(RUNNING, round=None, running=())))
     assert "again, alone" in plain(status_line(replace(RUNNING, is_recheck=True)))
     assert "stopping" in plain(status_line(replace(RUNNING, is_stopping=True)))
     assert plain(status_line(OVER)) == "✓ Mesh complete: no cell is slow"
@@ -69,8 +72,8 @@ def test_the_status_says_what_runs_and_then_how_it_ended() -> None:
     assert lossy.replace("\u00a0", " ") == "▲ Mesh complete: no cell is slow, but 1 finding"
     slow = replace(OVER, slow=1, failed=6, lost=("db-04",))
     assert plain(status_line(slow)) == "▲ Mesh complete: 1 cell slow, 6 without a result, lost: db-04"
-    assert f"--resume {GROUP}" in plain(status_line(replace(OVER, done=3)))
-    assert "results are not saved" in plain(status_line(replace(OVER, done=3), is_saved=False))
+    assert f"--resume {GROUP}" in plain(status_line(replace(OVER, matrix=part(3))))
+    assert "results are not saved" in plain(status_line(replace(OVER, matrix=part(3)), is_saved=False))
     assert f"again, alone: --resume {GROUP}" in plain(status_line(replace(OVER, slow=1, is_stopping=True)))
     assert plain(status_line(replace(OVER, problem="the scheduler\nhas gone"))) == "✗ the scheduler has gone"
 

@@ -4,11 +4,11 @@ import pytest
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Direction, Plan
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.sums.traces import DatagramPoint
 from linkgauge.presets.auto_select import NO_PRESET
 from linkgauge.tui.rendering.canvas import GUTTER
 from linkgauge.tui.state.instrument_values import Phase
 from linkgauge.tui.state.live_readings import CockpitSnapshot, LiveReadings
-from linkgauge.tui.state.traces import DatagramPoint
 from linkgauge.tui.widgets.plots.loss_strip import loss_strip
 
 PLAN = Plan(workload=Workload.UDP)

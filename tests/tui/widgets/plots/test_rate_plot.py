@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.results.sums.traces import OtherTestsSpan, PlotPeriod, PlotPoint
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.tui.rendering.canvas import EIGHTHS
 from linkgauge.tui.state.cockpit import CockpitState
-from linkgauge.tui.state.instrument_values import OtherTestsSpan, PlotPeriod, PlotPoint
 from linkgauge.tui.widgets.plots.rate_plot import RatePlot
 from linkgauge.tui.widgets.plots.run_plot import RunPlot
 from linkgauge.tui.widgets.run.flow_gauge import FlowGauge
@@ -63,7 +63,7 @@ async def test_a_bar_above_the_expected_rate_is_never_below_its_line(world: Any,
     state = CockpitState(LOOPBACK, Plan(duration_ns=30 * SECOND_NS), preset, 95.0)
     expectation = find_expectation(preset, state.plan.settings)
     state.begin_run()
-    state.readings.periods = [PlotPeriod(0.0, state.plan.settings, expectation)]
+    state.readings.traces.periods = [PlotPeriod(0.0, state.plan.settings, expectation)]
     state.readings.periods[0].points[Direction.OUT] = [PlotPoint(30.0, bit_s, False)]
     view = state.snapshot()
     lines = RatePlot(view).draw(40, rows, view.rate_top, 30.0, has_colours=False).lines()
@@ -162,7 +162,7 @@ async def test_other_tests_of_the_endpoint_are_marked_below_the_rates(world: Any
         world.script.run_for(20, 4e9)
         await cockpit.settle()
         assert not any("×" in line for line in plot_lines(cockpit))
-        cockpit.app.cockpit.state.readings.other_tests.append(OtherTestsSpan(2.0, 4.0))
+        cockpit.app.cockpit.state.readings.traces.other_tests.append(OtherTestsSpan(2.0, 4.0))
         world.script.run_for(20, 4e9)
         await cockpit.settle()
         *_, bottom, _ = plot_lines(cockpit)

@@ -6,10 +6,10 @@ import pytest
 from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.results.sums.traces import PlotPeriod, TcpPoint
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.state.instrument_values import Phase, PlotContent, PlotPeriod
+from linkgauge.tui.state.instrument_values import Phase, PlotContent
 from linkgauge.tui.state.live_readings import CockpitSnapshot, LiveReadings
-from linkgauge.tui.state.traces import TcpPoint
 from linkgauge.tui.widgets.plots.trace_plot import TracePlot
 
 
@@ -17,7 +17,7 @@ def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TracePlot:
     """Return the plot of points by direction."""
     plan = Plan(Settings(Direction.DUPLEX))
     readings = LiveReadings(plan)
-    readings.periods = [PlotPeriod(0.0, plan.settings, Expectation())]
+    readings.traces.periods = [PlotPeriod(0.0, plan.settings, Expectation())]
     readings.traces.tcp = {Direction(name): points for name, points in lines.items()}
     preset = load_catalog().find("loopback")
     return TracePlot(CockpitSnapshot(Phase.RUNNING, preset, plan, LOOPBACK, readings=readings), content)

@@ -3,7 +3,7 @@
 import pytest
 from linkgauge.engine.model.plan import End
 from linkgauge.tui.state.instrument_values import CpuReading
-from linkgauge.tui.widgets.run.cpu_panel import CpuPanel
+from linkgauge.tui.widgets.run.cpu_panel import CpuPanel, CpuView
 
 from ..instrument_bench import Bench, lines_of
 
@@ -13,7 +13,7 @@ async def test_the_cpu_panel_marks_a_busy_core_and_keeps_unknown_apart_from_idle
     app = Bench(CpuPanel(widget_id="cpu"))
     async with app.run_test(size=(46, 6)) as pilot:
         near = CpuReading(End.NEAR, 41.0, 3, 97.2, 61.0, 0.31, tuple([10.0] * 3 + [97.2]))
-        app.instrument.show(near, CpuReading(End.FAR, 0.0, 0, 0.0, 0.0, None, (0.0,)), shared_host=True)
+        app.instrument.show(CpuView(near, CpuReading(End.FAR, 0.0, 0, 0.0, 0.0, None, (0.0,)), is_shared_host=True))
         await pilot.pause()
         lines = lines_of(app)
         assert "97 %!" in lines[0]
@@ -38,7 +38,7 @@ async def test_more_rows_show_more_of_each_core(size: tuple[int, int], core_line
     async with app.run_test(size=size) as pilot:
         cores = (10.0, 10.0, 10.0, 97.2)
         near, far = (CpuReading(end, 41.0, 3, 97.2, 61.0, 0.31, cores) for end in End)
-        app.instrument.show(near, far, shared_host=False)
+        app.instrument.show(CpuView(near, far))
         await pilot.pause()
         lines = lines_of(app)
     assert len(lines) <= size[1]
@@ -56,7 +56,7 @@ async def test_core_numbers_are_below_their_columns(count: int, numbers_line: st
     app = Bench(CpuPanel(widget_id="cpu"))
     async with app.run_test(size=(38, 7)) as pilot:
         readings = (CpuReading(end, 41.0, 3, 97.2, 61.0, 0.31, (10.0,) * count) for end in End)
-        app.instrument.show(*readings, shared_host=False)
+        app.instrument.show(CpuView(*readings))
         await pilot.pause()
         lines = lines_of(app)
     assert lines[2][7:].startswith(numbers_line)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import SECOND_NS
-from linkgauge.tui.state.latency_readings import LatencyReading
+from linkgauge.tui.state.instrument_values import LatencyReading
 from linkgauge.tui.widgets.run.latency_bars import LogAxis, bar_lines, percentiles
 
 LOADED = LatencySummary(9_000_000, 31_000_000, 33_000_000, 40_000_000, 41_000_000, 55_000_000)

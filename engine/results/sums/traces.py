@@ -1,21 +1,58 @@
-"""CPU, TCP, latency and datagrams of a run over time, and each session's totals, for plots and tables. Pure."""
+"""A run over time, for plots and tables: rates, CPU, TCP, latency, datagrams, and each session's totals. Pure."""
 
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, TypeVar
 
-from ...engine.model.events import Totals
-from ...engine.model.latency_histogram import summarize_latency
-from ...engine.model.plan import SECOND_NS, Direction, End, sender_of
-from ...engine.model.samples import GAUGE, MEAN, PEAK, DatagramSample, Sample, combine, sum_known
-from ...engine.model.workload import Workload
-from ...engine.results.counter_sums import host_percent, hottest_core_percent, percent_of
-from ...engine.results.sums.receiver_sum import latency_counts
-from ...engine.results.sums.session_sums import SessionSums
-from ...engine.results.udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
+from ...model.events import Expectation, ExpectedRate, Sampled, Totals
+from ...model.latency_histogram import summarize_latency
+from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
+from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
+from ...model.workload import Workload
+from ..counter_sums import host_percent, hottest_core_percent
+from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
+from .receiver_sum import bits_per_second, latency_counts
+from .session_sums import SessionDatagrams, SessionSums
 
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
+# Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
+_MAX_RATE_POINTS: Final = 1_600
+_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same ones
+_MAX_OTHER_TESTS: Final = 64
 _Point = TypeVar("_Point")
+
+
+@dataclass(frozen=True, slots=True)
+class PlotPoint:
+    """An interval in the plot; `at_s` is its end."""
+
+    at_s: float = field(metadata=GAUGE)
+    bit_s: float = field(metadata=MEAN)
+    warmup: bool = field(metadata=LEAST)
+
+
+@dataclass(slots=True)
+class OtherTestsSpan:
+    """A time in which other tests ran on the endpoint: so many at its beginning."""
+
+    from_s: float
+    until_s: float
+    tests: int = 1
+
+
+@dataclass(slots=True)
+class PlotPeriod:
+    """A period of a plot, between two changes of settings: its settings, expectation and points."""
+
+    from_s: float
+    settings: Settings
+    expectation: Expectation
+    points: dict[Direction, list[PlotPoint]] = field(default_factory=dict[Direction, list[PlotPoint]])
+    until_s: float | None = None
+
+    def expected_rate(self) -> ExpectedRate | None:
+        """Return the rate of the plot's line for the expectation."""
+        return self.expectation[self.settings.direction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,69 +103,76 @@ class DatagramPoint:
         return min(self.lost / self.passed, 1.0) if self.passed else None
 
 
-@dataclass(slots=True)
-class SessionDatagrams:
-    """The sums of a UDP session in one direction, by its receiver."""
-
-    passed: int = 0
-    received: int = 0
-    jitter_sum_ns: int = 0
-    jitter_count: int = 0
-
-    def add(self, counts: DatagramSample) -> None:
-        """Add the receiver's counts of an interval."""
-        self.passed += counts.advanced or 0
-        self.received += counts.received or 0
-        self.jitter_sum_ns += counts.jitter_sum_ns or 0
-        self.jitter_count += counts.jitter_count or 0
-
-    @property
-    def lost_percent(self) -> float | None:
-        """The missing ones in percent of those that passed; None before any."""
-        return percent_of(max(self.passed - self.received, 0), self.passed)
-
-    @property
-    def jitter_ns(self) -> float | None:
-        """The mean jitter; None before any."""
-        return self.jitter_sum_ns / self.jitter_count if self.jitter_count else None
-
-
 class Traces:
-    """Collects the traces of a run in a bounded amount of memory.
+    """Collects the traces of a run in a bounded amount of memory. Its meter feeds it.
 
-    Add every admitted sample in order, but not what the drain at the end still brought.
+    A period's points are of the time in which its settings were in force: a late sample has none.
     """
 
     def __init__(self) -> None:
+        self.periods: list[PlotPeriod] = []
+        self.highest_bit_s: dict[Direction, float] = {}
+        self.other_tests: list[OtherTestsSpan] = []
         self.cpu: dict[End, list[CpuPoint]] = {End.NEAR: [], End.FAR: []}
         self.latency: dict[Direction, list[LatencyPoint]] = {}
         self.tcp: dict[Direction, list[TcpPoint]] = {}
         self.datagrams: dict[Direction, list[DatagramPoint]] = {}
         self.session_sums = SessionSums()
-        self.session_datagrams: dict[tuple[Direction, int], SessionDatagrams] = {}
+        self.has_totals = False
 
-    def add(self, sample: Sample, workload: Workload, *, is_warmup: bool) -> None:
-        """Add a sample; sessions' totals leave the warm-up out."""
+    def begin_period(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
+        """Begin the points of new settings."""
+        start_s = start_ns / SECOND_NS
+        for period in self.periods[-1:]:
+            period.until_s = start_s
+        self.periods.append(PlotPeriod(start_s, settings, expectation))
+
+    def add(self, event: Sampled, workload: Workload) -> None:
+        """Add a sample, but not what the drain at the end still brought; sessions' totals leave the warm-up out."""
+        sample = event.sample
         self._add_cpu(sample)
         self._add_latency(sample)
         self._add_tcp(sample, workload)
         if sample.datagrams:
             self._add_datagrams(sample)
-        if not is_warmup:
+        if not event.warmup:
             self.session_sums.add(sample, workload)
-            for counts in sample.datagrams:
-                if counts.received is not None:
-                    key = counts.direction, counts.session
-                    self.session_datagrams.setdefault(key, SessionDatagrams()).add(counts)
+
+    def add_rates(self, event: Sampled, workload: Workload, duplex_bit_s: float | None) -> None:
+        """Add the rates of a sample of the newest settings; with `duplex_bit_s`, that of both directions."""
+        sample, at_s = event.sample, event.sample.elapsed_ns / SECOND_NS
+        self._note_other_tests(sample)
+        for flow in event.settings.direction.flows:
+            bit_s = bits_per_second(sample.bytes_of(flow), sample.interval_ns)
+            if bit_s is not None and sender_of(flow, workload) is not sample.end:
+                self._add_rate(flow, PlotPoint(at_s, bit_s, event.warmup))
+        if duplex_bit_s is not None:
+            self._add_rate(Direction.DUPLEX, PlotPoint(at_s, duplex_bit_s, event.warmup))
 
     def set_totals(self, totals: Totals, workload: Workload) -> None:
         """Take each session's totals from what an end without samples reports at the end."""
         self.session_sums.set_totals(totals, workload)
-        for part in totals.sessions:
-            if part.received is not None and sender_of(part.direction, workload) is not totals.end:
-                self.session_datagrams[part.direction, part.session] = SessionDatagrams(
-                    part.received + (part.lost or 0), part.received, part.jitter_ns or 0, part.jitter_ns is not None
-                )
+        self.has_totals = True
+
+    def _add_rate(self, direction: Direction, point: PlotPoint) -> None:
+        self.periods[-1].points.setdefault(direction, []).append(point)
+        self.highest_bit_s[direction] = max(self.highest_bit_s.get(direction, 0.0), point.bit_s)
+        flow_points = [period.points[direction] for period in self.periods if direction in period.points]
+        if sum(map(len, flow_points)) > _MAX_RATE_POINTS:  # of all periods: a day may have many changes
+            for points in flow_points:
+                _halve(points)
+
+    def _note_other_tests(self, sample: Sample) -> None:
+        """Extend the time of the endpoint's other tests, or begin a new one."""
+        if sample.others is None or not sample.others.tests:
+            return
+        until_s = sample.elapsed_ns / SECOND_NS
+        from_s = until_s - sample.interval_ns / SECOND_NS
+        spans = self.other_tests
+        if spans and (from_s - spans[-1].until_s < _SHORT_PAUSE_S or len(spans) == _MAX_OTHER_TESTS):
+            spans[-1].until_s = until_s
+        else:
+            spans.append(OtherTestsSpan(from_s, until_s, sample.others.tests))
 
     def _add_cpu(self, sample: Sample) -> None:
         mean, hottest = host_percent(sample.cores or ()), hottest_core_percent(sample.cores or ())
@@ -183,4 +227,10 @@ def _append(points: list[_Point], point: _Point) -> None:
     """Append a point; beyond the limit, combine each pair of points to one."""
     points.append(point)
     if len(points) > _MAX_POINTS:
-        points[:] = map(combine, zip(points[::2], points[1::2], strict=False))
+        _halve(points)
+
+
+def _halve(points: list[_Point]) -> None:
+    """Combine each pair of points to one; the last of an odd number stays."""
+    rest = points[len(points) & ~1 :]
+    points[:] = [*map(combine, zip(points[::2], points[1::2], strict=False)), *rest]

@@ -1,30 +1,36 @@
 """The traces of a run: CPU, latency and the totals of sessions."""
 
-from typing import Any
-
 import pytest
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import DatagramSample, Sample, combine
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.state.live_readings import LiveReadings
-from linkgauge.tui.state.traces import CpuPoint, DatagramPoint, LatencyPoint, TcpPoint, Traces
+from linkgauge.engine.results.sums.traces import CpuPoint, DatagramPoint, LatencyPoint, TcpPoint, Traces
+from linkgauge.presets.catalog import load_catalog
+
+from ....tui.scripted_run import ScriptedRun, play
 
 
-def traces_of(world: Any, plan: Plan, intervals: int, *took_ns: int) -> Traces:
-    """Return the traces of a run at 8 Gb/s."""
-    script = world.script_of(world.catalog.find("10gbe-fd-1500"), plan)
+def script_of(preset: str, plan: Plan, *took_ns: int) -> ScriptedRun:
+    """Return a run that has started."""
+    script = ScriptedRun(load_catalog().find(preset), plan)
     script.took_ns = took_ns
+    script.start(LOOPBACK)
+    return script
+
+
+def traces_of(plan: Plan, intervals: int, *took_ns: int) -> Traces:
+    """Return the traces of a run at 8 Gb/s."""
+    script = script_of("10gbe-fd-1500", plan, *took_ns)
     script.run_for(intervals, 8e9, near_busy=0.9, far_busy=0.5)
     script.end()
-    readings = LiveReadings(plan)
-    while not script.queue.empty():
-        readings.feed(script.queue.get_nowait())
-    return readings.traces
+    return play(script).traces
 
 
-def test_each_end_has_its_busiest_core_and_the_mean_of_all(world: Any) -> None:
+def test_each_end_has_its_busiest_core_and_the_mean_of_all() -> None:
     """One point for each interval."""
-    traces = traces_of(world, Plan(), 8)
+    traces = traces_of(Plan(), 8)
     near, far = traces.cpu[End.NEAR], traces.cpu[End.FAR]
     assert len(near) == len(far) == 8
     assert near[-1].at_s == 2.0
@@ -34,9 +40,9 @@ def test_each_end_has_its_busiest_core_and_the_mean_of_all(world: Any) -> None:
     assert traces.latency == {}
 
 
-def test_tcp_is_the_senders_and_sums_up_its_sessions(world: Any) -> None:
+def test_tcp_is_the_senders_and_sums_up_its_sessions() -> None:
     """Congestion windows and retransmits add up, and round trips have their median."""
-    tcp = traces_of(world, Plan(Settings(sessions=3)), 40).tcp
+    tcp = traces_of(Plan(Settings(sessions=3)), 40).tcp
     assert set(tcp) == {Direction.OUT}
     points = tcp[Direction.OUT]
     assert len(points) == 40
@@ -45,10 +51,10 @@ def test_tcp_is_the_senders_and_sums_up_its_sessions(world: Any) -> None:
     assert sum(point.retransmits or 0 for point in points) == 3
 
 
-def test_the_totals_of_sessions_leave_the_warm_up_out(world: Any) -> None:
+def test_the_totals_of_sessions_leave_the_warm_up_out() -> None:
     """Receivers count the payload, senders the retransmits and round trips."""
     plan = Plan(Settings(sessions=2), warmup_ns=SECOND_NS)
-    warm, longer = traces_of(world, plan, 4), traces_of(world, plan, 8)
+    warm, longer = traces_of(plan, 4), traces_of(plan, 8)
     assert warm.session_sums.sessions == {}
     assert set(longer.session_sums.sessions) == {(Direction.OUT, 1), (Direction.OUT, 2)}
     total = longer.session_sums.sessions[Direction.OUT, 2]
@@ -57,9 +63,9 @@ def test_the_totals_of_sessions_leave_the_warm_up_out(world: Any) -> None:
     assert total.rtt_us is not None
 
 
-def test_the_latency_of_transactions_is_in_milliseconds(world: Any) -> None:
+def test_the_latency_of_transactions_is_in_milliseconds() -> None:
     """Median and 99th percentile of each interval."""
-    traces = traces_of(world, Plan(workload=Workload.RR), 4, 1_000_000, 1_000_000, 5_000_000)
+    traces = traces_of(Plan(workload=Workload.RR), 4, 1_000_000, 1_000_000, 5_000_000)
     (points,) = traces.latency.values()
     assert len(points) == 4
     assert points[0].p50_ms == pytest.approx(1, rel=0.05)
@@ -73,24 +79,22 @@ def test_two_merged_points_keep_the_peak() -> None:
     assert combine([LatencyPoint(1, 2, 9), LatencyPoint(2, 4, 5)]) == LatencyPoint(2, 3, 9)
 
 
-def test_the_points_of_a_long_run_stay_few(world: Any) -> None:
+def test_the_points_of_a_long_run_stay_few() -> None:
     """A plot cannot show more, and the last moment is still there."""
-    points = traces_of(world, Plan(duration_ns=None), 3_000).cpu[End.NEAR]
+    points = traces_of(Plan(duration_ns=None), 3_000).cpu[End.NEAR]
     assert len(points) <= 1_200
     assert points[-1].at_s == 750.0
 
 
-def test_datagrams_are_the_receivers_and_the_drain_is_left_out(world: Any) -> None:
+def test_datagrams_are_the_receivers_and_the_drain_is_left_out() -> None:
     """Whatever comes after the end has no time of its own."""
-    script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(workload=Workload.UDP, warmup_ns=SECOND_NS))
+    script = script_of("gbe-fd-1500", Plan(workload=Workload.UDP, warmup_ns=SECOND_NS))
     script.run_for(8, 9e8)
     script.lost_share = 0.1
     script.run_for(8, 9e8)
     script.drain()
     script.end()
-    readings = LiveReadings(Plan())
-    while not script.queue.empty():
-        readings.feed(script.queue.get_nowait())
+    readings = play(script)
     assert set(readings.traces.datagrams) == {Direction.OUT}
     points = readings.traces.datagrams[Direction.OUT]
     assert len(points) == 16
@@ -118,5 +122,6 @@ def test_what_one_session_lost_is_not_taken_back_by_another() -> None:
         DatagramSample(Direction.OUT, 2, advanced=50, received=60),
     )
     traces = Traces()
-    traces.add(Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), datagrams=parts), Workload.UDP, is_warmup=False)
+    sample = Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), datagrams=parts)
+    traces.add(Sampled(sample, Settings(), warmup=False), Workload.UDP)
     assert [(point.passed, point.lost) for point in traces.datagrams[Direction.OUT]] == [(150, 10)]
