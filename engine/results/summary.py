@@ -48,7 +48,7 @@ class CapacitySummary:
 
 @dataclass(frozen=True, slots=True)
 class DatagramSummary:
-    """What became of the datagrams of a direction, or of both.
+    """What became of the datagrams of a direction, or of both: as many fields as there are figures in a document.
 
     Of those `received`, which are all different, `in_time` came before the drain at the end of the run; the rate is
     theirs. `sent` are the received and the lost, or the sender's count where nothing arrived. `skipped` ones were
@@ -275,7 +275,7 @@ class OtherTestsSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The results of a run, and of each of its periods.
+    """The results of a run, and of each of its periods: a field for each part that some runs have and others lack.
 
     `measured` has each direction's results under the newest settings with which it was measured, and the newest
     total: of a run with one setting that is all of it. `expectation` has the rates to expect of these.

@@ -21,6 +21,7 @@ from ...presets.diagnosis.finding import Finding, finding_figures
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.latency_limit import LatencyLimit, limit_figures
 from ...presets.verdict import Verdict, judge
+from .run_spec import Record
 
 _RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)
 _log = logging.getLogger(__name__)
@@ -91,10 +92,8 @@ class RunRecorder:
         log: RunLog | None,
         preset_id: str | None,
         peer: str,
-        label: str | None = None,
-        group: str | None = None,
+        record: Record,
         latency_limit: LatencyLimit | None = None,
-        run_id: str | None = None,
     ) -> None:
         """Begin the run in the run log.
 
@@ -103,20 +102,18 @@ class RunRecorder:
             log: The run log to write to; None for a run that is not stored.
             preset_id: The id of the preset that the run is judged by; None without one.
             peer: The far end, as text.
-            label: The user's name for the run.
-            group: The name of its series of runs.
+            record: Its names, and an id from `new_id`, or none for a new one.
             latency_limit: What the latency under load may be; None without a limit.
-            run_id: An id from `new_id`; None for a new one.
         """
-        self.run_id = run_id or new_id()
+        self.run_id = record.run_id or new_id()
         self.diagnosis = diagnosis
         self.outcome: Outcome | None = None
         self._log = log
         self._preset_id = preset_id
-        self._label, self._group = label, group
+        self._record = record
         self._latency_limit = latency_limit
         if log is not None:
-            log.begin(self.run_id, preset_id or "", peer, label, group)
+            log.begin(self.run_id, preset_id or "", peer, record.label, record.group)
         _log.debug("run %s of %s against %s began", self.run_id, preset_id, peer)
 
     @property
@@ -148,8 +145,8 @@ class RunRecorder:
             findings,
             run_id=self.run_id,
             preset=self._preset_id,
-            label=self._label,
-            group=self._group,
+            label=self._record.label,
+            group=self._record.group,
             latency_limit=limit_figures(self._latency_limit),
             **(further or {}),
         )

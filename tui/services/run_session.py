@@ -164,10 +164,8 @@ class RunSession:
             log=log,
             preset_id=spec.judging.preset_id,
             peer=spec.peer.host if spec.peer.is_loopback else str(spec.peer),
-            label=spec.record.label,
-            group=spec.record.group,
+            record=spec.record,
             latency_limit=spec.judging.latency_limit,
-            run_id=spec.record.run_id,
         )
         self.run_id = self._recorder.run_id
         self.diagnosis = diagnosis

@@ -16,7 +16,7 @@ from .store import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class _RunRow:
-    """The columns of a run's figures: the settings are those that its results are of."""
+    """The columns of a run's figures, a field each: the settings are those that its results are of."""
 
     address: str | None = figure("subject.address")
     ip_version: int | None = figure("subject.ip_version")

@@ -7,13 +7,15 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
 from linkgauge.tui.services.run_recorder import RunRecorder
+from linkgauge.tui.services.run_spec import Record
 
 from ..scripted_mesh import run_events
 
 
 def recorder(log: RunLog | None) -> RunRecorder:
     """Return a recorder of a run of a group."""
-    return RunRecorder(LiveDiagnosis(Meter()), log=log, preset_id=None, peer="db-02", label="one", group="many")
+    record = Record(label="one", group="many")
+    return RunRecorder(LiveDiagnosis(Meter()), log=log, preset_id=None, peer="db-02", record=record)
 
 
 def test_a_run_that_comes_whole_is_in_the_log_like_one_that_came_event_by_event(tmp_path: Path) -> None:
