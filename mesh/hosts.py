@@ -1,17 +1,9 @@
-"""The hosts that a person names: as words of the command line, or in a file with their groups. Pure.
+"""The hosts of a mesh in a file, one a line: `NAME [GROUP]`; `#` begins a comment. Pure."""
 
-A file has one host a line, `NAME [GROUP]`; `#` begins a comment.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ..engine.model.errors import PlanError
 from .plan import MAX_HOSTS, MIN_HOSTS, Host
-
-
-def parse_hosts(words: Sequence[str]) -> tuple[Host, ...]:
-    """Return the hosts of a command line's words; raise PlanError for one that is named twice, or too few."""
-    return _check(Host(word) for word in words)
 
 
 def parse_hosts_file(text: str, name: str) -> tuple[Host, ...]:
@@ -44,14 +36,3 @@ def add_groups(hosts: Iterable[Host], grouped: Iterable[Host]) -> tuple[Host, ..
     """Return hosts with the groups that the hosts of the same name have in `grouped`."""
     groups = {host.name: host.group for host in grouped}
     return tuple(Host(host.name, groups.get(host.name, host.group), host.address) for host in hosts)
-
-
-def _check(hosts: Iterable[Host]) -> tuple[Host, ...]:
-    found: dict[str, Host] = {}
-    for host in hosts:
-        if host.name in found:
-            raise PlanError("hosts", repr(host.name), "give each host once")
-        found[host.name] = host
-    if not MIN_HOSTS <= len(found) <= MAX_HOSTS:
-        raise PlanError("hosts", len(found), f"give {MIN_HOSTS} to {MAX_HOSTS} hosts")
-    return tuple(found.values())

@@ -112,7 +112,7 @@ class MeshPlan:
         """Check the hosts, the duration and the port; raise PlanError."""
         check_port(self.port)
         if self.hosts and not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
-            raise PlanError("hosts", str(len(self.hosts)), f"a mesh has {MIN_HOSTS} to {MAX_HOSTS} hosts")
+            raise PlanError("hosts", str(len(self.hosts)), f"give {MIN_HOSTS} to {MAX_HOSTS} hosts")
         seen: set[str] = set()
         for host in self.hosts:
             if host.name in seen:

@@ -7,7 +7,7 @@ works.
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -59,22 +59,20 @@ class PublishingPlan:
         return cls(None if listen is None else (listen[0], listen[1]), values["textfile"], values["push"])
 
 
+@dataclass(frozen=True, slots=True)
 class Publication:
-    """Metrics that are being published: tell it when something has changed. `open_publication` makes one."""
+    """Metrics that are being published: tell it when something has changed. `open_publication` makes one.
 
-    def __init__(self, url: str | None) -> None:
-        self.url = url
-        """The address that Prometheus scrapes; None without a server."""
-        self._deliveries: list[tuple[_Delivery, bool]] = []
+    `url` is the address that Prometheus scrapes; None without a server.
+    """
 
-    def add(self, delivery: "_Delivery", *, takes_all: bool) -> None:
-        """Add a way out that has to be told of changes: of all, or only of those worth a push."""
-        self._deliveries.append((delivery, takes_all))
+    url: str | None
+    _deliveries: Sequence["_Delivery"]
 
     def changed(self, *, is_result: bool = True) -> None:
         """Note a change. One that is no result of a test, such as a probe, renews the file and is not pushed."""
-        for delivery, takes_all in self._deliveries:
-            if takes_all or is_result:
+        for delivery in self._deliveries:
+            if is_result or delivery.is_renewed:
                 delivery.request()
 
 
@@ -102,7 +100,7 @@ async def open_publication(
     """
     listener: socket.socket | None = None if plan.listen is None else listen_for_scrapes(*plan.listen)
     async with contextlib.AsyncExitStack() as stack:
-        publication = Publication(None if listener is None else scrape_url(listener))
+        deliveries: list[_Delivery] = []
         if listener is not None:
             stack.callback(listener.close)
             await stack.enter_async_context(ScrapeServer(listener, encode))
@@ -112,13 +110,13 @@ async def open_publication(
             if not keeps_file:
                 stack.callback(_remove, path)
             write = _Delivery(lambda: _write(path, encode), f"the metrics in {path}", notice, renewal_s=RENEWAL_S)
-            publication.add(await stack.enter_async_context(write), takes_all=True)
+            deliveries.append(await stack.enter_async_context(write))
         if plan.push is not None:
             gateway, target = parse_gateway(plan.push), group_path(dict(group))
             send = _Delivery(lambda: _push(gateway, target, encode), f"the metrics at {gateway.authority}", notice)
-            publication.add(await stack.enter_async_context(send), takes_all=False)
+            deliveries.append(await stack.enter_async_context(send))
             send.request()
-        yield publication
+        yield Publication(None if listener is None else scrape_url(listener), deliveries)
 
 
 async def _write_first(path: Path, encode: Encode) -> None:
@@ -165,6 +163,7 @@ class _Delivery:
         self._what = what
         self._notice = notice
         self._renewal_s = renewal_s
+        self.is_renewed = renewal_s is not None
         self._is_requested = asyncio.Event()
         self._failures = 0
         self._task: asyncio.Task[None] | None = None

@@ -30,6 +30,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/roster": "tests/mesh/test_coordinator.py",
     "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/interfaces": "protocols without code",
+    "tui/screens/session_screen": "a base class: tests/tui/screens/mesh/test_mesh_screen.py and tests/tui/screens/watch/test_watch_screen.py",
     "tui/screens/app_services": "values and stored sweeps and meshes: tests/tui/screens/sweep/test_sweep_screen.py, tests/tui/cli/commands/test_mesh.py",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",

@@ -23,6 +23,10 @@ class ScreenKind(Enum):
     WATCH = "watch"
 
 
+Marks = tuple[tuple[str, str], ...]
+"""The marks of a screen, each with its meaning, for the help page."""
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """An action of a person.

@@ -29,7 +29,7 @@ class RunHandle(Protocol):
     def diagnosis(self) -> LiveDiagnosis:
         """The diagnosis of the run, whose pass mark judges the run at its end.
 
-        The service feeds it every event and gives it this machine's ceiling.
+        The service gives it this machine's ceiling.
         """
         ...
 

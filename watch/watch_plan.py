@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from ..engine.model.errors import PlanError, make_printable
 from ..engine.model.peer import Peer
@@ -95,6 +96,12 @@ class Notify:
     command: tuple[str, ...] = ()
     webhook: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raise PlanError for an address that nothing can be posted to."""
+        if self.webhook is not None and not _is_web_address(self.webhook):
+            shown = repr(make_printable(self.webhook))
+            raise PlanError("webhook", shown, "give an http:// or https:// address")
+
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
@@ -127,6 +134,16 @@ class WatchPlan:
     def find(self, name: str) -> WatchedPeer | None:
         """Return the peer of a name; None where there is none."""
         return next((each for each in self.peers if each.name == name), None)
+
+
+def _is_web_address(text: str) -> bool:
+    if not text.isprintable() or " " in text:
+        return False
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def check_name(what: str, name: str) -> None:

@@ -56,20 +56,27 @@ async def wait_until_readable(sock: socket.socket) -> None:
     The loops' own calls for datagrams differ; this one does not.
     """
     loop = asyncio.get_running_loop()
-    readable: asyncio.Future[None] = loop.create_future()
+    await _wait_until_ready(sock, loop.add_reader, loop.remove_reader)
+
+
+async def _wait_until_ready(
+    sock: socket.socket, add: Callable[..., None], remove: Callable[[socket.socket], bool]
+) -> None:
+    """Wait for a socket with one of the loop's watchers, which is gone afterwards."""
+    is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ready() -> None:
         # Here and not below: uvloop still uses the descriptor until this turn of the loop ends, and a
         # transport created in the same turn would receive nothing.
-        loop.remove_reader(sock)
-        if not readable.done():
-            readable.set_result(None)
+        remove(sock)
+        if not is_ready.done():
+            is_ready.set_result(None)
 
-    loop.add_reader(sock, ready)
+    add(sock, ready)
     try:
-        await readable
+        await is_ready
     except asyncio.CancelledError:
-        loop.remove_reader(sock)
+        remove(sock)
         raise
 
 
@@ -93,19 +100,7 @@ async def connect_socket(sock: socket.socket, address: tuple[Any, ...]) -> None:
     failure = sock.connect_ex(address)
     if failure == errno.EINPROGRESS:
         loop = asyncio.get_running_loop()
-        writable: asyncio.Future[None] = loop.create_future()
-
-        def ready() -> None:
-            loop.remove_writer(sock)  # here: uvloop uses the descriptor until this turn of the loop ends
-            if not writable.done():
-                writable.set_result(None)
-
-        loop.add_writer(sock, ready)
-        try:
-            await writable
-        except asyncio.CancelledError:
-            loop.remove_writer(sock)
-            raise
+        await _wait_until_ready(sock, loop.add_writer, loop.remove_writer)
         failure = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if failure:
         raise OSError(failure, os.strerror(failure))

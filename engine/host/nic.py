@@ -58,8 +58,7 @@ def read_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     """
     if sys.platform != "linux" or not local or not peer:
         return None
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
+    with open_netlink() as netlink:
         index = _find_interface(netlink, local, peer)
         link = None if index is None else _get_link(netlink, index)
     return None if link is None else _describe(link)
@@ -82,8 +81,7 @@ def find_counter_folder(name: str) -> Path | None:
     """
     if sys.platform != "linux":
         return None
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
+    with open_netlink() as netlink:
         link = _get_link(netlink, socket.if_nametoindex(name))
     return None if link is None else _sysfs_folder(link)
 
@@ -137,7 +135,7 @@ def _describe(link: "_Link") -> NicInfo:
 
 # rtnetlink(7): a request is a header, a structure and attributes; so is each part of its answer.
 
-NETLINK_DEADLINE_S: Final = 1.0
+_NETLINK_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 _ROUTE: Final = struct.Struct("=8BI")  # struct rtmsg
@@ -160,6 +158,13 @@ _IFLA_INFO_KIND: Final = 1
 _IFLA_PARENT_DEV_NAME, _IFLA_PARENT_DEV_BUS_NAME = 56, 57
 
 Attributes = dict[int, bytes]
+
+
+def open_netlink() -> socket.socket:
+    """Return a socket for `request_netlink`, with a deadline for each answer."""
+    netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    netlink.settimeout(_NETLINK_DEADLINE_S)
+    return netlink
 
 
 class _Link(NamedTuple):
@@ -185,8 +190,7 @@ def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress)
 def is_path_mtu_cached(local: AddressPort, peer: AddressPort) -> bool:
     """Return whether a router has told this host an MTU of the route, which it keeps until that expires."""
     source, target = (parse_ip_address(str(address[0])) for address in (local, peer))
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
+    with open_netlink() as netlink:
         cache_info = _get_route(netlink, source, target).get(_RTA_CACHEINFO, b"")
     return any(cache_info[_EXPIRES])
 
@@ -217,8 +221,7 @@ def _read_all_addresses() -> list[_Address]:
     """Return the addresses of both families; none off Linux."""
     if sys.platform != "linux":
         return []
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
+    with open_netlink() as netlink:
         return [each for family in (socket.AF_INET, socket.AF_INET6) for each in _get_addresses(netlink, family)]
 
 

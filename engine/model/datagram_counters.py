@@ -21,6 +21,7 @@ def _received(kind: CounterKind = "cumulative") -> Any:
     return field(default=None, metadata={"combines": kind, "end": "receiver", **OMITTED_AT_DEFAULT})
 
 
+# A table: each field is a counter, in the order of the shared memory.
 @dataclass(frozen=True, slots=True)
 class DatagramSample:
     """The datagrams of one UDP session in one direction, seen from one end.

@@ -60,6 +60,7 @@ def _networks(about: str) -> Any:
     return field(default=(), metadata={"rule": LimitRule("networks", 0, 0, about)})
 
 
+# A table: each field is a limit that an operator sets by its name.
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Everything that an endpoint limits."""

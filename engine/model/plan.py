@@ -266,6 +266,7 @@ class SocketOptions:
             check_zone("source", self.source)
 
 
+# Each option of a test is a field: the plan is what both ends, the run log and the command line agree on.
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a run.

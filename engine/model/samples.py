@@ -52,6 +52,7 @@ class CoreTimes:
         return self.busy_ns / whole if whole > 0 else 0.0
 
 
+# A table: each field is a counter of the wire format.
 @dataclass(frozen=True, slots=True)
 class SessionSample:
     """One session in one direction, seen from one end, during an interval.
@@ -248,6 +249,7 @@ class OtherTests:
     sent_bytes: int = 0
 
 
+# The wire format of all that an end reports; what earlier versions know stays at its place.
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.

@@ -41,6 +41,7 @@ class Mode(StrEnum):
         return self in {Mode.RATE, Mode.QUALITY}
 
 
+# The traits are arguments by name: modules from outside (LINKGAUGE_WORKLOADS) give those that theirs has.
 class Workload(str):
     """The name of a workload, with what every part of linkgauge needs to know of it.
 

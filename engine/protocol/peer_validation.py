@@ -118,6 +118,7 @@ class _DatagramCounts:
         return None
 
 
+# Each attribute is a sum or a bound that a further sample is checked against.
 class PeerValidator:
     """Checks the far end of one run. Methods raise RemoteProtocolError for impossible figures."""
 

@@ -114,7 +114,7 @@ class Meter:
         self._expectations: dict[Settings, Expectation] = {}
         self.probe = ProbeSum()
         self._tails = TailLosses()
-        self._warnings = Warnings()
+        self.warnings = Warnings()
         self._responsiveness: ResponsivenessRecorder | None = None
 
     def feed(self, event: Event) -> list[Interval]:
@@ -141,7 +141,7 @@ class Meter:
                 self._period_of_totals().set_totals(event)
                 self.traces.set_totals(event, self._workload)
             case Warned():
-                self._warnings.add(event.text)
+                self.warnings.add(event.text)
             case Ended():
                 self._end = event.end
                 if self.started is not None and may_end_silent(self.started.plan, event.end.reason):
@@ -207,7 +207,7 @@ class Meter:
             near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),
             far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),
             tcp=self.sockets.summarize(sum_senders(self.periods), plan.workload),
-            warnings=self._warnings.texts,
+            warnings=self.warnings.texts,
             end=self.end,
             probe=self.probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
@@ -236,7 +236,7 @@ class Meter:
         sample = event.sample
         if not self._order.admits(sample):
             # Neither counted nor released: the sums and the rows must not disagree.
-            self._warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
+            self.warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
             return []
         self._tails.add(event)
         if sample.is_drain:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..host.event_loop import call_in_thread, connect_socket
+from ..host.event_loop import call_in_thread, connect_socket, read_exactly
 from ..host.happy_eyeballs import Address, first_success, of_ip_version, resolve_addresses
 from ..model.errors import PeerUnreachable
 from ..model.events import WarningText
@@ -122,19 +122,13 @@ async def _try_connection(address: AddressPort, within_s: float) -> AddressPort 
     """Return the local address of a connection that a linkgauge endpoint has answered; None if it fails."""
     family = socket.AF_INET6 if len(address) > len((_LOOPBACK, 0)) else socket.AF_INET
     loop = asyncio.get_running_loop()
-    with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as sock:
+    with suppress(OSError, EOFError), socket.socket(family, socket.SOCK_STREAM) as sock:
         sock.setblocking(False)
         async with asyncio.timeout(within_s):
             await connect_socket(sock, address)
             near = sock.getsockname()
             await loop.sock_sendall(sock, encode_preamble(CONTROL_KIND))
-            answer = b""
-            while len(answer) < PREAMBLE_BYTES:
-                more = await loop.sock_recv(sock, PREAMBLE_BYTES - len(answer))
-                if not more:
-                    return None
-                answer += more
-            return near if decode_preamble(answer) is not None else None
+            return near if decode_preamble(await read_exactly(sock, PREAMBLE_BYTES)) is not None else None
     return None
 
 

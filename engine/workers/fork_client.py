@@ -131,7 +131,8 @@ class _ServerProcess:
             looks = looks + 1 if process is not None and is_process_stopped(process.pid) else 0
             if process is not None and looks > 1:
                 _log.debug("fork server %d is stopped: killing it", process.pid)
-                process.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
 
     def kill(self, worker_id: int) -> None:
         """Kill a worker."""

@@ -88,7 +88,8 @@ class Worker:
         self._openings: dict[tuple[Direction, int], asyncio.Task[None]] = {}
         self._probes: ProbeHost | None = None
         self._resources: WorkerResources | None = None
-        self._plan = Configure(SessionConfig(End.NEAR, Workload.STREAM, SocketOptions()), SECOND_NS, 0)
+        # Until it is configured. Its first reading then comes after 0.1 s at most.
+        self._plan = Configure(SessionConfig(End.NEAR, Workload.STREAM, SocketOptions()), SECOND_NS // 5, 0)
         self._settings = self._plan.settings
         # The first sessions wait for each other: the flood of some would starve the opening of the rest.
         self._is_payload_held = True
@@ -338,15 +339,8 @@ class Worker:
             mode = socket_options.mode_under(self._settings, sock, mode)
         elif mode is Mode.SENDFILE and is_sender and resources.payload.fd < 0:
             mode = Mode.COPY  # there is no room for the file
-        return sockets.read_socket_info(
-            sock,
-            self._config.end,
-            spec.direction,
-            spec.session,
-            spec.window_bytes,
-            mode,
-            is_sender=is_sender,
-        )
+        granted = None if spec.window_bytes is None else sockets.granted_window(sock, is_sender=is_sender)
+        return sockets.read_socket_info(sock, self._config.end, spec.direction, spec.session, mode, granted)
 
     def _host(
         self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint, resources: WorkerResources

@@ -51,6 +51,7 @@ OUT_OF_PORTS: Final = (
 )
 
 
+# The transaction in progress is a part of it: an object for each would cost every connection.
 class CrrRequester(ReceivingSession):
     """Connects, sends a request, reads to the end, and repeats; one connection at a time.
 

@@ -246,10 +246,8 @@ def read_socket_info(
     end: End,
     direction: Direction,
     session: int,
-    window_bytes: int | None,
     mode: Mode,
-    *,
-    is_sender: bool,
+    granted_bytes: int | None = None,
 ) -> SocketInfo:
     """Return what the kernel granted an open data connection.
 
@@ -258,20 +256,16 @@ def read_socket_info(
         end: This end.
         direction: The session's direction.
         session: The session's number.
-        window_bytes: The requested window; the granted one is reported only where one was requested.
         mode: How this end moves payload.
-        is_sender: Whether this end sends the payload.
+        granted_bytes: The window that the kernel granted, if one was requested.
     """
     info = read_tcp_info(sock)
-    granted = None
-    if window_bytes is not None:
-        granted = granted_window(sock, is_sender=is_sender)
     return SocketInfo(
         end=end,
         direction=direction,
         session=session,
         congestion=_congestion(sock),
-        window_granted_bytes=granted,
+        window_granted_bytes=granted_bytes,
         mss_bytes=None if info is None else info.mss_bytes,
         timestamps=None if info is None else info.timestamps,
         sack=None if info is None else info.sack,

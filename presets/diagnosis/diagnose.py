@@ -7,7 +7,7 @@ from typing import Final
 from ...engine.model.plan import MAX_RESPONSE_BYTES
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
-from .core_load import describe_core_load, has_full_core
+from .core_load import describe_core_load, has_full_core, hottest_busy
 from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .flow_view import FlowView, flow_views
@@ -289,7 +289,7 @@ def _as_expected(evidence: Evidence) -> Finding:
     text = evidence.tense("Running at the expected rate.", "Ran at the expected rate.")
     reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
-        if max((core.busy for core in end.cores), default=0.0) >= _NEXT_LIMIT:
+        if hottest_busy(end) >= _NEXT_LIMIT:
             reason += f"; next limit at {end_name(end.end)}: {describe_core_load(evidence, end)}"
             break
     return Finding("at-expected", None, 1.0, text, reason, "nothing to do", weight=1.0)
@@ -315,60 +315,60 @@ def _no_datagrams(evidence: Evidence) -> Finding:
         return _nothing_sent(evidence, f"{format_quantity(lost, 'datagram')} lost")
     sizes = {part.datagram_bytes for part in datagrams if part.datagram_bytes}
     of_size = f" of {format_bytes(max(sizes))}" if sizes else ""
-    near, far = (None if end.nic is None else end.nic.mtu_bytes for end in (evidence.near, evidence.far))
-    return Finding(
-        "no-payload",
-        None if evidence.expected_bit_s is None else 1.0,
-        0.7,
+    return _nothing_arrived(
+        evidence,
         evidence.tense(
             "Sessions open, but no datagram arrives: large ones are lost.",
             "Sessions opened, but no datagram arrived: large ones were lost.",
         ),
-        f"{format_quantity(lost, 'datagram')}{of_size} lost; "
-        f"MTU {near or 'unknown'} local, {far or 'unknown'} remote",
+        f"{format_quantity(lost, 'datagram')}{of_size} lost; {_describe_mtus(evidence)}",
         f"linkgauge … {_SMALL_DATAGRAMS}; linkgauge mtu PEER finds the largest packet",
-        weight=1.0,
-        trial=_SMALL_DATAGRAMS,
+        _SMALL_DATAGRAMS,
     )
 
 
 def _no_payload(evidence: Evidence) -> Finding:
     if evidence.workload.is_datagram:
         return _no_datagrams(evidence)
-    near, far = (None if end.nic is None else end.nic.mtu_bytes for end in (evidence.near, evidence.far))
     known = [flow.retransmits for flow in evidence.flows if flow.retransmits is not None]
     retransmits = sum(known)
     if known and not retransmits:
         return _nothing_sent(evidence, format_quantity(retransmits, "retransmit"))
+    near, far = evidence.near.mtu_bytes, evidence.far.mtu_bytes
     end = evidence.near if (near or 0) >= (far or 0) else evidence.far
     least = min((mtu for mtu in (near, far) if mtu is not None), default=1_500)
-    return Finding(
-        "no-payload",
-        None if evidence.expected_bit_s is None else 1.0,
-        0.7,
+    return _nothing_arrived(
+        evidence,
         evidence.tense(
             "Sessions open, but no payload arrives: large packets are lost.",
             "Sessions opened, but no payload arrived: large packets were lost.",
         ),
-        f"{format_quantity(retransmits, 'retransmit')}; MTU {near or 'unknown'} local, {far or 'unknown'} remote",
+        f"{format_quantity(retransmits, 'retransmit')}; {_describe_mtus(evidence)}",
         f"ping -M do -s {least - 28} PEER finds the largest packet; {remedies.set_mtu(end, min(least, 1_500))}",
-        weight=1.0,
     )
+
+
+def _describe_mtus(evidence: Evidence) -> str:
+    return f"MTU {evidence.near.mtu_bytes or 'unknown'} local, {evidence.far.mtu_bytes or 'unknown'} remote"
 
 
 def _nothing_sent(evidence: Evidence, without_loss: str) -> Finding:
     """Return the finding about a run without payload, none of which was lost either: it was too short."""
     longer = remedies.longer_run(evidence)
-    return Finding(
-        "no-payload",
-        None if evidence.expected_bit_s is None else 1.0,
-        0.7,
+    return _nothing_arrived(
+        evidence,
         evidence.tense("No payload has arrived, and none was lost.", "No payload arrived, and none was lost."),
         f"{without_loss}: {evidence.tense('the test is', 'the test was')} too short for its rate or for the path",
         f"test for longer: linkgauge … {longer}",
-        weight=1.0,
-        trial=longer,
+        longer,
     )
+
+
+def _nothing_arrived(
+    evidence: Evidence, text: str, reason: str, remedy: str, trial: Trial | None = None
+) -> Finding:
+    share = None if evidence.expected_bit_s is None else 1.0
+    return Finding("no-payload", share, 0.7, text, reason, remedy, weight=1.0, trial=trial)
 
 
 def _has_full_core(evidence: Evidence) -> bool:

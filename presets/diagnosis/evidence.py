@@ -117,6 +117,11 @@ class EndEvidence:
     counts_ns: int | None = _end(lambda of: of.usage.span_ns)
     tcp: TcpSysctls | None = _end(lambda of: of.host.tcp)
 
+    @property
+    def mtu_bytes(self) -> int | None:
+        """The MTU of the interface; None if it is unknown."""
+        return None if self.nic is None else self.nic.mtu_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class DatagramEvidence:
@@ -322,7 +327,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     response_bytes: int = _period(lambda of: of.started.plan.transaction_sizes[1], 0)
     burst: int = _period(lambda of: of.started.plan.burst, 1)
     rate_bit_s: int | None = _period(lambda of: of.started.plan.rate_bit_s)
-    is_data_through_ssh: bool = False
+    is_data_through_ssh: bool = _period(lambda of: of.is_data_through_ssh, False)
     workers: int | None = _period(lambda of: of.started.plan.workers)
     near_cores: tuple[int, ...] | None = _period(lambda of: of.started.plan.near_cores)
     far_cores: tuple[int, ...] | None = _period(lambda of: of.started.plan.far_cores)

@@ -75,6 +75,10 @@ class FlowView:
     receiver: EndEvidence
     budget: GapBudget
 
+    def other_end(self, end: EndEvidence) -> EndEvidence:
+        """Return the end that is not this one."""
+        return self.receiver if end is self.sender else self.sender
+
     @property
     def target_bit_s(self) -> float:
         """The expected rate, or the measured one if there is no expected rate."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.events import Changed, Event, Sampled, Warned
 from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
@@ -31,7 +30,6 @@ from .period_sums import PeriodSums
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
 _INTERVAL_NS: Final = SECOND_NS
-_THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 _MIN_RIVAL_NS: Final = 2 * SECOND_NS
 
 
@@ -47,8 +45,7 @@ def no_ceiling(_settings: Settings) -> None:
 class EvidenceCollector:
     """Turns the sums of a run's meter into evidence for the rules.
 
-    You must feed the meter first, and then this collector, with every event in order. `link` describes the nominal
-    link; `ceiling` looks up the rate that this machine reaches on loopback.
+    `link` describes the nominal link; `ceiling` looks up the rate that this machine reaches on loopback.
     """
 
     def __init__(
@@ -61,14 +58,8 @@ class EvidenceCollector:
     ) -> None:
         self.meter = meter
         self._link = link
-        self.pass_percent = pass_percent
+        self.pass_percent = pass_percent  # a run that reaches it needs no explanation
         self._ceiling = ceiling
-        self._is_data_through_ssh = False
-
-    def feed(self, event: Event) -> None:
-        """Process the run's next event."""
-        if isinstance(event, Warned) and event.text.startswith(_THROUGH_SSH):
-            self._is_data_through_ssh = True
 
     def period_evidence(self) -> Evidence | None:
         """Return the evidence of an ended run's last period that lasted long enough; None if none did."""
@@ -112,7 +103,6 @@ class EvidenceCollector:
             link=self._link,
             ceiling_bit_s=self._ceiling(settings),
             beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
-            is_data_through_ssh=self._is_data_through_ssh,
         )
 
 
@@ -151,8 +141,8 @@ class StableFindings:
         return (newest.get(_key_of(first), first), *self.findings[1:])
 
 
-class LiveDiagnosis:
-    """The diagnosis of one run. You must feed its meter first, and then it, with every event in order.
+class LiveDiagnosis(EvidenceCollector):
+    """The diagnosis of one run, by the sums of its meter.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
     returns this machine's rate over loopback. A run without an expected rate has findings only with
@@ -168,51 +158,33 @@ class LiveDiagnosis:
         ceiling: CeilingLookup = no_ceiling,
         without_target: bool = False,
     ) -> None:
-        self._collector = EvidenceCollector(meter, link, pass_percent=pass_percent, ceiling=ceiling)
+        super().__init__(meter, link, pass_percent=pass_percent, ceiling=ceiling)
         self._without_target = without_target
         self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
         self._windows: tuple[FlowWindows, ...] = ()
-        self._elapsed_ns = 0
         self._diagnosed_ns: int | None = None
-
-    def feed(self, event: Event) -> None:
-        """Handle the next event."""
-        self._collector.feed(event)
-        if isinstance(event, Changed):
-            self._forget()
-        if isinstance(event, Sampled):
-            self._elapsed_ns = max(self._elapsed_ns, event.sample.elapsed_ns)
+        self._changes = 0  # of settings, when the findings were last read
 
     def _forget(self) -> None:
         """Drop the findings and their history: those of other settings say nothing about these."""
         self._stable, self._diagnosed_ns, self._windows = StableFindings(), None, ()
 
     @property
-    def meter(self) -> Meter:
-        """The meter whose sums it reads."""
-        return self._collector.meter
-
-    @property
-    def pass_percent(self) -> float:
-        """The pass mark: a run that reaches it needs no explanation."""
-        return self._collector.pass_percent
-
-    @pass_percent.setter
-    def pass_percent(self, percent: float) -> None:
-        self._collector.pass_percent = percent
-
-    @property
     def current_findings(self) -> tuple[Finding, ...]:
         """The findings of the last seconds; none during warm-up or just after a change of settings."""
-        if self._diagnosed_ns is not None and self._elapsed_ns - self._diagnosed_ns < _INTERVAL_NS:
+        elapsed_ns, changes = self.meter.elapsed_ns, len(self.meter.traces.periods)
+        if changes != self._changes:
+            self._forget()
+            self._changes = changes
+        if self._diagnosed_ns is not None and elapsed_ns - self._diagnosed_ns < _INTERVAL_NS:
             return self._stable.findings
-        evidence = self._collector.recent_evidence()
+        evidence = self.recent_evidence()
         if evidence is None:
             self._forget()
             return ()
-        self._diagnosed_ns, self._windows = self._elapsed_ns, flow_windows(evidence)
-        return self._stable.update(self._elapsed_ns, self._diagnose(evidence))
+        self._diagnosed_ns, self._windows = elapsed_ns, flow_windows(evidence)
+        return self._stable.update(elapsed_ns, self._diagnose(evidence))
 
     @property
     def current_windows(self) -> tuple[FlowWindows, ...]:
@@ -222,13 +194,13 @@ class LiveDiagnosis:
     @property
     def final_windows(self) -> tuple[FlowWindows, ...]:
         """The windows behind `final_findings`."""
-        evidence = self._collector.period_evidence()
+        evidence = self.period_evidence()
         return () if evidence is None else flow_windows(evidence)
 
     @property
     def final_findings(self) -> tuple[Finding, ...]:
         """The findings of the run's last period that was measured for long enough."""
-        evidence = self._collector.period_evidence()
+        evidence = self.period_evidence()
         if evidence is None:
             return ()
         findings = self._diagnose(evidence)

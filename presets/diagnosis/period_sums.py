@@ -1,6 +1,7 @@
 """The sums behind the evidence: of a period of a run or a part of it, of each end, and of each direction."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from ...engine.model.events import Started
 from ...engine.model.host_info import HostInfo
@@ -11,6 +12,8 @@ from ...engine.results.sums.end_sum import EndSum
 from ...engine.results.sums.receiver_sum import ReceiverSum
 from ...engine.results.sums.sample_sum import SampleSum
 from ...engine.results.sums.sender_sum import SenderSum
+
+_THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,11 @@ class PeriodSums:
         sender, receiver = sockets.first(end, flow), sockets.first(end.other, flow)
         received, sent = self.sums.received[flow], self.sums.sent[flow]
         return FlowSums(flow, received, sent, sender, receiver, is_unseen=end is self.started.unseen_end)
+
+    @property
+    def is_data_through_ssh(self) -> bool:
+        """Whether ssh carries the payload, as a warning at the start of the run says."""
+        return any(text.startswith(_THROUGH_SSH) for text in self.meter.warnings.texts)
 
     @property
     def mode(self) -> Mode:

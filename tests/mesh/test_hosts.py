@@ -1,8 +1,8 @@
-"""Hosts as words and in a file: names, groups, comments, and what is refused with its line."""
+"""Hosts in a file: names, groups, comments, and what is refused with its line."""
 
 import pytest
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.mesh.hosts import add_groups, parse_hosts, parse_hosts_file
+from linkgauge.mesh.hosts import add_groups, parse_hosts_file
 from linkgauge.mesh.plan import Host
 
 FILE = """\
@@ -36,14 +36,6 @@ def test_a_wrong_line_is_named_with_the_file_and_its_number(text: str, words: st
     with pytest.raises(PlanError) as error:
         parse_hosts_file(text, "hosts.txt")
     assert words in str(error.value)
-
-
-def test_words_are_hosts_and_each_is_given_once() -> None:
-    """At least two."""
-    assert parse_hosts(["db-02", "10.0.0.7"]) == (Host("db-02"), Host("10.0.0.7"))
-    for words in (["a"], [], ["a", "b", "a"], ["a", "b c\n"]):
-        with pytest.raises(PlanError, match="host"):
-            parse_hosts(words)
 
 
 def test_groups_come_from_the_file_by_name() -> None:

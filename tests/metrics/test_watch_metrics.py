@@ -1,12 +1,10 @@
 """The metrics of a watch: what is known of its peers, and nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from linkgauge.engine.model.workload import Workload
 from linkgauge.metrics.families import Reading
 from linkgauge.metrics.watch_metrics import read_watch
-from linkgauge.watch.events import CheckResult, CheckVerdict, Metric
+from linkgauge.watch.events import CheckResult, CheckVerdict
 from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchPlan
 
@@ -62,6 +60,8 @@ def test_every_reading_is_in_base_units() -> None:
         ("next_probe_timestamp_seconds",): NOW_S + 55,
     }
     assert values["watch_month_budget_bytes",] == 10**11
+    assert values["level_shifts_total", "fra", "goodput", "worse"] == 120
+    assert values["level_shifts_total", "fra", "latency", "better"] == 0
 
 
 def test_what_is_unknown_has_no_reading() -> None:
@@ -78,30 +78,8 @@ def test_what_is_unknown_has_no_reading() -> None:
     assert not {"check_goodput_bytes_per_second", "check_expected_ratio"} & {key[0] for key in values}
 
 
-def test_a_peer_that_a_reload_removed_has_no_reading() -> None:
-    """Though the session may still know it."""
-    assert {"fra", "lon"} <= {key[1] for key in values_of() if len(key) > 1}
-    assert {"lon"} == {key[1] for key in values_of(replace(PLAN, peers=(peer("lon"),))) if len(key) > 1}
-
-
-def test_transactions_are_no_bytes() -> None:
-    """The goodput of a transactional test is a number of transactions."""
-    result = CheckResult(CheckVerdict.GOOD, figures=((Metric.GOODPUT_BIT_S, 812.0),))
-    plan = WatchPlan("office", (peer("fra", Workload.RR),))
-    values = values_of(plan, {"fra": PeerStatus("fra", last_check=ended(result))})
-    assert values["check_transactions_per_second", "fra"] == 812
-    assert ("check_goodput_bytes_per_second", "fra") not in values
-
-
 def test_the_data_of_a_month_end_with_it() -> None:
     """The counter goes on until something is sent in the new month."""
     values = values_of(now_s=NOW_S + 14 * 86_400)
     assert values["month_data_bytes", "fra"] == 0
     assert values["data_bytes_total", "fra"] == 3_000_000_000
-
-
-def test_shifts_are_counted_by_kind() -> None:
-    """0 where there was none."""
-    values = values_of()
-    assert values["level_shifts_total", "fra", "goodput", "worse"] == 120
-    assert values["level_shifts_total", "fra", "latency", "better"] == 0

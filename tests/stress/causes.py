@@ -137,7 +137,6 @@ async def _measure(cause: Cause, peer: Peer) -> Evidence | None:
     async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
         async for event in measuring:
             collector.meter.feed(event)
-            collector.feed(event)
     return collector.period_evidence()
 
 

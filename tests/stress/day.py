@@ -91,7 +91,6 @@ def _diagnosis() -> Feed:
 
     def feed(event: Event) -> None:
         meter.feed(event)
-        diagnosis.feed(event)
         if not next(ticks) % 400 and isinstance(event, Sampled):
             diagnosis.current_findings  # noqa: B018 - as the cockpit reads it
 

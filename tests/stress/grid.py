@@ -87,7 +87,6 @@ async def _measure(case: Case, peer: Peer) -> Evidence | None:
     async with open_run(plan, peer, expectation_for=expectation_for) as measuring:
         async for event in measuring:
             collector.meter.feed(event)
-            collector.feed(event)
     return collector.period_evidence()
 
 

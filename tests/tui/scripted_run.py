@@ -114,7 +114,6 @@ class ScriptedRun:
         while True:
             event = await self.queue.get()
             self.meter.feed(event)
-            self.diagnosis.feed(event)
             yield event
             self.queue.task_done()
             if isinstance(event, Ended):

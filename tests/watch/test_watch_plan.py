@@ -7,7 +7,7 @@ import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Plan
-from linkgauge.watch.watch_plan import Timing, WatchedPeer, WatchPlan
+from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 
 TEST = Plan(duration_ns=SECOND_NS)
 
@@ -45,3 +45,11 @@ def test_a_watch_knows_its_peers_and_the_group_of_its_runs() -> None:
     assert plan.group == "watch-office"
     assert plan.find("db-2") is plan.peers[1]
     assert plan.find("db-3") is None
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://host/x", "https://", "nonsense", "http://[::1"])
+def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> None:
+    """Before the watch begins."""
+    with pytest.raises(PlanError, match="webhook"):
+        Notify(webhook=address)
+    assert Notify(webhook="https://alerts.example.net:8443/x").webhook

@@ -204,6 +204,13 @@ class HelpCommand(click.Command):
             formatter.write_text(paragraph)
 
 
+def option_names(command: click.Command) -> set[str]:
+    """Return the names of the options of a command, and of the commands in it."""
+    commands = command.commands.values() if isinstance(command, click.Group) else ()
+    own = {name for parameter in command.params for name in parameter.opts}
+    return own.union(*map(option_names, commands))
+
+
 def section(parameter: click.Parameter) -> str:
     """Return the section of the help that lists a parameter."""
     return getattr(parameter, "panel", "") or "Options"

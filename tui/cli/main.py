@@ -13,7 +13,7 @@ import click
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
-from .click_extension import AppGroup, Option
+from .click_extension import AppGroup, Option, option_names
 from .commands.app import open_app
 from .commands.ceiling import ceiling
 from .commands.discover import discover
@@ -122,7 +122,7 @@ def _carry_out(arguments: Sequence[str]) -> int:
         print_stderr(click_error_text(error))
         return error.exit_code
     except LinkgaugeError as error:
-        print_stderr(plan_error_text(error) if isinstance(error, PlanError) else str(error))
+        print_stderr(plan_error_text(error, option_names(program)) if isinstance(error, PlanError) else str(error))
         return error.exit_status
     except (BrokenPipeError, SystemExit):  # Rich exits like this where the reader of the help has gone
         discard_stdout()

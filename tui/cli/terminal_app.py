@@ -325,13 +325,7 @@ async def run_mesh_screen(
         save=partial(save_preferences, config_dir()),
     )
 
-    def stop(_number: signal.Signals) -> bool:
-        session.stop()
-        return True
-
-    with _leave_on_signal(app, stop, app.mesh.over.wait) as received:
-        await app.run_async()
-    return received[0] if received else None
+    return await _run_series(app, session, app.mesh.over)
 
 
 async def run_watch_screen(
@@ -354,11 +348,19 @@ async def run_watch_screen(
         save=partial(save_preferences, config_dir()),
     )
 
+    return await _run_series(app, session, app.watching.over)
+
+
+async def _run_series(
+    app: BaseApp, session: MeshSession | WatchHandle, over: asyncio.Event
+) -> signal.Signals | None:
+    """Run an app until the user leaves it, or a signal ends its session in order; return the signal."""
+
     def stop(_number: signal.Signals) -> bool:
         session.stop()
         return True
 
-    with _leave_on_signal(app, stop, app.watching.over.wait) as received:
+    with _leave_on_signal(app, stop, over.wait) as received:
         await app.run_async()
     return received[0] if received else None
 

@@ -4,7 +4,7 @@ Click's own texts reach nobody: this is the only place that turns its errors int
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -24,58 +24,24 @@ from ...engine.model.errors import PlanError
 # Fields of a plan or of a link whose option has another name.
 _OPTIONS: Final = {
     "block size": "--block",
-    "bytes": "--bytes",
     "client port": "--cport",
-    "loss goal": "--loss-goal",
-    "maximum jitter": "--max-jitter",
-    "maximum rise": "--max-rise",
-    "grade": "--grade",
     "congestion control": "--congestion",
-    "far cores": "--far-cores",
     "CSV file": "--csv",
-    "data port": "--data-port",
     "duration": "--seconds",
+    "hosts": "HOST",
+    "hosts file": "--hosts",
     "HTML file": "--html",
     "language": "--lang",
-    "line rate": "--line-rate",
-    "message size": "--message-size",
-    "pass mark": "--pass-mark",
+    "maximum jitter": "--max-jitter",
+    "maximum rise": "--max-rise",
+    "mesh": "--resume",
     "peer": "PEER",
     "port": "PEER: port",
     "preset": "PRESET",
     "preset id": "NAME",
-    "ssh command": "--ssh-command",
     "sweep": "--resume",
-    "mesh": "--resume",
-    "hosts": "HOST",
-    "hosts file": "--hosts",
-    "scheduler": "--scheduler",
-    "TLS fingerprint": "--tls-fingerprint",
     "VLAN tags": "--vlan",
     "warm-up": "--warmup",
-    "wrong MTU": "--wrong-mtu",
-    "retest_after": "--retest-after",
-    **{
-        name: f"--{name.lower()}"
-        for name in (
-            *(
-                "burst",
-                "cores",
-                "datagram",
-                "delay",
-                "device",
-                "direction",
-                "DSCP",
-                "figure",
-                "interval",
-                "label",
-                "loss",
-            ),
-            *("MSS", "MTU", "probe", "rate", "report", "request", "response", "sessions", "slow", "source"),
-            *("exclusive", "tunnel", "wait", "window", "workers"),
-            *("every", "probe-every", "retests", "retest-after", "budget"),
-        )
-    },
 }
 _FILES: Final = {"CSV file", "HTML file", "report"}
 # Options of iperf3 that have another name here, by their spellings there. The first name that a command has counts.
@@ -121,9 +87,10 @@ _MISSING: Final = (
 )
 
 
-def plan_error_text(error: PlanError) -> str:
-    """Return the text of an error, which begins with the option of its field."""
-    option = _OPTIONS.get(error.field, error.field)
+def plan_error_text(error: PlanError, options: Container[str]) -> str:
+    """Return the text of an error, which begins with the option of its field; `options` are all that there are."""
+    regular = f"--{error.field.lower().replace(' ', '-').replace('_', '-')}"
+    option = _OPTIONS.get(error.field) or (regular if regular in options else error.field)
     if error.field in _FILES:
         return f"{option} {error.value}: {error.allowed[:1].lower()}{error.allowed[1:]}"
     if error.field == "link options":

@@ -1,4 +1,4 @@
-"""Large digits of half blocks, to be read from across a room, in several sizes.
+"""Large digits and grades of half blocks, to be read from across a room, in several sizes.
 
 Pure. Digits have seven segments, as on an instrument: all are equally wide, so a changing number moves nothing.
 """
@@ -69,6 +69,16 @@ _SEGMENTS: Final = {
     "9": "1111011",
     "-": "0001000",
 }
+GRADE_ROWS: Final = 3  # of a letter of size 1
+_GRADE_GAP: Final = 1
+_GRADES: Final = {
+    "A": (" ### ", "#   #", "#   #", "#####", "#   #", "#   #"),
+    "B": ("#### ", "#   #", "#### ", "#   #", "#   #", "#### "),
+    "C": (" ####", "#    ", "#    ", "#    ", "#    ", " ####"),
+    "D": ("#### ", "#   #", "#   #", "#   #", "#   #", "#### "),
+    "F": ("#####", "#    ", "#### ", "#    ", "#    ", "#    "),
+    "+": ("   ", "   ", " # ", "###", " # ", "   "),
+}
 _HALVES: Final = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
 
 
@@ -106,6 +116,22 @@ def style_digits(row: str, colour: str) -> Content:
         for is_block, run in groupby(row, key="█".__eq__)
     )
     return Content.assemble(*parts)
+
+
+def grade_letter(grade: str, style: str, size: int = 1) -> list[Content]:
+    """Return the rows of a grade, `A+` to `F`, three times the size; a character without a shape is left out."""
+    glyphs = [_GRADES[character] for character in grade if character in _GRADES]
+    lit = [
+        (" " * _GRADE_GAP * size).join("".join(dot * size for dot in glyph[y // size]) for glyph in glyphs)
+        for y in range(2 * GRADE_ROWS * size)
+    ]
+    return [
+        style_digits(
+            "".join(_HALVES[upper != " ", lower != " "] for upper, lower in zip(*lit[y : y + 2], strict=True)),
+            style,
+        )
+        for y in range(0, 2 * GRADE_ROWS * size, 2)
+    ]
 
 
 def _is_wide(character: str) -> bool:

@@ -100,6 +100,11 @@ def ticks(top: float, most: int) -> list[float]:
     return [number * step for number in range(floor(top / step * 1.0001) + 1)]
 
 
+def tick_decimals(step: float) -> int:
+    """Return the decimals of round numbers that are so far apart."""
+    return next((places for places, least in enumerate((1, 0.1, 0.01)) if step >= least), 3)
+
+
 def value_axis(rows: int, labels: Mapping[int, str]) -> list[Content]:
     """Return the cells left of each row, the topmost first; `labels` maps rows from the bottom to texts."""
     return [

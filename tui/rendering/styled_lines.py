@@ -102,6 +102,13 @@ def first_fit(width: int, *lines: Content) -> Content:
     return next((line for line in lines if line.cell_length <= width), Content(""))
 
 
+def table_cell(text: str, width: int, *, gap: int, is_right: bool = False) -> str:
+    """Return a text in exactly `width` cells with the gap to the next column; a long one loses its middle."""
+    room = width - gap
+    cut = text if cell_len(text) <= room else shorten_middle(text, room)
+    return set_cell_size(f"{cut:>{room}}" if is_right else cut, width)
+
+
 def join_fit(width: int, parts: Iterable[Content], gap: str) -> Content:
     """Return the leading parts for which `width` cells have room, each whole, with gaps between them."""
     line = Content("")

@@ -155,7 +155,7 @@ def latency_under_load(run: StoredRun) -> str:
     """Return the rates of a responsiveness test above its latency, on one time axis, with each load marked."""
     result = run.outcome.summary.responsiveness
     least_ns = run.outcome.summary.plan.interval_ns // 2  # the last interval may be too short for a rate
-    points = [point for point in run.load_points if point.interval_ns >= least_ns]
+    points = [point for point in run.readings.load_points if point.interval_ns >= least_ns]
     idle_ns = None if result is None or result.idle is None else result.idle.p50_ns
     labels = place_labels(_load_marks(points), run.readings.elapsed_ns / 1e9)
     at_s = [point.elapsed_ns / 1e9 for point in points]

@@ -27,7 +27,6 @@ from ..text.datagram_results import (
     loss_percent,
     loss_rows,
     run_losses,
-    time,
     udp_text,
 )
 from ..text.iperf3 import host_text, source_sentences
@@ -187,7 +186,7 @@ def _plots(run: StoredRun) -> dict[str, str]:
 
     traces, is_drawn = run.readings.traces, bool(run.readings.elapsed_ns)
     return {
-        "load": plots.latency_under_load(run) if run.load_points else "",
+        "load": plots.latency_under_load(run) if run.readings.load_points else "",
         "throughput": plots.throughput(run) if is_drawn and not run.outcome.summary.plan.has_phases else "",
         "loss": plots.losses(run) if is_drawn and traces.datagrams else "",
         "latency": plots.latency(run) if is_drawn and traces.latency else "",
@@ -251,7 +250,7 @@ def _session_rows(traces: Traces, *, is_datagram: bool) -> Iterator[tuple[str, .
         if is_datagram:
             datagrams = total.datagrams
             lost_percent = None if datagrams is None else datagrams.lost_percent
-            last = loss_percent(lost_percent), time(None if datagrams is None else datagrams.jitter_ns)
+            last = loss_percent(lost_percent), numbers.latency(None if datagrams is None else datagrams.jitter_ns)
         else:
             last = numbers.count(total.retransmits), numbers.round_trip(total.rtt_us)
         name = f"{numbers.arrow(direction)} {number}"
@@ -343,7 +342,6 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
 
 def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
-    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     label = f"{line.label}: " if line.label else ""
     test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
-    return f"{label}{line.rate}{unit}, {line.verdict_words}, {test}, {line.when} UTC"
+    return f"{label}{line.rate_with_unit}, {line.verdict_words}, {test}, {line.when} UTC"

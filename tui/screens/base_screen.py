@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from ...engine.host.debug_log import LOG_VARIABLE
-from ..actions import TEXT_ACTIONS, ScreenKind
+from ..actions import TEXT_ACTIONS, Marks, ScreenKind
 from ..rendering.diff_compositor import DiffScreen
 from ..services.preferences import Preferences
+from ..text import numbers
 
 if TYPE_CHECKING:
     from ..widgets.run.instruments import Instruments
@@ -45,7 +47,26 @@ class ActionScreen(DiffScreen):
     `task_failed` shows it.
     """
 
+    DEFAULT_CSS = """
+    ActionScreen {
+        background: $background;
+        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & .panel {
+            padding: 0 1;
+            border-top: solid $foreground 22%;
+            border-title-color: $foreground 80%;
+            border-title-style: bold;
+            scrollbar-size: 1 1;
+            overflow-x: hidden;
+        }
+        & .panel:focus { border-title-color: $text-primary; }
+    }
+    """
+
     SCREEN_KIND: ClassVar[ScreenKind]
+    MARKS: ClassVar[Marks] = ()
+    """The marks of a screen whose help page has only its own actions."""
 
     def apply(self, preferences: Preferences) -> None:
         """Apply changed preferences; the bottom screen of an app extends this."""
@@ -56,6 +77,22 @@ class ActionScreen(DiffScreen):
             return False
         return super().check_action(action, parameters)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a message; a peer or a file may have a part in it, so that it is plain text."""
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    def report(self, error: object, title: str) -> None:
+        """Show an error."""
+        self.notify(numbers.sanitize(str(error)), title=title, severity="error")
+
     @on(Worker.StateChanged)
     def _note_failure(self, message: Worker.StateChanged) -> None:
         if message.state is WorkerState.ERROR:
@@ -63,13 +100,13 @@ class ActionScreen(DiffScreen):
 
     def task_failed(self, task: Worker[Any]) -> None:
         """Show that a background task has ended with an unforeseen exception."""
-        self.notify(internal_error_text(task.error), severity="error", markup=False)
+        self.notify(internal_error_text(task.error), severity="error")
 
     def action_help(self) -> None:
         """Explain every key."""
         from .dialogs.help import HelpScreen
 
-        app_of(self).push_screen(HelpScreen())
+        app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, self.MARKS) if self.MARKS else HelpScreen())
 
     async def action_settings(self) -> None:
         """Edit the preferences."""

@@ -109,7 +109,7 @@ class StoredRunScreen(InstrumentScreen):
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:
         self.query_one("#plan", Static).update(Content.styled("✗ cannot show this run", "bold $text-error"))
-        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
+        self.report(message.text, "run log")
 
     @on(RunDetail.Edited)
     def _save_edit(self, message: RunDetail.Edited) -> None:

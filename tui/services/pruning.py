@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Final
 
 from ...engine.model.errors import RunLogError
-from ...engine.results.run_log import RunEntry, RunLog, RunQuery
+from ...engine.results.run_log import RunLog, RunQuery
 from ..text.parsing import NEVER, age
 from .preferences import read_preferences
 from .storage import config_dir, open_run_list
@@ -64,113 +65,85 @@ class RunAges:
 
 @dataclass(frozen=True, slots=True)
 class PrunePlan:
-    """The runs to delete, the oldest first.
+    """The runs to delete, or to thin, the oldest first.
 
-    `size_bytes` is about what they take on the disk. `named` counts runs that would be deleted, too, if they had
-    neither label nor note, and `uncertain` those whose age is uncertain. `pause` is why: from when to when no run
-    was saved.
+    `named` counts runs that would be among them if they had neither label nor note, and `uncertain` those whose age
+    is uncertain. `pause` is why: from when to when no run was saved. `size_bytes` is about what deletion frees.
     """
-
-    rows: tuple[RunEntry, ...]
-    size_bytes: int
-    named: int
-    uncertain: int = 0
-    pause: tuple[datetime, datetime] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ThinPlan:
-    """The runs to thin, the oldest first. The other runs are counted as in `PrunePlan`."""
 
     run_ids: tuple[str, ...]
     named: int
     uncertain: int = 0
     pause: tuple[datetime, datetime] | None = None
+    size_bytes: int = 0
 
 
-def plan_pruning(
-    log: RunLog,
-    now: datetime,
-    *,
-    keep: timedelta | None,
-    max_bytes: int | None,
-    with_named: bool,
-    with_uncertain: bool = False,
-) -> PrunePlan:
-    """Return what to delete. A run that is still running is never deleted.
+@dataclass(frozen=True)
+class RunChooser:
+    """Chooses what to delete or to thin of a log, never a run that is still running. Raises RunLogError.
 
     Args:
         log: The run log.
         now: The present time.
-        keep: The age from which runs are deleted; None for any.
-        max_bytes: The size that the log may have; None for any.
-        with_named: Delete runs with a label or a note as well.
-        with_uncertain: Delete runs whose age is uncertain as well.
-
-    Raises:
-        RunLogError: The log cannot be read.
+        with_named: Choose runs with a label or a note as well.
+        with_uncertain: Choose runs whose age is uncertain as well.
     """
-    sizes = {size.run_id: size.size_bytes for size in log.run_sizes()}
-    newest_first = log.find_runs(RunQuery())
-    oldest_first = (row for row in log.entries(newest_first[::-1]) if not row.is_running)
-    used_bytes = log.used_bytes()
-    ages = RunAges(log.start_times(), now)
-    rows: list[RunEntry] = []
-    named = uncertain = doubted = 0
-    for row in oldest_first:
-        is_old = keep is not None and ages.is_older(row.run_id, keep)
-        is_certain = keep is None or ages.is_certain(row.run_id, keep)
-        is_too_much = max_bytes is not None and used_bytes > max_bytes
-        if not is_old and not is_too_much:
-            continue
-        if not with_named and (row.label or row.note):
-            named += 1
-            continue
-        if not is_certain and not is_too_much:
-            doubted += 1
-            if not with_uncertain:
-                uncertain += 1
+
+    log: RunLog
+    now: datetime
+    with_named: bool = False
+    with_uncertain: bool = False
+
+    @cached_property
+    def _ages(self) -> RunAges:
+        return RunAges(self.log.start_times(), self.now)
+
+    def deletion(self, keep: timedelta | None, max_bytes: int | None) -> PrunePlan:
+        """Return what to delete: runs older than `keep`, and the oldest of a log larger than `max_bytes`."""
+        log, ages = self.log, self._ages
+        sizes = log.run_sizes()
+        newest_first = log.find_runs(RunQuery())
+        used_bytes = log.used_bytes()
+        run_ids: list[str] = []
+        named = uncertain = doubted = 0
+        for row in log.entries(newest_first[::-1]):
+            is_old = keep is not None and ages.is_older(row.run_id, keep)
+            is_certain = keep is None or ages.is_certain(row.run_id, keep)
+            is_too_much = max_bytes is not None and used_bytes > max_bytes
+            if row.is_running or not (is_old or is_too_much):
                 continue
-        rows.append(row)
-        used_bytes -= sizes.get(row.run_id, 0)
-    size = sum(sizes.get(row.run_id, 0) for row in rows)
-    return PrunePlan(tuple(rows), size, named, uncertain, ages.pause if doubted else None)
+            if not self.with_named and (row.label or row.note):
+                named += 1
+                continue
+            if not is_certain and not is_too_much:
+                doubted += 1
+                if not self.with_uncertain:
+                    uncertain += 1
+                    continue
+            run_ids.append(row.run_id)
+            used_bytes -= sizes.get(row.run_id, 0)
+        size_bytes = sum(sizes.get(run_id, 0) for run_id in run_ids)
+        return PrunePlan(tuple(run_ids), named, uncertain, ages.pause if doubted else None, size_bytes)
 
+    def thinning(
+        self, min_age: timedelta, *, with_damaged: bool = True, besides: PrunePlan | None = None
+    ) -> PrunePlan:
+        """Return what to thin: runs older than `min_age`, without those that `besides` deletes.
 
-def plan_thinning(
-    log: RunLog,
-    now: datetime,
-    min_age: timedelta,
-    *,
-    with_named: bool = False,
-    with_damaged: bool = True,
-    with_uncertain: bool = False,
-    besides: PrunePlan | None = None,
-) -> ThinPlan:
-    """Return which runs to thin. A run that is still running is never thinned.
-
-    Args:
-        log: The run log.
-        now: The present time.
-        min_age: The age from which runs are thinned.
-        with_named: Thin runs with a label or a note as well.
-        with_damaged: Include runs that an earlier attempt found damaged.
-        with_uncertain: Thin runs whose age is uncertain as well.
-        besides: Leave out the runs that this plan deletes.
-
-    Raises:
-        RunLogError: The log cannot be read.
-    """
-    deleted = {row.run_id for row in besides.rows} if besides is not None else set[str]()
-    thinnable = log.thinnable_runs(with_damaged=with_damaged)
-    ages = RunAges(log.start_times() if thinnable else [], now)
-    old = [run for run in thinnable if run.run_id not in deleted and ages.is_older(run.run_id, min_age)]
-    chosen = [run for run in old if with_named or not run.is_named]
-    certain = [run for run in chosen if ages.is_certain(run.run_id, min_age)]
-    pause = ages.pause if len(certain) < len(chosen) else None
-    thinned = chosen if with_uncertain else certain
-    run_ids = tuple(run.run_id for run in thinned)
-    return ThinPlan(run_ids, len(old) - len(chosen), len(chosen) - len(thinned), pause)
+        `with_damaged` includes runs that an earlier attempt found damaged.
+        """
+        deleted = set(besides.run_ids) if besides is not None else set[str]()
+        thinnable = [run for run in self.log.thinnable_runs(with_damaged=with_damaged) if run.run_id not in deleted]
+        if not thinnable:
+            return PrunePlan((), 0)
+        ages = self._ages
+        old = [run for run in thinnable if ages.is_older(run.run_id, min_age)]
+        chosen = [run for run in old if self.with_named or not run.is_named]
+        certain = [run for run in chosen if ages.is_certain(run.run_id, min_age)]
+        pause = ages.pause if len(certain) < len(chosen) else None
+        thinned = chosen if self.with_uncertain else certain
+        run_ids = tuple(run.run_id for run in thinned)
+        return PrunePlan(run_ids, len(old) - len(chosen), len(chosen) - len(thinned), pause)
 
 
 def thin_old_runs(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -187,7 +160,7 @@ def thin_old_runs(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> No
         with open_run_list() as log:
             if log.is_any_running():
                 return
-            plan = plan_thinning(log, now(), age(thin_after), with_damaged=False)
+            plan = RunChooser(log, now()).thinning(age(thin_after), with_damaged=False)
             if plan.run_ids:
                 log.thin_all(plan.run_ids, deadline=deadline)
     except (RunLogError, OSError) as error:

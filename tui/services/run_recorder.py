@@ -98,7 +98,7 @@ class RunRecorder:
         """Begin the run in the run log.
 
         Args:
-            diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
+            diagnosis: The diagnosis, with the meter to feed; the verdict has its pass mark.
             log: The run log to write to; None for a run that is not stored.
             preset_id: The id of the preset that the run is judged by; None without one.
             peer: The far end, as text.
@@ -122,12 +122,10 @@ class RunRecorder:
         return self.diagnosis.meter
 
     def add(self, event: Event) -> list[Interval]:
-        """Store an event, and pass it to the meter and the diagnosis; return the intervals that it completed."""
+        """Store an event, and pass it to the meter; return the intervals that it completed."""
         if self._log is not None:
             self._log.add(self.run_id, event)
-        intervals = self.meter.feed(event)
-        self.diagnosis.feed(event)
-        return intervals
+        return self.meter.feed(event)
 
     def finish(self, further: Mapping[str, Any] | None = None) -> Outcome:
         """Summarize and judge the run, and finish it in the run log. Flush the meter before.
@@ -168,6 +166,5 @@ class RunRecorder:
             self._log.add_all(self.run_id, events, texts)
         for event in events:
             self.meter.feed(event)
-            self.diagnosis.feed(event)
         self.meter.flush()
         return self.finish(further)

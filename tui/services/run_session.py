@@ -156,7 +156,7 @@ class RunSession:
             far_end: The far end, as it can be connected to once more.
             log: The run log to write to.
             writer: The CSV file to write to.
-            diagnosis: The diagnosis to feed, with its meter; the verdict has its pass mark.
+            diagnosis: The diagnosis, with the meter to feed; the verdict has its pass mark.
         """
         self._earlier_problem = None if log is None else log.problem
         self._recorder = RunRecorder(

@@ -24,7 +24,6 @@ from ...engine.results.comparison import Comparison, compare
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
-from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures
 from ...engine.results.sums.traces import PlotPoint
@@ -50,15 +49,11 @@ _REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run of the log: its record, its outcome, and the readings of its plot and sessions.
-
-    `load_points` are the values of a responsiveness test over time.
-    """
+    """A run of the log: its record, its outcome, and the readings of its plot and sessions."""
 
     row: RunRecord
     outcome: Outcome
     readings: LiveReadings
-    load_points: tuple[ResponsivenessPoint, ...] = ()
 
     def snapshot(self, catalog: Catalog) -> CockpitSnapshot:
         """Return the snapshot for the instruments; loopback stands in for a preset that is gone."""
@@ -76,7 +71,6 @@ class StoredRun:
             expectation=summary.expectation,
             peak=self._peak(catalog),
             findings=self.outcome.findings,
-            load_points=self.load_points,
         )
 
     def _peak(self, catalog: Catalog) -> Expectation:
@@ -107,8 +101,8 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
         if meter.started is None and isinstance(event, Sampled | Changed | Opened):
             remedy = shell_command("linkgauge", "runs", "delete", row.run_id)
             raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
-        for consumer in (meter, readings, diagnosis):
-            consumer.feed(event)
+        meter.feed(event)
+        readings.feed(event)
     meter.flush()
     summary = meter.summary()
     stored = RunResult.of(row.document)
@@ -125,7 +119,7 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
     if row.document:  # as it was stored, by whichever version
         document = {**encode(SubjectFigures.of(meter.started)), **row.document, **names, **why}
         outcome = replace(outcome, result=RunResult.of(document), document=document)
-    return StoredRun(row, outcome, readings, meter.responsiveness_series)
+    return StoredRun(row, outcome, readings)
 
 
 def _find_preset(catalog: Catalog, preset_id: str) -> Preset | None:

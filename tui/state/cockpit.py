@@ -13,7 +13,6 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
-from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
@@ -32,7 +31,6 @@ from .setting_steps import next_rate, next_window
 
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
-_SERIES_NS: Final = SECOND_NS // 2
 
 
 class _Link(NamedTuple):
@@ -67,8 +65,6 @@ class CockpitState:
         self.run: RunHandle | None = None
         self.run_id: str | None = None
         self.is_paused = False
-        self._series: tuple[ResponsivenessPoint, ...] = ()
-        self._series_ns = 0
         self._near: HostInfo | None = None
         self._far: HostInfo | None = None
         self._ip_version: int | None = None
@@ -132,7 +128,6 @@ class CockpitState:
             expected_sending_bit_s=(
                 expected_rate_bit_s(settings, self._expectation_of_shown) if plan.workload.is_datagram else None
             ),
-            load_points=self._load_points(),
         )
 
     def _shown(self) -> tuple[Plan, Settings]:
@@ -163,14 +158,6 @@ class CockpitState:
         is_unchanged = self.is_in_phases and self.plan == self._plan_before
         return None if self.readings is None or is_unchanged else self.plan
 
-    def _load_points(self) -> tuple[ResponsivenessPoint, ...]:
-        """Return latency over time of a responsiveness test: made anew twice a second, as its plot is drawn."""
-        if self.run is not None and self.readings is not None:
-            elapsed_ns = self.readings.elapsed_ns
-            if not self._series or elapsed_ns - self._series_ns >= _SERIES_NS:
-                self._series, self._series_ns = self.run.meter.responsiveness_series, elapsed_ns
-        return self._series
-
     def _findings(self) -> tuple[Finding, ...]:
         """Return the limits: those of the last seconds during a run, afterwards those of its last period."""
         if self.diagnosis is None:
@@ -192,7 +179,6 @@ class CockpitState:
         """
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.readings, self.summary, self.verdict = LiveReadings(plan or self.plan), None, None
-        self._series, self._series_ns = (), 0
         self.diagnosis = None
         self._notices, self.run_id, self._run_link = (), None, self._link
         self._plan_before, self._requested = self.plan, None
@@ -242,7 +228,6 @@ class CockpitState:
         """Release the run, keep its notices and enter the phase."""
         if self.run is not None:
             self._notices = tuple(self.run.notices)
-            self._series = self.run.meter.responsiveness_series
         self.run, self.phase, self.is_paused, self._requested = None, phase, False, None
 
     def set_far_info(self, info: HostInfo) -> None:
@@ -264,7 +249,7 @@ class CockpitState:
         """Select another far end, whose host information is not yet known. A run against the one before goes."""
         if str(peer) != str(self.peer):
             self.readings = self.summary = self.verdict = self.diagnosis = None
-            self._series, self._notices, self.phase = (), (), Phase.IDLE
+            self._notices, self.phase = (), Phase.IDLE
         self.peer, self._far, self.problem = peer, None, None
         self._ip_version = None
 

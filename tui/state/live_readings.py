@@ -44,7 +44,7 @@ from .instrument_values import (
     RunProblem,
     SessionRow,
 )
-from .plot_axes import RateAxis, highest_mark, time_span_s
+from .plot_axes import REDRAW_NS, RateAxis, highest_mark, time_span_s
 
 _RECENT_NS: Final = SECOND_NS
 
@@ -62,6 +62,7 @@ class LiveReadings:
         self.log = EventLines()
         self.rate_axis = RateAxis()
         self._plan = plan
+        self._load_points: tuple[object, tuple[ResponsivenessPoint, ...]] | None = None
         self._recent_sums: tuple[Sampled | None, SampleSum] | None = None  # made once for all gauges of a sample
 
     def feed(self, event: Event) -> None:
@@ -95,6 +96,14 @@ class LiveReadings:
     def traces(self) -> Traces:
         """The run over time."""
         return self.meter.traces
+
+    @property
+    def load_points(self) -> tuple[ResponsivenessPoint, ...]:
+        """Latency over time of a responsiveness test: made anew twice a second, as its plot is drawn."""
+        moment = self.meter.elapsed_ns // REDRAW_NS, self.meter.has_ended
+        if self._load_points is None or self._load_points[0] != moment:
+            self._load_points = moment, self.meter.responsiveness_series
+        return self._load_points[1]
 
     @property
     def periods(self) -> list[PlotPeriod]:
@@ -271,7 +280,6 @@ class CockpitSnapshot:
     pass_percent: float = DEFAULT_PASS_PERCENT
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None
-    load_points: tuple[ResponsivenessPoint, ...] = ()
     requested: Settings | None = None
     next_plan: Plan | None = None
     next_preset: Preset | None = None

@@ -145,7 +145,7 @@ def _plain_words(figure: Figure) -> str:
         return "the same"
     match figure.unit:
         case "rise_ns":
-            words = f"{numbers.latency(round(abs(more)))} {'longer' if more > 0 else 'shorter'}"
+            words = f"{numbers.latency(abs(more))} {'longer' if more > 0 else 'shorter'}"
         case "grade":
             words = "worse" if more > 0 else "better"
         case _:
@@ -180,7 +180,7 @@ def _value(value: float, unit: FigureUnit) -> str:  # noqa: PLR0911 (one for eac
         case "us":
             return numbers.round_trip(value)
         case "ns" | "delay_ns" | "rise_ns":
-            return numbers.latency(round(value))
+            return numbers.latency(value)
         case "grade":
             return GRADES[round(value)]
         case "loss_percent":

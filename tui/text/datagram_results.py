@@ -56,8 +56,8 @@ def delay_rows(summary: Summary) -> list[DelayRow]:
     return [
         DelayRow(
             direction,
-            time(datagrams.jitter_mean_ns),
-            time(datagrams.jitter_max_ns),
+            numbers.latency(datagrams.jitter_mean_ns),
+            numbers.latency(datagrams.jitter_max_ns),
             delay_cells(datagrams.delay_variation),
         )
         for direction, datagrams in _single_directions(summary)
@@ -70,11 +70,6 @@ def delay_cells(delays: LatencySummary | None) -> tuple[str, ...]:
         return (UNKNOWN,) * len(DELAY_COLUMNS)
     values = (delays.p50_ns, delays.p90_ns, delays.p99_ns, delays.p99_9_ns, delays.max_ns)
     return tuple(numbers.latency(value_ns) for value_ns in values)
-
-
-def time(value_ns: float | None) -> str:
-    """Return a jitter or a delay to three digits: `31.2 µs`."""
-    return numbers.latency(None if value_ns is None else round(value_ns))
 
 
 def loss_percent(percent: float | None) -> str:
@@ -144,7 +139,7 @@ def datagram_facts(datagrams: DatagramSummary) -> list[str]:
     marks = "" if not datagrams.ce_marks else f"{numbers.count(datagrams.ce_marks)} marked for congestion"
     rtt = "" if datagrams.rtt_us is None else f"median RTT {numbers.round_trip(datagrams.rtt_us)}"
     rises = [
-        f"one-way delay {name}{time(value_ns)} above its least"
+        f"one-way delay {name}{numbers.latency(value_ns)} above its least"
         for name, value_ns in (("", datagrams.delay_rise_ns), ("of the reports back ", datagrams.return_rise_ns))
         if value_ns is not None
     ]
@@ -158,7 +153,7 @@ def capacity_text(capacity: CapacitySummary) -> str:
     """Return what a search has found: the best second, and the highest rate that loses no more than allowed."""
     best = (
         f"{numbers.rate(capacity.bit_s)} in the best second ({loss_percent(capacity.lost_percent)} lost, "
-        f"delay variation {time(capacity.delay_variation_ns)}, RTT {time(capacity.rtt_ns)})"
+        f"delay variation {numbers.latency(capacity.delay_variation_ns)}, RTT {numbers.latency(capacity.rtt_ns)})"
     )
     if capacity.loss_free_bit_s is not None:
         return f"{best}, {numbers.rate(capacity.loss_free_bit_s)} within the loss goal for 5{NBSP}s"

@@ -14,7 +14,6 @@ from .summary import end_words
 
 EventKind = Literal["start", "connection", "phase", "change", "warning", "end"]
 _MAX_LINES: Final = 500
-_END_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class EventLines:
             opened = [facts for facts in self._opened if facts.end is end]
             if not opened:
                 continue
-            parts = [f"{_END_NAMES[end]}: {numbers.sessions(len(opened))} connected"]
+            parts = [f"{end.label}: {numbers.sessions(len(opened))} connected"]
             parts += sorted({numbers.sanitize(facts.congestion) for facts in opened if facts.congestion})
             windows = [facts.window_granted_bytes for facts in opened if facts.window_granted_bytes is not None]
             if windows:

@@ -257,17 +257,17 @@ def rate_number(bit_s: float | None, response_bits: int | None) -> str:
     return transaction_number(bit_s / response_bits)
 
 
-def latency(value_ns: int | None) -> str:
+def latency(value_ns: float | None) -> str:
     """Return a short time to three digits: `17.8 µs`, `1.25 ms`, `2.00 s`."""
     if value_ns is None:
         return UNKNOWN
-    value, places, unit = scale_time(value_ns / 1e3)
+    value, places, unit = scale_time(round(value_ns) / 1e3)
     return f"{number(value, places)}{NBSP}{unit}"
 
 
 def round_trip(value_us: float | None) -> str:
     """Return a round trip to three digits: `212 µs`, `21.6 ms`."""
-    return latency(None if value_us is None else round(1_000 * value_us))
+    return latency(None if value_us is None else 1_000 * value_us)
 
 
 def times(factor: float) -> str:

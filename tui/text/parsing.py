@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...engine.results.responsiveness.result import Grade
 
 T = TypeVar("T")
+W = TypeVar("W", bound=str)
 
 DEFAULT_REFRESH_HZ: Final = 4.0
 MIN_REFRESH_HZ: Final = 0.5
@@ -80,10 +81,16 @@ def message_bytes(text: str, field: str) -> int:
     return _size(text, field, "give a size such as 200, 8K or 1M")
 
 
-def _size(text: str, field: str, allowed: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
+def _match(pattern: re.Pattern[str], text: str, field: str, allowed: str) -> re.Match[str]:
+    """Return the match of a text without the spaces around it; raise PlanError without one."""
+    match = pattern.fullmatch(text.strip())
     if match is None:
         raise PlanError(field, repr(text), allowed)
+    return match
+
+
+def _size(text: str, field: str, allowed: str) -> int:
+    match = _match(_SIZE, text, field, allowed)
     value = Decimal(match[1]) * _BYTES[(match[2] or "").lower()]
     if value != int(value):
         raise PlanError(field, repr(text), "give a whole number of bytes")
@@ -102,9 +109,7 @@ def rate_bit_s(text: str) -> int:
 
 def _bit_s(text: str, field: str, allowed: str = _RATE_REMEDY) -> int:
     """Parse bits a second. A number without a letter is refused, since nobody means it; so is a B for bytes."""
-    match = _RATE.fullmatch(text.strip())
-    if match is None:
-        raise PlanError(field, repr(text), allowed)
+    match = _match(_RATE, text, field, allowed)
     value = Decimal(match[1]) * _BIT_S[match[2].lower()]
     if value != int(value) or not _BIT_S["k"] <= value <= 10 * _BIT_S["t"]:
         raise PlanError(field, repr(text), allowed)
@@ -138,9 +143,7 @@ def loss_goal_ppm(text: str) -> int:
 
 def jitter_ns(text: str) -> int:
     """Parse a jitter in milliseconds: `5`, `0.5`, `5ms`."""
-    match = _MILLISECONDS.fullmatch(text.strip())
-    if match is None:
-        raise PlanError("maximum jitter", repr(text), "give milliseconds, such as 5 or 0.5")
+    match = _match(_MILLISECONDS, text, "maximum jitter", "give milliseconds, such as 5 or 0.5")
     return int(Decimal(match[1]) * 1_000_000)
 
 
@@ -156,11 +159,15 @@ def grade(text: str) -> "Grade":
     """Parse a grade of latency under load, in upper or lower case: `A+`, `b`."""
     from ...engine.results.responsiveness.result import GRADES
 
-    passing = GRADES[:-1]  # the last one is a pass for everything
-    for name in passing:
-        if text.strip().upper() == name:
-            return name
-    raise PlanError("grade", repr(text), f"give one of {', '.join(passing)}")
+    return _word(GRADES[:-1], text, "grade")  # the last one is a pass for everything
+
+
+def _word(words: tuple[W, ...], text: str, field: str) -> W:
+    """Return the word that a text is, in upper or lower case; raise PlanError for any other."""
+    for word in words:
+        if text.strip().lower() == word.lower():
+            return word
+    raise PlanError(field, repr(text), f"give one of {', '.join(words)}")
 
 
 def bytes_limit(text: str) -> int:
@@ -179,10 +186,7 @@ def mtu_bytes(text: str) -> int:
 
 def tunnel(text: str) -> Tunnel:
     """Parse the name of a tunnel, in upper or lower case."""
-    for name in TUNNELS:
-        if text.strip().lower() == name:
-            return name
-    raise PlanError("tunnel", repr(text), f"give one of {', '.join(TUNNELS)}")
+    return _word(TUNNELS, text, "tunnel")
 
 
 def duration_ns(text: str) -> int | None:
@@ -203,9 +207,7 @@ def time_ns(text: str, field: str, allowed: str) -> int:
 
 def age(text: str, field: str = "--keep") -> timedelta:
     """Parse the age of runs: `90d`, `12h`, `4w`. A number without a unit is refused: nobody means seconds."""
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        raise PlanError(field, repr(text), "give hours, days or weeks: 12h, 90d or 4w")
+    match = _match(_AGE, text, field, "give hours, days or weeks: 12h, 90d or 4w")
     return timedelta(hours=int(match[1]) * _HOURS[match[2].lower()])
 
 
@@ -241,9 +243,7 @@ def log_size(text: str) -> int:
 
 def pass_percent(text: str) -> float:
     """Parse a pass mark in percent of the expected rate: `95`, `97.5`, `90%`."""
-    match = _NUMBER.fullmatch(text.strip())
-    if match is None:
-        raise PlanError("pass mark", repr(text), "give percents such as 95 or 97.5")
+    match = _match(_NUMBER, text, "pass mark", "give percents such as 95 or 97.5")
     from ...presets.verdict import check_pass_percent  # imports much that `--help` does not need
 
     return check_pass_percent(float(match[1]))
@@ -251,9 +251,7 @@ def pass_percent(text: str) -> float:
 
 def refresh_hz(text: str) -> float:
     """Parse the refresh rate of the screen: `4`, `0.5`, `10 Hz`."""
-    match = _HERTZ.fullmatch(text.strip())
-    if match is None:
-        raise PlanError("refresh rate", repr(text), "give frames a second such as 4 or 0.5")
+    match = _match(_HERTZ, text, "refresh rate", "give frames a second such as 4 or 0.5")
     return check_refresh_hz(float(match[1]))
 
 
@@ -338,9 +336,7 @@ def cores(text: str) -> tuple[int, ...]:
 
 def integer(text: str, field: str, allowed: str) -> int:
     """Parse a whole number."""
-    if _WHOLE.fullmatch(text.strip()) is None:
-        raise PlanError(field, repr(text), allowed)
-    return int(text)
+    return int(_match(_WHOLE, text, field, allowed)[0])
 
 
 def direction_values(text: str) -> tuple[Direction, ...]:

@@ -109,19 +109,14 @@ def _load_row(load: LoadedLatency) -> LoadRow:
 def _percentiles(latency: Latency | None) -> tuple[str, str]:
     if latency is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
-    return time(latency.p50_ns), time(latency.p99_ns)
-
-
-def time(value_ns: float | None) -> str:
-    """Return a time to three digits: `412 µs`, `23.6 ms`."""
-    return numbers.latency(None if value_ns is None else round(value_ns))
+    return numbers.latency(latency.p50_ns), numbers.latency(latency.p99_ns)
 
 
 def rise(value_ns: float | None) -> str:
     """Return a rise of latency with its sign: `+23.2 ms`; a fall is no rise."""
     if value_ns is None:
         return numbers.UNKNOWN
-    return f"+0{numbers.NBSP}ms" if value_ns < _LEAST_RISE_NS else f"+{time(value_ns)}"
+    return f"+0{numbers.NBSP}ms" if value_ns < _LEAST_RISE_NS else f"+{numbers.latency(value_ns)}"
 
 
 def grade_text(result: Responsiveness) -> str:
@@ -154,9 +149,9 @@ def round_trips_text(result: RoundTrips | None) -> str:
     if result is None:
         return "unknown: too few probes were answered under load"
     parts = (
-        f"handshake {time(result.handshake_ns)}",
-        f"answer {time(result.answer_ns)}",
-        f"loaded sessions {time(result.loaded_ns)}",
+        f"handshake {numbers.latency(result.handshake_ns)}",
+        f"answer {numbers.latency(result.answer_ns)}",
+        f"loaded sessions {numbers.latency(result.loaded_ns)}",
     )
     words = (f"{numbers.number(result.per_minute)} a minute", result.classification)
     return f"{', '.join(words)}, confidence {result.confidence} ({', '.join(parts)})"
@@ -219,7 +214,7 @@ def _sender_queue_text(queue: SenderQueue) -> str:
     if not parts or (queue.delay_ns is not None and queue.delay_ns < _LEAST_DELAY_NS):
         return ""
     where = f"{queue.end.label} {numbers.sanitize(queue.interface or 'host')}"
-    delay = "" if queue.delay_ns is None else f", {time(queue.delay_ns)} of its rate"
+    delay = "" if queue.delay_ns is None else f", {numbers.latency(queue.delay_ns)} of its rate"
     return f"{where}: {' and '.join(parts)}{delay}"
 
 

@@ -13,7 +13,7 @@ from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
 from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
-from ...engine.results.run_log.digest import ListedLatency, ListedSettings, RunBrief
+from ...engine.results.run_log.listing import ListedLatency, ListedSettings, RunBrief
 from . import numbers, responsiveness
 
 _UNDER_LOAD: Final = "under load"
@@ -25,7 +25,7 @@ _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """The cells of a run in a list. `transactions_s` is None for streams.
+    """The cells of a run in a list. `rate` is in Mb/s, or has the unit of transactions: `9 389`, `17 714/s`.
 
     With `has_changes` the settings were changed during the run, and `test` says how. `grade` and `latency` are of a
     run that measured latency under load: its grade, and all its figures in one phrase.
@@ -36,15 +36,13 @@ class RunLine:
     preset: str
     peer: str
     test: str
-    bit_s: float | None
-    transactions_s: float | None
+    rate: str
     percent: float | None
     verdict: str | None
     end_words: str
     label: str
     note: str
     group: str
-    is_running: bool
     has_changes: bool = False
     grade: str = ""
     latency: str = ""
@@ -66,11 +64,9 @@ class RunLine:
         )
 
     @property
-    def rate(self) -> str:
-        """The measured rate; Mb/s have no unit: `9 389`, `17 714/s`."""
-        if self.transactions_s is not None:
-            return f"{numbers.transaction_number(self.transactions_s)}/s"
-        return numbers.mbit(self.bit_s)
+    def rate_with_unit(self) -> str:
+        """The measured rate with its unit: `9 389 Mb/s`, `17 714/s`."""
+        return self.rate if self.rate.endswith("/s") else f"{self.rate}{numbers.NBSP}Mb/s"
 
     @property
     def verdict_words(self) -> str:
@@ -87,15 +83,13 @@ def run_line(row: RunEntry) -> RunLine:
         preset=numbers.sanitize(row.preset),
         peer=numbers.sanitize(row.peer),
         test=_test(figures),
-        bit_s=listed_bit_s(figures),
-        transactions_s=figures.transactions_s,
+        rate=_rate(figures),
         percent=figures.percent,
         verdict=row.verdict,
         end_words=run_end_text(row),
         label=numbers.sanitize(row.label or ""),
         note=numbers.sanitize(row.note or ""),
         group=numbers.sanitize(row.group or ""),
-        is_running=row.is_running,
         has_changes=settings_count(figures) > 1,
         grade=grade_in(figures),
         latency=_latency(figures.responsiveness),
@@ -121,6 +115,13 @@ def run_end_text(row: RunEntry) -> str:
     if row.reason is not None:
         return numbers.reason(row.reason)
     return "running" if row.is_running else "interrupted"
+
+
+def _rate(figures: RunBrief) -> str:
+    """Return the measured rate."""
+    if figures.transactions_s is not None:
+        return f"{numbers.transaction_number(figures.transactions_s)}/s"
+    return numbers.mbit(listed_bit_s(figures))
 
 
 def _test(figures: RunBrief) -> str:
@@ -163,7 +164,7 @@ def _latency(latency: ListedLatency | None) -> str:
     """Return the latency under load in one phrase: `idle 412 µs, out +45.2 ms, …`; empty if none was measured."""
     if latency is None:
         return ""
-    words = [] if latency.idle_ms is None else [f"idle {responsiveness.time(latency.idle_ms * _MILLISECOND_NS)}"]
+    words = [] if latency.idle_ms is None else [f"idle {numbers.latency(latency.idle_ms * _MILLISECOND_NS)}"]
     for load in latency.loads:
         if load.direction is not None and load.rise_ms is not None:
             name = "both" if load.direction is Direction.DUPLEX else load.direction.value

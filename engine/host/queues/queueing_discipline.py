@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Final, NamedTuple
 
-from ..nic import NETLINK_DEADLINE_S, NLM_F_DUMP, parse_attributes, request_netlink
+from ..nic import NLM_F_DUMP, open_netlink, parse_attributes, request_netlink
 
 # linux/rtnetlink.h, linux/gen_stats.h
 _RTM_NEWQDISC, _RTM_GETQDISC = 36, 38
@@ -38,8 +38,7 @@ def read_queue_counts(nic: str) -> QueueCounts | None:
         return None
     index = socket.if_nametoindex(nic)
     found: QueueCounts | None = None
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
-        netlink.settimeout(NETLINK_DEADLINE_S)
+    with open_netlink() as netlink:
         request = _QDISC.pack(0, 0, 0, 0, 0, 0)
         for body in request_netlink(netlink, _RTM_GETQDISC, _RTM_NEWQDISC, request, NLM_F_DUMP):
             _, _, interface, _, parent, _ = _QDISC.unpack_from(body)

@@ -32,7 +32,7 @@ from ..protocol.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ..protocol.results import EndResults, decode_results, encode_results
 from ..protocol.states import State, list_streams
-from .observer import Observation, RunObserver
+from .observer import Iperf3Options, Observation
 from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client
 
@@ -59,28 +59,25 @@ class ClientTest(BaseFarRun):
         self,
         channel: Iperf3Channel,
         request: TestRequest,
+        options: Iperf3Options,
         limits: Limits,
-        observer: RunObserver | None,
         turn: Turn,
         opening: "Callable[[ClientTest], AbstractAsyncContextManager[None]]",
-        *,
-        gives_json: bool = False,
     ) -> None:
         """Make a test that has no workers yet.
 
         Args:
             channel: The control connection, whose client has sent its parameters.
             request: What the client asks for.
+            options: How the service makes the output of the server.
             limits: The endpoint's limits.
-            observer: Makes the output of the server; None where the client asks for none.
             turn: Its turn, which it gives back at its end.
             opening: Is held while its streams are opened.
-            gives_json: Whether the output of the server is JSON.
         """
         plan, parameters = request.plan, request.parameters
         super().__init__(plan, limits, turn)
         self._channel, self._request, self._opening = channel, request, opening
-        self._observer, self._gives_json = observer, gives_json
+        self._options = options
         own_plan = replace(
             plan,
             mode=plan.mode or request.mode,
@@ -99,14 +96,12 @@ class ClientTest(BaseFarRun):
         self._counts = TestCounts(self.pool.counters, self._streams, is_udp=parameters.is_udp)
         loop = asyncio.get_running_loop()
         self._refusal: Iperf3Refusal | None = None
-        self._takes_streams = False
+        self._takes_streams, self._attached, self._carried = False, 0, 0
         self._arrived: list[tuple[int, socket.socket]] = []
-        self._attached = 0
         self._progress_s = loop.time()  # of the streams that come
         self._opened: list[SocketInfo] = []
         self._all_opened: asyncio.Future[None] = loop.create_future()
         self._moved_ns = time.monotonic_ns()  # when payload moved last
-        self._carried = 0
         self._lost_at_s: float | None = None
         self._observation: Observation | None = None
 
@@ -268,10 +263,11 @@ class ClientTest(BaseFarRun):
         omit_s = self._request.parameters.omit_s
         if omit_s:
             self._run_task(self._end_omitted_part(omit_s))
-        if self._observer is not None:
+        make_observer = self._options.make_observer
+        if self._request.parameters.asks_output and make_observer is not None:
             utc = datetime.now(UTC).isoformat(timespec="milliseconds")
             others = self.turn.read_others()
-            self._observation = Observation(self._observer, self._request, self.pool.counters, others)
+            self._observation = Observation(make_observer(), self._request, self.pool.counters, others)
             self._observation.begin(utc, self._channel.local_address, self._opened)
             self._run_task(self._observation.sample())
 
@@ -338,7 +334,7 @@ class ClientTest(BaseFarRun):
     def _make_output(self, observation: Observation, theirs: EndResults) -> str | dict[str, Any]:
         """Return the output of the server, with what both ends have counted."""
         totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.has_datagrams)
-        return observation.make_output(totals, is_json=self._gives_json)
+        return observation.make_output(totals, is_json=self._options.gives_json)
 
     def _look(self, now_ns: int, total_bytes: int) -> None:
         """End the test when it carries nothing, or has lost a stream."""

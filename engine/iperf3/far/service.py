@@ -31,6 +31,7 @@ from ...model.errors import (
     RemoteProtocolError,
     RequestDeclined,
     explain_os_error,
+    explain_resource_error,
 )
 from ...model.events import EndText, Reason
 from ...model.plan import Plan
@@ -172,9 +173,8 @@ class Iperf3Service:
             self._log(LogEntry("dropped", f"rejected: {error}", client=client))
             await channel.send_error(ErrorNumber.PARAMETERS)
         except (OSError, MemoryError) as error:
-            reason = explain_os_error(error) if isinstance(error, OSError) else "out of memory"
             system_errno = (error.errno or 0) if isinstance(error, OSError) else errno.ENOMEM
-            self._log(LogEntry("dropped", f"rejected: {reason}", client=client))
+            self._log(LogEntry("dropped", f"rejected: {explain_resource_error(error)}", client=client))
             await channel.send_error(ErrorNumber.CREATE_STREAM, system_errno)
         finally:
             channel.abort()
@@ -243,21 +243,12 @@ class Iperf3Service:
         self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient, turn: Turn
     ) -> None:
         """Carry out a test, with the entries of its beginning and end in the log."""
-        options, parameters = self._options, request.parameters
-        test = ClientTest(
-            channel,
-            request,
-            self._admission.limits,
-            options.make_observer() if parameters.asks_output and options.make_observer else None,
-            turn,
-            self._open_streams,
-            gives_json=options.gives_json,
-        )
+        test = ClientTest(channel, request, self._options, self._admission.limits, turn, self._open_streams)
         try:
             async with test.pool:
                 self._cookies[request.cookie] = test
                 what = f"{request.plan.workload} of iperf3"
-                names = {"software": admitted.software, "title": parameters.title}
+                names = {"software": admitted.software, "title": request.parameters.title}
                 await carry_out(test, admitted, self._log, what, **names)
         finally:
             self._cookies[request.cookie] = None

@@ -28,7 +28,6 @@ MAX_WINDOW_BYTES: Final = 512 * MIB
 DEFAULT_DURATION_S: Final = 10
 DEFAULT_BLOCK_BYTES: Final = 131_072
 DEFAULT_DATAGRAM_BYTES: Final = 1_448  # with the headers of IPv6 below an MTU of 1500
-DEFAULT_DATAGRAM_BIT_S: Final = 1_048_576
 _MAX_TITLE: Final = 200
 _MAX_VERSION: Final = 40
 _MAX_CONGESTION: Final = 15
@@ -36,6 +35,7 @@ _MAX_TOKEN: Final = 4_096
 _PACING_TIMER_US: Final = 1_000  # unused, but every client since 3.2 sends it
 
 
+# A table: each field is a key of iperf3's document.
 @dataclass(frozen=True, slots=True)
 class TestParameters:
     """The parameters of a test.

@@ -2,15 +2,16 @@
 
 Public: `RunLog`, `RunRecord`, `new_run_id`, `RUN_LOG_FILE_NAME`; of lists `RunEntry`, `RunQuery`, `RunNumbers`,
 `SEARCH_FIELDS`, `SORT_COLUMNS`; of series that are longer than a run `Journal`, `JournalEntry`, `journal_names`.
-Within: `store` (RunLog), `writer` (the thread), `listing` (order and entries of a list), `digest` (what a list
+Within: `store` (RunLog), `writer` (the thread), `listing` (order and entries of a list, and what it
 shows of a document), `event_blocks` (how events become small), `event_pages` (how they are read), `removal`
 (deletion in pieces, and the size of the file), `thinning` (a sample a second of old runs), `journal` (entries of
-named series), `schema` (tables, connections, errors). May import what engine/results may.
+named series), `layouts` (the tables of each version),
+`log_file` (connections, errors). May import what engine/results may.
 """
 
 from .journal import Journal, JournalEntry, journal_names
 from .listing import SEARCH_FIELDS, SORT_COLUMNS, WHOLE, RunEntry, RunNumbers, RunQuery
-from .schema import RUN_LOG_FILE_NAME
+from .log_file import RUN_LOG_FILE_NAME
 from .store import RunLog, RunRecord, new_run_id
 
 __all__ = [

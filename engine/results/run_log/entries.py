@@ -1,8 +1,10 @@
 """What is on its way into the run log: the entries that were queued, and what waits for a transaction.
 
-Pure. The writing thread (writer.py) makes a `BoundStatement`, `Rows` or a `Block` of each queued entry.
+Pure. The writing thread (writer.py) makes a `BoundStatement`, `Rows` or a `Block` of each queued entry. It waits in
+the `Backlog`.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,7 +12,7 @@ from typing import Final
 from .event_blocks import pack_events
 
 BLOCK_EVENTS: Final = 512  # about a minute of both ends' samples
-_BLOCK_CHARACTERS: Final = 4 << 20
+BLOCK_CHARACTERS: Final = 4 << 20
 
 SqlParameters = tuple[str | int | float | None, ...]
 
@@ -81,7 +83,7 @@ class Rows:
     @property
     def is_full(self) -> bool:
         """Whether these are enough for a block."""
-        return len(self.texts) >= BLOCK_EVENTS or self.size >= _BLOCK_CHARACTERS
+        return len(self.texts) >= BLOCK_EVENTS or self.size >= BLOCK_CHARACTERS
 
     def extend(self, texts: Sequence[str]) -> None:
         """Append texts."""
@@ -109,3 +111,87 @@ class Block:
 
 
 WaitingEntry = BoundStatement | Rows | Block
+
+
+class Backlog:
+    """Entries that wait for a transaction, in order. `size` is about their bytes.
+
+    Many events in a row wait as a block, which is small.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._entries: deque[WaitingEntry] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def append(self, entry: WaitingEntry) -> None:
+        """Let an entry wait."""
+        self._entries.append(entry)
+        self.size += entry.size
+
+    def append_event(self, run_id: str, number: int, text: str) -> None:
+        """Let an event wait."""
+        rows = self._entries[-1] if self._entries else None
+        if not isinstance(rows, Rows) or rows.run_id != run_id or rows.is_full:
+            rows = Rows(run_id, number)
+            self.append(rows)
+        rows.extend([text])
+        self.size += len(text)
+        if rows.is_full:
+            block = rows.to_block()
+            self._entries[-1] = block
+            self.size += block.size - rows.size
+
+    def append_blocks(self, run_id: str, first: int, texts: Sequence[str]) -> None:
+        """Let the events of a run that is over wait as blocks."""
+        rows = Rows(run_id, first)
+        for text in texts:
+            rows.extend([text])
+            if rows.is_full:
+                self.append(rows.to_block())
+                rows = Rows(run_id, rows.last + 1)
+        if rows.texts:
+            self.append(rows.to_block())
+
+    def first(self, max_size: int) -> list[WaitingEntry]:
+        """Return the first entries of one run, of that size at most, but one at least."""
+        entries: list[WaitingEntry] = []
+        size = 0
+        for entry in self._entries:
+            if entries and (entry.run_id != entries[0].run_id or size + entry.size > max_size):
+                break
+            entries.append(entry)
+            size += entry.size
+        return entries
+
+    def remove(self, entries: Sequence[WaitingEntry]) -> None:
+        """Remove the first entries, which are written."""
+        for entry in entries:
+            self._entries.popleft()
+            self.size -= entry.size
+
+    def drop(self, run_id: str) -> None:
+        """Remove all entries of a run."""
+        self._entries = deque(entry for entry in self._entries if entry.run_id != run_id)
+        self.size = sum(entry.size for entry in self._entries)
+
+    def describe(self) -> str:
+        """Return what is not saved of each run, for the user."""
+        counts: dict[str, int] = {}
+        unsaved: set[str] = set()
+        for entry in self._entries:
+            if isinstance(entry, BoundStatement):
+                counts.setdefault(entry.run_id, 0)
+                unsaved |= {entry.run_id} if entry.is_first else set()
+            else:
+                counts[entry.run_id] = counts.get(entry.run_id, 0) + entry.last - entry.first + 1
+        return "; ".join(
+            f"run {run_id} is not saved"
+            if run_id in unsaved
+            else f"run {run_id} is saved in part, without its result and its last {count} entries"
+            if count > 1
+            else f"run {run_id} is saved without its result"
+            for run_id, count in counts.items()
+        )

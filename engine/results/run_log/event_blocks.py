@@ -12,6 +12,7 @@ import re
 import sys
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from math import gcd
@@ -22,7 +23,11 @@ _COLUMNS: Final = b"\x01"
 _TEXTS: Final = b"\x02"
 # A mesh stores a run of 16 events for each cell: columns would take 0.5 ms instead of 0.06, and 10 bytes more.
 _FEW: Final = 24
-_MAX_UNPACKED: Final = 256 << 20  # a damaged block must not fill the memory
+# What a block that somebody sent may take at most: the writer's have 1,024 events of 8 MiB in all.
+MAX_CHARACTERS: Final = 32 << 20
+_MAX_HEADER: Final = 8 << 20
+_MAX_EVENTS: Final = 1 << 16
+_MAX_NUMBERS: Final = 1 << 22
 _NUMBER: Final = "\0"  # a place in a template; JSON texts have no control characters
 _LIST: Final = "\1"
 # No leading zero, sign, fraction or exponent: str() gives the same digits again. Differences need 64 bits at most.
@@ -121,18 +126,26 @@ def _unpack(block: bytes) -> list[str]:
     if block[:1] not in {_COLUMNS, _TEXTS}:
         raise ValueError("unknown format")
     inflater = zlib.decompressobj()
-    data = inflater.decompress(block[1:], _MAX_UNPACKED)
+    data = inflater.decompress(block[1:], MAX_CHARACTERS)
     if not inflater.eof:
         raise ValueError("cut off, or too long")
     if block[:1] == _TEXTS:
+        if data.count(b"\n") >= _MAX_EVENTS:
+            raise ValueError("too many events")
         return data.decode().split("\n")
     end = 4 + int.from_bytes(data[:4], "big")
+    if end > _MAX_HEADER:
+        raise ValueError("a long header")
     header: Any = json.loads(data[4:end])
     templates: list[str]
     order: list[int]
     templates, order, heads = header
+    counts = Counter(order)
+    characters = sum(len(template) * counts[number] for number, template in enumerate(templates))
+    if len(order) > _MAX_EVENTS or characters > MAX_CHARACTERS:
+        raise ValueError("too many events")
     source = _ColumnSource(heads, data[end:])
-    texts = [_texts(template, order.count(number), source) for number, template in enumerate(templates)]
+    texts = [_texts(template, counts[number], source) for number, template in enumerate(templates)]
     return [next(texts[number]) for number in order]
 
 
@@ -154,6 +167,15 @@ def _texts(template: str, count: int, source: "_ColumnSource") -> Iterator[str]:
     return (first + "".join(row) for row in zip(*columns, strict=True))
 
 
+def _check_head(offset: object, scale: object, width: object, first: object) -> None:
+    """Raise ValueError for what no column has: its numbers would be endless, or not whole."""
+    values = (offset, scale, width, 0 if first is None else first)
+    if not all(type(value) is int and value.bit_length() <= 8 * _WORD for value in values):
+        raise ValueError("a column of other numbers")
+    if not isinstance(width, int) or not 0 <= width <= _WORD:
+        raise ValueError("a column of other widths")
+
+
 class _ColumnSource:
     """Reads the columns of a block, one after another."""
 
@@ -161,18 +183,20 @@ class _ColumnSource:
         self._heads = iter(heads)
         self._data = data
         self._at = 0
+        self._count = 0
 
     def read(self, count: int) -> list[int]:
         """Return the next column, which has `count` values."""
-        head = next(self._heads, None)
-        if head is None or not 0 <= count <= _MAX_UNPACKED // _WORD:
-            raise ValueError("too few columns, or too many values")
-        offset, scale, width, first = head
+        self._count += count
+        if count < 0 or self._count > _MAX_NUMBERS:
+            raise ValueError("too many values")
+        offset, scale, width, first = next(self._heads)
         if count == 0:
             return []
+        _check_head(offset, scale, width, first)
         numbers = count if first is None else count - 1
         size = numbers * width
-        if not 0 <= width <= _WORD or self._at + size > len(self._data):
+        if self._at + size > len(self._data):
             raise ValueError("a short column")
         spread = bytearray(numbers * _WORD)
         for place in range(width):

@@ -5,7 +5,6 @@ column, and a damaged file may have any bytes in it.
 """
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
@@ -14,14 +13,15 @@ from ...model.events import Event
 from ...model.serialization import decode_tagged, encode_tagged
 from ...model.shell_commands import shell_command
 from .event_blocks import unpack_events
-from .schema import has_blocks, missing_columns
+from .log_file import MAX_VALUE_BYTES, LogConnection
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
+_MAX_EVENT: Final = 4 << 20  # one of 128 sessions in both directions has 100,000 characters
 _MAX_NUMBER: Final = 2**62
 
 
-def read_page(connection: sqlite3.Connection, path: Path, run_id: str, number: int) -> list[tuple[int, str]]:
+def read_page(connection: LogConnection, path: Path, run_id: str, number: int) -> list[tuple[int, str]]:
     """Return the next events as JSON texts with their numbers: those of a block, or some rows.
 
     Args:
@@ -33,24 +33,25 @@ def read_page(connection: sqlite3.Connection, path: Path, run_id: str, number: i
     Raises:
         RunLogError: The events are damaged.
     """
-    first, block = _find_block(connection, path, run_id, number)
-    if first is None or first > number:
-        sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
-        last = _MAX_NUMBER if first is None else first - 1
-        rows = connection.execute(sql, (run_id, number, last, _PAGE)).fetchall()
-        if any(not isinstance(seq, int) or not isinstance(text, str) for seq, text in rows):
-            raise _damage(path, run_id, number)
-        if rows or first is None:
+    block = _find_block(connection, path, run_id, number)
+    if block is None or block[0] > number:
+        rows = _read_rows(connection, path, run_id, number, _MAX_NUMBER if block is None else block[0] - 1)
+        if rows or block is None:
             return rows
+    first, last, data = block
     try:
-        events = enumerate(unpack_events(block), first)
+        texts = unpack_events(data)
     except ValueError as error:
         raise _damage(path, run_id, first) from error
-    return [(seq, text) for seq, text in events if seq >= number]
+    if len(texts) != last - first + 1:
+        raise _damage(path, run_id, first)
+    return [(seq, text) for seq, text in enumerate(texts, first) if seq >= number]
 
 
 def decode_event(path: Path, run_id: str, seq: int, text: str) -> Event:
     """Return an event of a page. Raises RunLogError if it is damaged."""
+    if len(text) > _MAX_EVENT:
+        raise _damage(path, run_id, seq)
     try:
         return decode_tagged(_EVENTS, json.loads(text))
     except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
@@ -62,24 +63,36 @@ def encode_event(event: Event) -> str:
     return json.dumps(encode_tagged(event), separators=(",", ":"))
 
 
-def thinned_until(connection: sqlite3.Connection, run_id: str) -> int | None:
+def thinned_until(connection: LogConnection, run_id: str) -> int | None:
     """Return the number of a run's first event whose samples are not merged yet; None if none are merged."""
-    if "thinned" in missing_columns(connection):
-        return None
     row = connection.execute("SELECT thinned FROM runs WHERE id = ?", (run_id,)).fetchone()
     return row[0] if row is not None and isinstance(row[0], int) else None
 
 
-def _find_block(connection: sqlite3.Connection, path: Path, run_id: str, number: int) -> tuple[int | None, bytes]:
-    """Return the block that has this event, or else the next one, and the number of its first event."""
-    if not has_blocks(connection):
-        return None, b""
+def _read_rows(connection: LogConnection, path: Path, run_id: str, number: int, last: int) -> list[tuple[int, str]]:
+    """Return the rows from an event on, up to the `last` one: no more than a page, and than fits into memory."""
+    sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
+    rows: list[tuple[int, str]] = []
+    characters = 0
+    for seq, text in connection.execute(sql, (run_id, number, last, _PAGE)):
+        if not isinstance(seq, int) or not isinstance(text, str) or seq < number:  # an index may be damaged, too
+            raise _damage(path, run_id, number)
+        rows.append((seq, text))
+        number = seq + 1
+        characters += len(text)
+        if characters > MAX_VALUE_BYTES:
+            break
+    return rows
+
+
+def _find_block(connection: LogConnection, path: Path, run_id: str, number: int) -> tuple[int, int, bytes] | None:
+    """Return the block that has this event, or else the next one: its first and last number, and its data."""
     sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
     row = _check_block(connection.execute(sql, (run_id, number)).fetchone(), path, run_id, number)
     if row is None or row[1] < number:
         sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first > ? ORDER BY first LIMIT 1"
         row = _check_block(connection.execute(sql, (run_id, number)).fetchone(), path, run_id, number)
-    return (None, b"") if row is None else (row[0], row[2])
+    return row
 
 
 def _check_block(

@@ -8,28 +8,19 @@ An entry is a JSON text, and says until when it is worth keeping: `prune` delete
 delete` nor `runs prune` touches a journal, and `delete`, which removes one whole, touches no run.
 """
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from ...model.errors import RunLogError, make_printable
+from .log_file import LogConnection, connect_for_writing, open_for_reading, translate_errors
 from .removal import give_back, pause_after
-from .schema import (
-    connect_sqlite,
-    has_journal,
-    has_tables,
-    open_connection,
-    prepare_connection,
-    prepare_database,
-    translate_errors,
-)
 
 MAX_ENTRY_CHARACTERS: Final = 65_536
 MAX_NAME_CHARACTERS: Final = 200
-_PAGE: Final = 2_000
+_PAGE: Final = 500
 _PIECE: Final = 1_000  # rows deleted at a time, in some milliseconds
 
 
@@ -53,7 +44,7 @@ class Journal:
         self.path = path
         self.name = name
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._connection: LogConnection | None = None
 
     def append(self, text: str, *, keep_until_s: float | None = None) -> int:
         """Append an entry and return its number, once it is on the disk.
@@ -94,11 +85,8 @@ class Journal:
         Reading needs no write access, and changes no file. There are none where the file does not exist.
         """
         while page := self._page(after):
-            for number, text in page:
-                if not isinstance(number, int) or not isinstance(text, str):
-                    raise RunLogError(f"the journal {make_printable(self.name)} in {self.path} is damaged")
-                yield JournalEntry(number, text)
-                after = number
+            yield from page
+            after = page[-1].number
 
     def prune(self, now_s: float) -> int:
         """Delete the entries of this journal that are not worth keeping any more; return how many those were.
@@ -124,34 +112,30 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> LogConnection:
         if self._connection is None:
-            prepare_database(self.path, create=True)
-            connection = connect_sqlite(self.path, any_thread=True)
-            try:
-                prepare_connection(self.path, connection)
-                connection.execute("PRAGMA synchronous = FULL")  # a notification that was sent is not sent again
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+            self._connection = connect_for_writing(self.path, any_thread=True)
+            self._connection.execute("PRAGMA synchronous = FULL")  # a notification that was sent is not sent again
         return self._connection
 
-    def _page(self, after: int) -> list[tuple[Any, Any]]:
-        if not has_tables(self.path):
-            return []
-        with open_connection(self.path) as connection:
-            if not has_journal(connection):
-                return []
+    def _page(self, after: int) -> list[JournalEntry]:
+        page: list[JournalEntry] = []
+        with open_for_reading(self.path) as connection:
+            if connection is None:
+                return page
             sql = "SELECT number, entry FROM journal WHERE series = ? AND number > ? ORDER BY number LIMIT ?"
-            return connection.execute(sql, (self.name, after, _PAGE)).fetchall()
+            for number, text in connection.execute(sql, (self.name, after, _PAGE)):
+                is_text = isinstance(text, str) and len(text) <= MAX_ENTRY_CHARACTERS
+                if not is_text or not isinstance(number, int) or number <= after:
+                    raise RunLogError(f"the journal {make_printable(self.name)} in {self.path} is damaged")
+                page.append(JournalEntry(number, text))
+                after = number
+        return page
 
     def _delete(self, condition: str, *parameters: float) -> int:
-        if not has_tables(self.path):
-            return 0
         count = 0
-        with open_connection(self.path) as connection:
-            if not has_journal(connection):
+        with open_for_reading(self.path) as connection:
+            if connection is None:
                 return 0
             sql = (
                 "DELETE FROM journal WHERE number IN "  # noqa: S608 (conditions of ours)
@@ -171,10 +155,8 @@ class Journal:
 
 def journal_names(path: Path) -> list[str]:
     """Return the names of the journals of a run log, in alphabetical order. Raises RunLogError."""
-    if not has_tables(path):
-        return []
-    with open_connection(path) as connection:
-        if not has_journal(connection):
+    with open_for_reading(path) as connection:
+        if connection is None:
             return []
-        rows = connection.execute("SELECT DISTINCT series FROM journal ORDER BY series").fetchall()
-    return [series for (series,) in rows if isinstance(series, str)]
+        rows = connection.rows("SELECT DISTINCT series FROM journal ORDER BY series")
+        return [series for (series,) in rows if isinstance(series, str) and len(series) <= MAX_NAME_CHARACTERS]

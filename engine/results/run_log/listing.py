@@ -1,23 +1,36 @@
-"""The list of runs: their order by any column and a filter, and the entries of some of them.
+"""The list of runs: their order by any column and a filter, the entries of some of them, and their digests.
 
 An order has the numbers of the runs only, and is found in an index: neither documents nor events are read. Entries
 are read for as many runs as are shown.
+
+A digest is what an entry shows of a run's document: the plan, the settings in turn, the rates, and the figures of
+latency under load. It has columns of its own, because a document takes some kilobytes and a tenth of a millisecond.
+Runs of an older linkgauge get their digests in pieces (`add_digests`).
 """
 
-import sqlite3
+import json
+import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self, cast
 
 from ...host.process_identity import is_process_alive
 from ...model.events import Reason
+from ...model.plan import Direction, ResponsivenessTest
 from ...model.serialization import make_printable
-from .digest import DIGEST_COLUMNS, RunBrief, digest_row, load_document, read_digest
-from .schema import LIST_INDEX, has_list_index, missing_columns
+from ..json_document import decode, encode, figure, is_number, part
+from .layouts import LIST_INDEX
+from .log_file import LogConnection, open_for_writing
+from .removal import pause_after
 
 _MAX_TEXT: Final = 4_000
+DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
+_PIECE: Final = 100  # documents, some milliseconds
+_MAX_DOCUMENT: Final = 4 << 20  # of characters: that of a run with 1,000 changes has half of it
 _MAX_PARTS: Final = 32  # of a filter; SQLite limits the depth of an expression
 _BATCH: Final = 256
 _COLUMNS: Final = (
@@ -71,9 +84,71 @@ class RunQuery:
     is_descending: bool = True
 
 
+DigestRow = tuple[str, float | None, float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlan:
+    """The test that a list names."""
+
+    workload: str | None = figure()
+    direction: Direction | None = figure()
+    sessions: int | None = figure()
+    responsiveness: ResponsivenessTest | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSettings:
+    """The settings of a period; a digest does not have those of datagrams."""
+
+    direction: Direction | None = figure()
+    sessions: int | None = figure()
+    window_bytes: int | None = figure()
+    rate: str | None = figure(omitted=True)
+    rate_mbit_s: float | None = figure(omitted=True)
+    datagram_bytes: int | None = figure(omitted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLoad:
+    """How much latency rose under one load."""
+
+    direction: Direction | None = figure()
+    rise_ms: float | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLatency:
+    """Latency under load in a few figures."""
+
+    grade: str | None = figure()
+    rise_ms: float | None = figure()
+    idle_ms: float | None = figure(at="idle_ms.p50")
+    loads: tuple[ListedLoad, ...] = ()
+    per_minute: float | None = figure(at="round_trips.per_minute")
+    class_: str | None = figure(at="round_trips.class")
+
+
+@dataclass(frozen=True, slots=True)
+class RunBrief:
+    """What a list shows of a run: members of its document."""
+
+    plan: ListedPlan = part(ListedPlan)
+    stretches: tuple[ListedSettings, ...] = ()
+    responsiveness: ListedLatency | None = figure(omitted=True)
+    mbit_s: float | None = figure(at="measured.total.mbit_s", omitted=True)
+    transactions_s: float | None = figure(at="measured.total.transactions_s", omitted=True)
+    percent: float | None = figure(at="measured.total.percent_of_expected", omitted=True)
+
+    @classmethod
+    def of(cls, document: object) -> Self:
+        """Read a document. What is missing or damaged in it is unknown."""
+        return decode(cls, document)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """A run in a list. `figures` are those of its document that a list shows.
+    """A run in a list. `figures` has at least the parts of its document that a list shows.
 
     `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts;
     `group` is the same for all runs of a series.
@@ -93,27 +168,23 @@ class RunEntry:
     figures: RunBrief
 
 
-def find_numbers(connection: sqlite3.Connection, query: RunQuery) -> RunNumbers:
+def find_numbers(connection: LogConnection, query: RunQuery) -> RunNumbers:
     """Return the runs that match a query, in its order. Raises sqlite3.Error."""
     sql, parameters = order_sql(connection, query)
     connection.create_function("fold", 1, _fold, deterministic=True)
-    numbers = array("q")
-    cursor = connection.execute(sql, parameters)
-    while rows := cursor.fetchmany(_BATCH):
-        numbers.extend([number for (number,) in rows])
+    numbers = array("q", (number for (number,) in connection.rows(sql, parameters)))
     if _SORT_KEYS.get(query.column) is None:
         return array("q", sorted(numbers, reverse=query.is_descending))
     return numbers
 
 
-def order_sql(connection: sqlite3.Connection, query: RunQuery) -> tuple[str, tuple[str, ...]]:
+def order_sql(connection: LogConnection, query: RunQuery) -> tuple[str, tuple[str, ...]]:
     """Return the statement that finds the numbers of a query, and its parameters."""
-    is_indexed = has_list_index(connection)
     conditions: list[str] = []
     parameters: list[str] = []
-    for field, part in [each for each in query.parts if each[1]][:_MAX_PARTS]:
+    for field, text in [each for each in query.parts if each[1]][:_MAX_PARTS]:
         columns = (SEARCH_FIELDS[field.removesuffix(WHOLE)],) if field else _ALL_FIELDS
-        parameters.append(part.casefold())
+        parameters.append(text.casefold())
         place = f"?{len(parameters)}"
         matches = _is_whole if field.endswith(WHOLE) else _contains
         conditions.append(f"({' OR '.join(matches(column, place) for column in columns)})")
@@ -124,19 +195,16 @@ def order_sql(connection: sqlite3.Connection, query: RunQuery) -> tuple[str, tup
     order = _order(query)
     if not (where or order):
         source = "runs"  # SQLite takes the smallest index
-    elif is_indexed:
+    elif connection.is_current and not lacks_digests(connection):
         source = f"runs INDEXED BY {LIST_INDEX}"
     else:
         source = _unindexed_source(connection)
     return f"SELECT number FROM {source}{where}{order}", tuple(parameters)  # noqa: S608 (names of ours)
 
 
-def read_entries(connection: sqlite3.Connection, numbers: RunNumbers) -> list[RunEntry]:
+def read_entries(connection: LogConnection, numbers: RunNumbers) -> list[RunEntry]:
     """Return the entries of runs, in the order of their numbers. Those that are gone are left out."""
-    missing = missing_columns(connection)
-    columns = ["NULL" if name in missing else name for name in _COLUMNS]
-    has_digest = "brief" not in missing
-    columns.append("CASE WHEN brief IS NULL THEN document END" if has_digest else "document")
+    columns = (*_COLUMNS, "CASE WHEN brief IS NULL THEN document END")
     found: dict[int, RunEntry] = {}
     for first in range(0, len(numbers), _BATCH):
         batch = numbers[first : first + _BATCH]
@@ -147,25 +215,25 @@ def read_entries(connection: sqlite3.Connection, numbers: RunNumbers) -> list[Ru
     return [found[number] for number in numbers if number in found]
 
 
-def count_runs(connection: sqlite3.Connection) -> int:
+def count_runs(connection: LogConnection) -> int:
     """Return the number of stored runs."""
-    (count,) = connection.execute("SELECT count(*) FROM runs").fetchone()
-    return count
+    return sum(1 for _ in connection.rows("SELECT 1 FROM runs"))
 
 
-def read_start_times(connection: sqlite3.Connection) -> list[tuple[str, str | None]]:
+def read_start_times(connection: LogConnection) -> list[tuple[str, str | None]]:
     """Return the id of each run and its start in UTC, in the order in which the runs were saved."""
-    rows = sorted(connection.execute("SELECT number, id, started_utc FROM runs"), key=itemgetter(0))
-    return [(cell_text(run_id) or "", cell_text(started_utc)) for _, run_id, started_utc in rows]
+    rows = connection.rows("SELECT number, id, started_utc FROM runs")
+    starts = [(number, cell_text(run_id) or "", cell_text(started_utc)) for number, run_id, started_utc in rows]
+    return [(run_id, started_utc) for _, run_id, started_utc in sorted(starts, key=itemgetter(0))]
 
 
-def newest_of_peers(connection: sqlite3.Connection, limit: int) -> RunNumbers:
+def newest_of_peers(connection: LogConnection, limit: int) -> RunNumbers:
     """Return the newest run with each peer, the newest first."""
     sql = "SELECT max(number) AS newest FROM runs GROUP BY peer ORDER BY newest DESC LIMIT ?"
     return [number for (number,) in connection.execute(sql, (limit,))]
 
 
-def newest_with_beginning(connection: sqlite3.Connection, beginning: str, limit: int) -> RunNumbers:
+def newest_with_beginning(connection: LogConnection, beginning: str, limit: int) -> RunNumbers:
     """Return the runs whose id begins so, the newest first; at most `limit`."""
     sql = f"SELECT number FROM runs {ID_BEGINS} ORDER BY +number DESC LIMIT ?2"  # noqa: S608 (a condition of ours)
     return [number for (number,) in connection.execute(sql, (beginning, limit))]
@@ -173,7 +241,7 @@ def newest_with_beginning(connection: sqlite3.Connection, beginning: str, limit:
 
 def cell_text(value: object) -> str | None:
     """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
-    return None if value is None else make_printable(value if isinstance(value, str) else repr(value)[:_MAX_TEXT])
+    return None if value is None else make_printable(value if isinstance(value, str) else repr(value))[:_MAX_TEXT]
 
 
 def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,19 +293,15 @@ def _fold(value: object) -> str:
     return (cell_text(value) or "").casefold()
 
 
-def _unindexed_source(connection: sqlite3.Connection) -> str:
-    """Return a subquery in place of the table, for a file that has not all columns or digests."""
-    missing = missing_columns(connection)
+def _unindexed_source(connection: LogConnection) -> str:
+    """Return a subquery in place of the table, for a file that has not all digests."""
     connection.create_function("digest", 2, _digest_value, deterministic=True)
-    terms = ["number"]
-    for name in _COLUMNS[1:]:
-        if name not in DIGEST_COLUMNS:
-            terms.append(f"NULL AS {name}" if name in missing else name)
-            continue
-        computed = f"digest(document, {DIGEST_COLUMNS.index(name)})"
-        known = computed if "brief" in missing else f"CASE WHEN brief IS NULL THEN {computed} ELSE {name} END"
-        terms.append(f"{known} AS {name}")
-    return f"(SELECT {', '.join(terms)} FROM runs)"  # noqa: S608 (names of ours)
+    known = [name for name in _COLUMNS if name not in DIGEST_COLUMNS]
+    digests = [
+        f"CASE WHEN brief IS NULL THEN digest(document, {place}) ELSE {name} END AS {name}"
+        for place, name in enumerate(DIGEST_COLUMNS)
+    ]
+    return f"(SELECT {', '.join([*known, *digests])} FROM runs)"  # noqa: S608 (names of ours)
 
 
 def _digest_value(text: object, index: int) -> str | float | None:
@@ -251,3 +315,65 @@ def _entry(row: tuple[Any, ...]) -> RunEntry:
     document = load_document(row[-1])
     figures = read_digest(digest if document is None else digest_row(document))
     return RunEntry(**read_cells(cells), figures=figures)
+
+
+def digest_row(document: object) -> DigestRow:
+    """Return the values of DIGEST_COLUMNS for a document; the same settings in a row are one."""
+    brief = RunBrief.of(document)
+    turns = (ListedSettings(each.direction, each.sessions, each.window_bytes) for each in brief.stretches)
+    stretches = tuple(settings for settings, _ in groupby(turns))
+    rest = replace(brief, stretches=stretches, mbit_s=None, transactions_s=None, percent=None)
+    text = json.dumps(encode(rest), separators=(",", ":"))
+    return text, brief.mbit_s, brief.transactions_s, brief.percent
+
+
+def read_digest(row: tuple[Any, ...]) -> RunBrief:
+    """Return what a list shows."""
+    brief, *rates = row
+    found = RunBrief.of(load_document(brief))
+    known = (rate if is_number(rate) else None for rate in rates)
+    return RunBrief(found.plan, found.stretches, found.responsiveness, *known)
+
+
+def load_document(text: object) -> dict[str, Any] | None:
+    """Return the document of a cell; None if it is missing or damaged."""
+    try:
+        value = json.loads(text) if isinstance(text, str) and len(text) <= _MAX_DOCUMENT else None
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def add_digests(path: Path) -> bool:
+    """Give the runs of an older linkgauge their digests, in pieces with pauses; return whether any lacked one.
+
+    Raises RunLogError.
+    """
+    with open_for_writing(path) as connection:
+        if not lacks_digests(connection):
+            return False
+        while _add_piece(connection):
+            pass
+    return True
+
+
+def lacks_digests(connection: LogConnection) -> bool:
+    """Return whether a run lacks its digest, which an older linkgauge did not write."""
+    sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE brief IS NULL AND document IS NOT NULL)"
+    return connection.execute(sql).fetchone() == (1,)
+
+
+def _add_piece(connection: LogConnection) -> bool:
+    """Give some runs their digests; return False if none is left."""
+    began = time.monotonic()
+    sql = "SELECT number, document FROM runs WHERE brief IS NULL AND document IS NOT NULL LIMIT ?"
+    rows = connection.execute(sql, (_PIECE,))
+    digests = [(*digest_row(load_document(text)), number) for number, text in rows]
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany(
+        "UPDATE runs SET brief = ?, mbit_s = ?, transactions_s = ?, percent = ? WHERE number = ?", digests
+    )
+    connection.execute("COMMIT")
+    if digests:
+        pause_after(began)
+    return bool(digests)

@@ -14,11 +14,11 @@ import math
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .schema import has_blocks, is_lock_error, open_connection, prepare_database, read_pragma
+from .layouts import read_pragma
+from .log_file import LogConnection, is_lock_error, open_for_reading, open_for_writing
 
 _INCREMENTAL: Final = 2
 _PIECE_S: Final = 0.02  # of the lock at a time
@@ -31,14 +31,6 @@ _CHECKPOINT_BUSY_MS: Final = 100
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class RunSize:
-    """A run, and at least how many bytes of the file its deletion frees."""
-
-    run_id: str
-    size_bytes: int
-
-
 def file_size(path: Path) -> int:
     """Return the bytes of the file; 0 if there is none. Its write-ahead log is small, and comes and goes."""
     with contextlib.suppress(OSError):
@@ -48,22 +40,21 @@ def file_size(path: Path) -> int:
 
 def used_size(path: Path) -> int:
     """Return the bytes of the file without free pages: its size once those are given back."""
-    with open_connection(path) as connection:
-        return used_bytes(connection)
+    with open_for_reading(path) as connection:
+        return 0 if connection is None else used_bytes(connection)
 
 
-def run_sizes(path: Path) -> list[RunSize]:
-    """Return the sizes of all runs, the oldest first. It reads the whole file of an older linkgauge."""
-    parts = ["SELECT id AS run_id, coalesce(length(document), 0) AS size FROM runs"]
-    parts.append("SELECT run_id, length(event) FROM events")
-    with open_connection(path) as connection:
-        if has_blocks(connection):
-            parts.append("SELECT run_id, length(data) FROM blocks")
-        sql = (
-            f"SELECT runs.id, sum(size) FROM runs JOIN ({' UNION ALL '.join(parts)}) AS part "  # noqa: S608 (ours)
-            "ON part.run_id = runs.id GROUP BY runs.id ORDER BY runs.number"
-        )
-        return [RunSize(run_id, size) for run_id, size in connection.execute(sql)]
+def run_sizes(path: Path) -> dict[str, int]:
+    """Return the bytes that the deletion of each run frees at least. A file of only rows is read whole."""
+    sql = (
+        "SELECT runs.id, sum(size) FROM runs JOIN ("
+        "SELECT id AS run_id, coalesce(length(document), 0) AS size FROM runs "
+        "UNION ALL SELECT run_id, length(event) FROM events UNION ALL SELECT run_id, length(data) FROM blocks"
+        ") AS part ON part.run_id = runs.id GROUP BY runs.id"
+    )
+    with open_for_reading(path) as connection:
+        rows = [] if connection is None else list(connection.rows(sql))
+    return {run_id: size for run_id, size in rows if isinstance(run_id, str) and isinstance(size, int)}
 
 
 def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) -> None:
@@ -77,8 +68,7 @@ def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) ->
     Raises:
         RunLogError: The file cannot be used.
     """
-    prepare_database(path, create=True)
-    with open_connection(path) as connection:
+    with open_for_writing(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("INSERT OR IGNORE INTO removals (run_id) VALUES (?)", [(run,) for run in run_ids])
         connection.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in run_ids])
@@ -87,9 +77,10 @@ def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) ->
         give_back(connection, rewrite=rewrite)
 
 
-def _remove_events(connection: sqlite3.Connection) -> None:
+def _remove_events(connection: LogConnection) -> None:
     """Delete the events of all runs whose removal has begun, also of those that another process left."""
-    for (run_id,) in connection.execute("SELECT run_id FROM removals").fetchall():
+    while row := connection.execute("SELECT rowid, run_id FROM removals LIMIT 1").fetchone():
+        removal, run_id = row
         for table in ("events", "blocks"):
             rows = _FIRST_ROWS
             sql = (
@@ -101,10 +92,10 @@ def _remove_events(connection: sqlite3.Connection) -> None:
                 if connection.execute(sql, (run_id, rows)).rowcount < rows:
                     break
                 rows = _rest(began, rows)
-        connection.execute("DELETE FROM removals WHERE run_id = ?", (run_id,))
+        connection.execute("DELETE FROM removals WHERE rowid = ?", (removal,))
 
 
-def give_back(connection: sqlite3.Connection, *, rewrite: bool, deadline: float = math.inf) -> None:
+def give_back(connection: LogConnection, *, rewrite: bool, deadline: float = math.inf) -> None:
     """Give free pages back to the disk, until the deadline. A disk that is too full for that is no error.
 
     Args:
@@ -119,7 +110,7 @@ def give_back(connection: sqlite3.Connection, *, rewrite: bool, deadline: float 
             return  # it would be rewritten
         elif rewrite or used_bytes(connection) <= _MAX_REWRITTEN_BYTES:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("VACUUM")
+            connection.execute_long("VACUUM")
         # A transaction that begins while another process reads leaves the pages to that one's checkpoint.
         connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_BUSY_MS}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -129,16 +120,18 @@ def give_back(connection: sqlite3.Connection, *, rewrite: bool, deadline: float 
         _log.debug("space is not given back: %s", error)
 
 
-def _give_back_in_pieces(connection: sqlite3.Connection, deadline: float) -> None:
+def _give_back_in_pieces(connection: LogConnection, deadline: float) -> None:
     pages = _FIRST_ROWS
-    while read_pragma(connection, "freelist_count") and time.monotonic() < deadline:
+    left, before = read_pragma(connection, "freelist_count"), math.inf
+    while 0 < left < before and time.monotonic() < deadline:  # a damaged file may claim pages that are not free
         began = time.monotonic()
         # It frees a page a step, and has no columns: execute() would take one step only.
         connection.executescript(f"PRAGMA incremental_vacuum({pages})")
         pages = _rest(began, pages)
+        left, before = read_pragma(connection, "freelist_count"), left
 
 
-def used_bytes(connection: sqlite3.Connection) -> int:
+def used_bytes(connection: LogConnection) -> int:
     """Return the bytes of the file's pages in use."""
     pages = read_pragma(connection, "page_count") - read_pragma(connection, "freelist_count")
     return pages * read_pragma(connection, "page_size")

@@ -8,7 +8,6 @@ import difflib
 import json
 import math
 import random
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,26 +20,30 @@ from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, RunEnd, Sampled, Started, Warned
 from ...model.serialization import make_printable
-from .digest import DIGEST_COLUMNS, RunBrief, add_digests, digest_row, load_document
 from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .event_pages import decode_event, encode_event, read_page, thinned_until
 from .labels import truncate_label, validate_label, validate_note
 from .listing import (
+    DIGEST_COLUMNS,
     ID_BEGINS,
+    RunBrief,
     RunEntry,
     RunNumbers,
     RunQuery,
+    add_digests,
     cell_text,
     count_runs,
+    digest_row,
     find_numbers,
+    load_document,
     newest_of_peers,
     newest_with_beginning,
     read_cells,
     read_entries,
     read_start_times,
 )
-from .removal import RunSize, file_size, remove_runs, run_sizes, used_size
-from .schema import RUN_LOG_FILE_NAME, has_tables, missing_columns, open_connection, prepare_database
+from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
+from .removal import file_size, remove_runs, run_sizes, used_size
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
@@ -104,7 +107,7 @@ class RunLog:
         entries wait for it.
         """
         path = directory / RUN_LOG_FILE_NAME
-        prepare_database(path, create=create)
+        prepare_log(path, create=create)
         return cls(path, on_problem, max_waiting_bytes)
 
     @property
@@ -195,12 +198,12 @@ class RunLog:
 
     def used_bytes(self) -> int:
         """Return the part of the size that deleted runs do not still occupy."""
-        return used_size(self.path) if has_tables(self.path) else 0
+        return used_size(self.path)
 
-    def run_sizes(self) -> list[RunSize]:
-        """Return each run with the bytes that its deletion frees at least, the oldest first."""
+    def run_sizes(self) -> dict[str, int]:
+        """Return the bytes that the deletion of each run frees at least."""
         self._flush_for_reading()
-        return run_sizes(self.path) if has_tables(self.path) else []
+        return run_sizes(self.path)
 
     def list_runs(self) -> list[RunRecord]:
         """Return all runs with their documents, the newest first. Raises RunLogError, as all reading methods do.
@@ -245,7 +248,7 @@ class RunLog:
 
     def add_digests(self) -> bool:
         """Prepare the runs of an older linkgauge for lists, in pieces; return whether there were any."""
-        return add_digests(self.path) if has_tables(self.path) else False
+        return add_digests(self.path) if self.size_bytes() else False
 
     def find(self, text: str) -> RunRecord:
         """Return the run with an id, or with an unambiguous beginning of it."""
@@ -268,7 +271,7 @@ class RunLog:
     def find_entries(self, beginning: str, limit: int) -> list[RunEntry]:
         """Return the runs whose id begins so, the newest first; at most `limit`."""
 
-        def read(connection: sqlite3.Connection) -> list[RunEntry]:
+        def read(connection: LogConnection) -> list[RunEntry]:
             return read_entries(connection, newest_with_beginning(connection, beginning, limit))
 
         return self._read(read, [])
@@ -320,7 +323,7 @@ class RunLog:
         from .thinning import thinnable_runs
 
         self._flush_for_reading()
-        return thinnable_runs(self.path, with_damaged=with_damaged) if has_tables(self.path) else []
+        return thinnable_runs(self.path, with_damaged=with_damaged)
 
     def thin_all(self, run_ids: Sequence[str], *, rewrite: bool = False, deadline: float = math.inf) -> "Thinning":
         """Merge the samples of runs to one per end and second, piece by piece. Active runs are left out.
@@ -340,8 +343,12 @@ class RunLog:
 
     def is_any_running(self) -> bool:
         """Return whether a run is active, in this process or in another."""
-        rows = self._read(lambda connection: connection.execute(_ACTIVE_OWNERS).fetchall(), [])
-        return any(is_process_alive(cell_text(owner) or "") for (owner,) in rows)
+
+        def read(connection: LogConnection) -> bool:
+            owners = (cell_text(owner) for (owner,) in connection.rows(_ACTIVE_OWNERS))
+            return any(is_process_alive(owner or "") for owner in owners)
+
+        return self._read(read, nothing=False)
 
     def close(self, on_wait: Callable[[str], None] | None = None, timeout_s: float = CLOSE_S) -> None:
         """Write the queue and end the thread. A second call has no effect.
@@ -357,22 +364,18 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self, read: Callable[[sqlite3.Connection], T], nothing: T) -> T:
+    def _read(self, read: Callable[[LogConnection], T], nothing: T) -> T:
         """Return what a function reads; `nothing` if there is no log yet."""
         self._flush_for_reading()
-        if not has_tables(self.path):
-            return nothing
-        with open_connection(self.path) as connection:
-            return read(connection)
+        with open_for_reading(self.path) as connection:
+            return nothing if connection is None else read(connection)
 
     def _rows(self, how: str, *parameters: SqlParameters) -> list[RunRecord]:
         """Return the runs of a condition, with each of these parameters in turn."""
 
-        def read(connection: sqlite3.Connection) -> list[RunRecord]:
-            missing = missing_columns(connection)  # reading changes no file, and a read-only one can be read
-            columns = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
-            sql = f"SELECT {columns} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
-            return [_row(row) for each in parameters for row in connection.execute(sql, each)]
+        def read(connection: LogConnection) -> list[RunRecord]:
+            sql = f"SELECT {', '.join(_COLUMNS)} FROM runs {how}"  # noqa: S608 (names and conditions of ours)
+            return [_row(row) for each in parameters for row in connection.rows(sql, each)]
 
         return self._read(read, [])
 
@@ -387,8 +390,7 @@ class RunLog:
 
     def _set(self, sql: str, run_id: str, value: str | None) -> None:
         self._exact(run_id)
-        prepare_database(self.path, create=True)  # an older file gets the columns that it lacks
-        with open_connection(self.path) as connection:
+        with open_for_writing(self.path) as connection:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (value, run_id))
             connection.execute("COMMIT")
@@ -400,9 +402,9 @@ class RunLog:
         not the same.
         """
         # A connection for each page: a reader that stops half-way leaves nothing open.
-        if not has_tables(self.path):
-            return []
-        with open_connection(self.path) as connection:
+        with open_for_reading(self.path) as connection:
+            if connection is None:
+                return []
             connection.execute("BEGIN")  # rows become blocks meanwhile
             marks.add(thinned_until(connection, run_id))
             rows = read_page(connection, self.path, run_id, number)
@@ -437,12 +439,12 @@ def _event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[s
     ]
 
 
-def _ids(connection: sqlite3.Connection, how: str, parameters: SqlParameters) -> list[str]:
+def _ids(connection: LogConnection, how: str, parameters: SqlParameters) -> list[str]:
     sql = f"SELECT id FROM runs {how}"  # noqa: S608 (conditions of ours)
     return [run_id for (run_id,) in connection.execute(sql, parameters) if isinstance(run_id, str)]
 
 
-def _owners(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
+def _owners(connection: LogConnection, run_ids: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
     """Return the runs with their owners and the reasons of their ends; without an owner, a run is not stored."""
     found: list[tuple[str, str | None, str | None]] = []
     for run_id in run_ids:

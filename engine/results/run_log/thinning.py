@@ -11,7 +11,6 @@ A run of less than a minute stays as it is: its confidence interval needs its in
 
 import logging
 import math
-import sqlite3
 import sys
 import time
 from collections.abc import Sequence
@@ -27,8 +26,9 @@ from ..meter import may_end_silent
 from ..sample_merging import SampleMerger
 from .event_blocks import pack_events
 from .event_pages import decode_event, encode_event, read_page, thinned_until
+from .layouts import COMPLETE
+from .log_file import LogConnection, open_for_reading, open_for_writing
 from .removal import give_back, pause_after, used_bytes
-from .schema import COMPLETE, LOCK_WAIT_S, has_blocks, missing_columns, open_connection, prepare_database
 
 _DAMAGED: Final = -2  # in place of COMPLETE
 _MIN_NS: Final = 60 * SECOND_NS
@@ -71,20 +71,16 @@ def thinnable_runs(path: Path, *, with_damaged: bool = True) -> list[ThinnableRu
 
     Some may turn out to have none, which takes their events to know. Raises RunLogError.
     """
-    with open_connection(path) as connection:
-        missing = missing_columns(connection)
-        thinned = "NULL" if "thinned" in missing else "thinned"
-        note = "NULL" if "note" in missing else "note"
-        last_block = "NULL"
-        if has_blocks(connection):
-            last_block = "(SELECT last FROM blocks WHERE run_id = runs.id ORDER BY first DESC LIMIT 1)"
-        last_row = "(SELECT seq FROM events WHERE run_id = runs.id ORDER BY seq DESC LIMIT 1)"
-        sql = (
-            f"SELECT id, started_utc, label, {note}, reason, owner, {thinned} AS state, "  # noqa: S608 (ours)
-            f"max(coalesce({last_block}, 0), coalesce({last_row}, 0)) AS last FROM runs "
-            "WHERE state IS NULL AND last >= ? OR state >= 0 OR (? AND state = ?) ORDER BY number"
-        )
-        rows = connection.execute(sql, (_MIN_EVENTS - 1, with_damaged, _DAMAGED)).fetchall()
+    sql = (
+        "SELECT id, started_utc, label, note, reason, owner, thinned AS state, "
+        "max(coalesce((SELECT last FROM blocks WHERE run_id = runs.id ORDER BY first DESC LIMIT 1), 0), "
+        "coalesce((SELECT seq FROM events WHERE run_id = runs.id ORDER BY seq DESC LIMIT 1), 0)) AS last FROM runs "
+        "WHERE state IS NULL AND last >= ? OR state >= 0 OR (? AND state = ?) ORDER BY number"
+    )
+    with open_for_reading(path) as connection:
+        if connection is None:
+            return []
+        rows = list(connection.rows(sql, (_MIN_EVENTS - 1, with_damaged, _DAMAGED)))
     return [
         ThinnableRun(run_id, started if isinstance(started, str) else None, bool(label or note))
         for run_id, started, label, note, reason, owner, _, _ in rows
@@ -105,12 +101,11 @@ def thin_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False, dead
     Raises:
         RunLogError: The file cannot be used.
     """
-    is_hasty = deadline < math.inf
-    if not is_hasty:
-        prepare_database(path, create=True)
     count, problems = 0, list[str]()
-    with open_connection(path, _NO_WAIT_S if is_hasty else LOCK_WAIT_S) as connection:
-        if "thinned" in missing_columns(connection):  # of an older linkgauge, and locked
+    # In haste, a file of an older linkgauge stays as it is.
+    opened = open_for_writing(path) if deadline == math.inf else open_for_reading(path, _NO_WAIT_S)
+    with opened as connection:
+        if connection is None or not connection.is_current:
             return Thinning()
         before = used_bytes(connection)
         for run_id in run_ids:
@@ -130,7 +125,7 @@ def thin_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False, dead
 class _RunThinning:
     """Thins one run. Each read has a transaction of its own, and so has each replacement."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, run_id: str) -> None:
+    def __init__(self, connection: LogConnection, path: Path, run_id: str) -> None:
         self._connection = connection
         self._path = path
         self._run_id = run_id
@@ -149,14 +144,14 @@ class _RunThinning:
         number = max(0, self._state or 0)
         merger = self._merger(reason, number)
         if merger is None:
-            self._mark_complete()
+            self._advance(COMPLETE)
             return False
         has_merged = False
         while time.monotonic() < deadline:
             size = _WINDOW_EVENTS if deadline == math.inf else _HASTY_WINDOW_EVENTS
             window = self._read_window(number, size)
             if not window.rows:
-                self._mark_complete()
+                self._advance(COMPLETE)
                 return has_merged
             next_number = self._replace(window, merger)
             has_merged = True
@@ -200,15 +195,7 @@ class _RunThinning:
                 break
             rows += page
             characters += sum(len(text) for _, text in page)
-        return _Window(rows, not (rows and self._has_more(rows[-1][0])))
-
-    def _has_more(self, number: int) -> bool:
-        """Return whether the run has events after this number."""
-        sql = (
-            "SELECT EXISTS (SELECT 1 FROM blocks WHERE run_id = ?1 AND first > ?2) "
-            "OR EXISTS (SELECT 1 FROM events WHERE run_id = ?1 AND seq > ?2)"
-        )
-        return self._connection.execute(sql, (self._run_id, number)).fetchone() == (1,)
+        return _Window(rows, not rows or self._last_number() <= rows[-1][0])
 
     def _replace(self, window: _Window, merger: SampleMerger) -> int | None:
         """Replace a window by its merged events; return the number of the first event that is not merged yet.
@@ -246,9 +233,6 @@ class _RunThinning:
             text = encode_event(event)
             decode_event(self._path, self._run_id, seq, text)  # sums of damaged numbers may be too large
         return text
-
-    def _mark_complete(self) -> None:
-        self._advance(COMPLETE)
 
     def _advance(self, state: int) -> bool:
         """Note how far the run is thinned; return False if it is gone, or if another process has changed that."""

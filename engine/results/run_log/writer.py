@@ -16,7 +16,6 @@ import queue
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,9 @@ from typing import Final
 
 from ...model.errors import RunLogError
 from .entries import (
+    BLOCK_CHARACTERS,
     BLOCK_EVENTS,
+    Backlog,
     Block,
     BoundStatement,
     EventEntry,
@@ -34,7 +35,7 @@ from .entries import (
     SqlStatement,
     WaitingEntry,
 )
-from .schema import connect_sqlite, explain_error, is_lock_error, prepare_connection
+from .log_file import connect_for_writing, explain_error, is_lock_error
 
 # What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
 # minutes of those of 128 duplex sessions, in about 180 MB at most. An entry has the weight of some sessions.
@@ -82,19 +83,14 @@ class LogWriter:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._abandoned = False  # the thread is to write nothing more
-        self._full: set[str] = set()  # runs whose further entries are not queued
-        self._failed: set[str] = set()  # runs whose further entries are not written
-        self._waiting: deque[WaitingEntry] = deque()
-        self._waiting_bytes = 0
-        self._tails: dict[str, Rows] = {}  # events that are written as rows, for each run's next block
-        self._locked_since: float | None = None
-        self._lock_error: Exception | None = None
-        self._connection: sqlite3.Connection | None = None
-        self._is_prepared = False
+        self._given_up: set[str] = set()  # runs of which nothing more is taken
+        self._backlog = Backlog()
+        self._lock: tuple[float, Exception] | None = None  # since when another process has locked the file
+        self._tables = _Tables(path)
 
     def put(self, entry: QueueEntry) -> None:
         """Queue an entry; never waits and never raises."""
-        if self._closed or entry.run_id in self._full or entry.run_id in self._failed:
+        if self._closed or entry.run_id in self._given_up:
             return
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="linkgauge-runlog", daemon=True)
@@ -125,8 +121,11 @@ class LogWriter:
     @property
     def is_locked_out(self) -> bool:
         """Whether another process has had the file locked for longer than a commit takes."""
-        since = self._locked_since
-        return since is not None and time.monotonic() - since > _LOCKED_AFTER_S
+        return self._locked_s() > _LOCKED_AFTER_S
+
+    def _locked_s(self) -> float:
+        lock = self._lock
+        return 0.0 if lock is None else time.monotonic() - lock[0]
 
     def flush(self, timeout_s: float, *, unless_locked: bool = False) -> bool:
         """Wait until the queue is written or given up; return whether that took less than the timeout.
@@ -186,17 +185,17 @@ class LogWriter:
                 else:
                     self._prepare(item)
             self._write()
-            if not self._waiting:
+            if not self._backlog:
                 for mark in marks:
                     mark.reached.set()
                 marks = [mark for mark in marks if mark.last]
-        self._disconnect()
+        self._tables.close()
 
     def _take(self) -> list[QueueEntry | _Mark]:
         """Return what has come. Wait for it, but not for long while entries wait for the file."""
         batch: list[QueueEntry | _Mark] = []
         with contextlib.suppress(queue.Empty):
-            item = self._queue.get(timeout=_POLL_S if self._waiting else None)
+            item = self._queue.get(timeout=_POLL_S if self._backlog else None)
             while True:
                 batch.extend(item if isinstance(item, list) else [item])
                 if len(batch) >= _MAX_BATCH:
@@ -212,106 +211,108 @@ class LogWriter:
     def _prepare(self, item: QueueEntry) -> None:
         """Make the entry's values, and let it wait for its transaction."""
         run_id = item.run_id
-        if run_id in self._failed:
+        if run_id in self._given_up:
             return
-        if self._has_waited_too_long():
-            megabytes = round(self._waiting_bytes / 1e6)
+        if self._backlog.size > self._max_waiting_bytes or self._locked_s() > _MAX_WAITING_S:
+            megabytes = round(self._backlog.size / 1e6)
             self._refuse(run_id, f"another process has locked it, and {megabytes} MB wait to be written")
-        if run_id in self._full:
             return
         try:
             if isinstance(item, EventEntry):
-                self._append_event(run_id, item.number, item.text())
+                self._backlog.append_event(run_id, item.number, item.text())
             elif isinstance(item, EventsEntry):
-                self._append_blocks(run_id, item.first, item.texts())
+                self._backlog.append_blocks(run_id, item.first, item.texts())
             else:
                 parameters = item.parameters()
                 size = sum(len(value) for value in parameters if isinstance(value, str))
-                self._append(BoundStatement(run_id, item.sql, parameters, item.is_first, item.is_last, size))
+                self._backlog.append(
+                    BoundStatement(run_id, item.sql, parameters, item.is_first, item.is_last, size)
+                )
         except _ENCODING_ERRORS as error:
             self._fail(run_id, error)
 
-    def _has_waited_too_long(self) -> bool:
-        since = self._locked_since
-        waited_s = 0.0 if since is None else time.monotonic() - since
-        return self._waiting_bytes > self._max_waiting_bytes or waited_s > _MAX_WAITING_S
-
-    def _append(self, entry: WaitingEntry) -> None:
-        self._waiting.append(entry)
-        self._waiting_bytes += entry.size
-
-    def _append_event(self, run_id: str, number: int, text: str) -> None:
-        """Let an event wait. A block's worth of them waits as a block, which is small."""
-        rows = self._waiting[-1] if self._waiting else None
-        if not isinstance(rows, Rows) or rows.run_id != run_id or rows.is_full:
-            rows = Rows(run_id, number)
-            self._append(rows)
-        rows.extend([text])
-        self._waiting_bytes += len(text)
-        if rows.is_full:
-            block = rows.to_block()
-            self._waiting[-1] = block
-            self._waiting_bytes += block.size - rows.size
-
-    def _append_blocks(self, run_id: str, first: int, texts: Sequence[str]) -> None:
-        """Let the events of a run that is over wait as blocks."""
-        rows = Rows(run_id, first)
-        for text in texts:
-            rows.extend([text])
-            if rows.is_full:
-                self._append(rows.to_block())
-                rows = Rows(run_id, rows.last + 1)
-        if rows.texts:
-            self._append(rows.to_block())
-
     def _write(self) -> None:
         """Write what waits, in transactions of one run and of limited size, until the file is locked."""
-        while self._waiting and not self._abandoned:
-            entries = self._first_entries()
-            run_id = entries[0].run_id
+        while self._backlog and not self._abandoned:
+            entries = self._backlog.first(_TRANSACTION_BYTES)
             try:
-                self._commit(entries)
+                self._tables.commit(entries)
             except (sqlite3.Error, RunLogError, *_ENCODING_ERRORS) as error:
-                self._roll_back()
                 if is_lock_error(error):
-                    self._locked_since, self._lock_error = self._locked_since or time.monotonic(), error
+                    self._lock = time.monotonic() if self._lock is None else self._lock[0], error
                     return
-                self._fail(run_id, error)
+                self._fail(entries[0].run_id, error)
                 continue
-            self._locked_since = None
+            self._lock = None
+            self._backlog.remove(entries)
+            self._tables.make_blocks(entries)
+
+    # Problems.
+
+    def _fail(self, run_id: str, error: Exception) -> None:
+        """Drop what waits of a run, and all that may come."""
+        self._given_up.add(run_id)
+        self._tables.forget(run_id)
+        self._backlog.drop(run_id)
+        self._report(f"this run is not saved from here on: {explain_error(self._path, error)}")
+
+    def _refuse(self, run_id: str, why: str) -> None:
+        """Take no more entries of a run. Those that wait are still written."""
+        if run_id not in self._given_up:
+            self._given_up.add(run_id)
+            self._report(f"this run is not saved from here on: {self._path}: {why}")
+
+    def _report_unsaved(self) -> None:
+        """Report what was still waiting at the end."""
+        why = str(self._path) if self._lock is None else explain_error(self._path, self._lock[1])
+        self._report(f"{self._backlog.describe()}: {why}")
+
+    def _report(self, text: str) -> None:
+        _log.debug("%s", text)
+        self.problem = text
+        if self._on_problem is not None:
+            self._on_problem(text)
+
+
+class _Tables:
+    """Writes entries into the file's tables. Rows that are enough for a block are replaced by it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._tails: dict[str, Rows] = {}  # events that are written as rows, for each run's next block
+
+    def commit(self, entries: Sequence[WaitingEntry]) -> None:
+        """Write entries of one run, all of them or none. Raises sqlite3.Error, RunLogError or ValueError."""
+        with self._transaction() as connection:
             for entry in entries:
-                self._waiting.popleft()
-                self._waiting_bytes -= entry.size
-                self._note_tail(entry)
-            has_ended = any(isinstance(entry, BoundStatement) and entry.is_last for entry in entries)
-            tail = self._tails.get(run_id)
-            if tail is not None and (has_ended or tail.is_full):
-                self._replace_tail(tail, can_wait=not has_ended)
+                if isinstance(entry, Rows):
+                    sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
+                    rows = ((entry.run_id, number, text) for number, text in enumerate(entry.texts, entry.first))
+                    connection.executemany(sql, rows)
+                elif isinstance(entry, Block):
+                    _insert_block(connection, entry)
+                else:
+                    connection.execute(entry.sql, entry.parameters)
 
-    def _first_entries(self) -> list[WaitingEntry]:
-        """Return the entries of the next transaction."""
-        entries: list[WaitingEntry] = []
-        size = 0
-        for entry in self._waiting:
-            if entries and (entry.run_id != entries[0].run_id or size + entry.size > _TRANSACTION_BYTES):
-                break
-            entries.append(entry)
-            size += entry.size
-        return entries
-
-    def _commit(self, entries: list[WaitingEntry]) -> None:
-        connection = self._connect()
-        connection.execute("BEGIN IMMEDIATE")
+    def make_blocks(self, entries: Sequence[WaitingEntry]) -> None:
+        """Note rows that are written, and replace those that are enough, or all at the end of the run."""
         for entry in entries:
-            if isinstance(entry, Rows):
-                sql = "INSERT INTO events (run_id, seq, event) VALUES (?, ?, ?)"
-                rows = ((entry.run_id, number, text) for number, text in enumerate(entry.texts, entry.first))
-                connection.executemany(sql, rows)
-            elif isinstance(entry, Block):
-                _insert_block(connection, entry)
-            else:
-                connection.execute(entry.sql, entry.parameters)
-        connection.execute("COMMIT")
+            self._note_tail(entry)
+        has_ended = any(isinstance(entry, BoundStatement) and entry.is_last for entry in entries)
+        tail = self._tails.get(entries[0].run_id)
+        if tail is not None and (has_ended or tail.is_full):
+            self._replace_tail(tail, can_wait=not has_ended)
+
+    def forget(self, run_id: str) -> None:
+        """Make no block of the rows of a run."""
+        self._tails.pop(run_id, None)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
 
     def _note_tail(self, entry: WaitingEntry) -> None:
         """Note rows that are written, for the next block."""
@@ -333,79 +334,30 @@ class LogWriter:
         """
         block = tail.to_block()
         try:
-            connection = self._connect()
-            connection.execute("BEGIN IMMEDIATE")
-            sql = "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?"
-            connection.execute(sql, (tail.run_id, block.first, block.last))
-            _insert_block(connection, block)
-            connection.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
+            with self._transaction() as connection:
+                sql = "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?"
+                connection.execute(sql, (tail.run_id, block.first, block.last))
+                _insert_block(connection, block)
+        except (sqlite3.Error, RunLogError) as error:
             _log.debug("rows of %s stay as they are: %s", tail.run_id, error)
-            self._roll_back()
-            if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS:
+            if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS and tail.size < 2 * BLOCK_CHARACTERS:
                 return
         del self._tails[tail.run_id]
 
-    def _connect(self) -> sqlite3.Connection:
+    @contextlib.contextmanager
+    def _transaction(self) -> Generator[sqlite3.Connection]:
+        """Write in a transaction. The file is opened for the first one: it may have been locked until then."""
         if self._connection is None:
-            self._connection = connect_sqlite(self._path, _BUSY_S)
-        if not self._is_prepared:  # the file may have been locked when the log was opened
-            prepare_connection(self._path, self._connection)
-            self._is_prepared = True
-        return self._connection
-
-    def _roll_back(self) -> None:
-        if self._connection is not None and self._connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.close()
-
-    # Problems.
-
-    def _fail(self, run_id: str, error: Exception) -> None:
-        """Drop what waits of a run, and all that may come."""
-        self._failed.add(run_id)
-        self._tails.pop(run_id, None)
-        self._waiting = deque(entry for entry in self._waiting if entry.run_id != run_id)
-        self._waiting_bytes = sum(entry.size for entry in self._waiting)
-        self._report(f"this run is not saved from here on: {explain_error(self._path, error)}")
-
-    def _refuse(self, run_id: str, why: str) -> None:
-        """Take no more entries of a run. Those that wait are still written."""
-        if run_id not in self._full:
-            self._full.add(run_id)
-            self._report(f"this run is not saved from here on: {self._path}: {why}")
-
-    def _report_unsaved(self) -> None:
-        """Report what was still waiting at the end."""
-        counts: dict[str, int] = {}
-        unsaved: set[str] = set()
-        for entry in self._waiting:
-            if isinstance(entry, BoundStatement):
-                counts.setdefault(entry.run_id, 0)
-                unsaved |= {entry.run_id} if entry.is_first else set()
-            else:
-                counts[entry.run_id] = counts.get(entry.run_id, 0) + entry.last - entry.first + 1
-        parts = [
-            f"run {run_id} is not saved"
-            if run_id in unsaved
-            else f"run {run_id} is saved in part, without its result and its last {count} entries"
-            if count > 1
-            else f"run {run_id} is saved without its result"
-            for run_id, count in counts.items()
-        ]
-        why = str(self._path) if self._lock_error is None else explain_error(self._path, self._lock_error)
-        self._report(f"{'; '.join(parts)}: {why}")
-
-    def _report(self, text: str) -> None:
-        _log.debug("%s", text)
-        self.problem = text
-        if self._on_problem is not None:
-            self._on_problem(text)
+            self._connection = connect_for_writing(self._path, _BUSY_S)
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+            raise
 
 
 def _weight(item: QueueEntry | _Mark) -> int:

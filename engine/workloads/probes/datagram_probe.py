@@ -42,6 +42,7 @@ _JOIN_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
+# What its thread and the worker's loop share, and the places of its counters.
 class DatagramProbe:
     """Sends datagrams and counts their echoes, from `start` to `stop`.
 

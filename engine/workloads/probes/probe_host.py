@@ -56,7 +56,7 @@ class ProbeHost:
                 set_dscp(sock, self._options.dscp)
             await connect_datagrams(sock, spec, target, self._options, OPEN_DEADLINE_S, OPEN_DEADLINE_S)
             loop = asyncio.get_running_loop()
-            info = read_socket_info(sock, End.NEAR, spec.direction, spec.session, None, Mode.COPY, is_sender=True)
+            info = read_socket_info(sock, End.NEAR, spec.direction, spec.session, Mode.COPY)
             probe = DatagramProbe(
                 sock,
                 bytes.fromhex(spec.secret_hex),

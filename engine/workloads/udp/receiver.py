@@ -26,6 +26,7 @@ _ECN_MASK: Final = 3
 _TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IPV6_TCLASS)}
 
 
+# What the loop over datagrams reads and writes: a part of its own would cost each datagram a look-up more.
 class DatagramReceiver(DatagramSession):
     """Counts the datagrams of one sender, and reports to it every 50 ms.
 

@@ -19,6 +19,7 @@ _COMPACTION: Final = 4_096  # final ranges that stay at the front of the list un
 TRACKER_BYTES: Final = 6 * 8 * (MAX_RANGES + _COMPACTION) * 9 // 8
 
 
+# The counts that it returns, and the list of gaps: all in one object, because each datagram changes several.
 class SequenceTracker:
     """Counts what became of the datagrams of one sender, whose numbers begin at 0.
 

@@ -15,7 +15,8 @@ Findings: `sender-starved` for those; `send-queue-full`, `nic-drops`, `backlog-f
 losses within a host; `loss`, `loss-bursts` and `loss-periodic` for those of the network.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from ....engine.model.plan import MIB, SECOND_NS, End
@@ -24,7 +25,6 @@ from .. import remedies
 from ..evidence import DatagramEvidence, EndEvidence, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
 from ..flow_view import FlowView
-from ..trial import Trial
 
 _MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most
 _MIN_LOST: Final = 10
@@ -45,24 +45,19 @@ def find_datagram_losses(view: FlowView) -> Iterator[Finding]:
     if datagrams is None or datagrams.lost < _MIN_LOST or datagrams.loss < _MIN_LOSS:
         return
     causes = datagrams.causes
-    for count, make in (
+    makers: list[tuple[int | None, Callable[[_Part], Finding]]] = [
         (causes.socket, _socket_buffer),
         (causes.backlog, _backlog),
         (causes.receive_nic, _receive_nic),
         (causes.network, _network),
         (causes.send_nic, _send_nic),
         (causes.send_queue, _send_queue),
-    ):
-        part = (count or 0) / datagrams.lost
-        if count is not None and part >= _MIN_PART:
-            yield make(view, datagrams, count, view.budget.take("network", limit=_share_of_gap(view, count)))
-    unseen = view.evidence.unseen_end
-    if unseen is not None and causes.network is None:
-        known = (causes.socket, causes.backlog, causes.receive_nic, causes.send_nic, causes.send_queue)
-        rest = datagrams.lost - sum(count or 0 for count in known)
-        if rest >= _MIN_PART * datagrams.lost:
-            share = view.budget.take("network", limit=_share_of_gap(view, rest))
-            yield _beyond_host(view, datagrams, rest, share, unseen)
+    ]
+    if view.evidence.unseen_end is not None and causes.network is None:
+        makers.append((datagrams.lost - sum(count or 0 for count, _ in makers), _beyond_host))
+    for count, make in makers:
+        if count is not None and count / datagrams.lost >= _MIN_PART:
+            yield make(_Part(view, datagrams, count))
 
 
 def find_sending_limits(view: FlowView) -> Iterator[Finding]:
@@ -117,28 +112,38 @@ def _share_of_gap(view: FlowView, count: int) -> float:
     return min(1.0, count * datagrams.datagram_bytes * 8 / seconds / view.gap_bit_s)
 
 
-def _finding(
-    view: FlowView,
-    code: FindingCode,
-    count: int,
-    share: float,
-    words: tuple[str, str, str],
-    end: EndEvidence | None,
-    trial: Trial | None = None,
-) -> Finding:
-    """Return a finding of text, evidence and remedy, whose weight is its share of the losses."""
-    datagrams = view.flow.datagrams
-    part = count / datagrams.lost if datagrams is not None and datagrams.lost else 0.0
-    text, evidence, remedy = words
-    where = None if end is None else end.end
-    return Finding(code, share, _CONFIDENCE, text, evidence, remedy, where, weight=part, trial=trial)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The lost datagrams of one cause."""
 
+    view: FlowView
+    datagrams: DatagramEvidence
+    count: int
 
-def _describe(datagrams: DatagramEvidence, count: int) -> str:
-    share = format_percent(datagrams.loss)
-    if count == datagrams.lost:
-        return f"{format_quantity(count, 'datagram')} lost, {share} of all"
-    return f"{group_digits(count)} of {format_quantity(datagrams.lost, 'lost datagram')}; {share} of all were lost"
+    def find(
+        self, code: FindingCode, text: str, evidence: str, remedy: remedies.Remedy, end: EndEvidence | None = None
+    ) -> Finding:
+        """Return the finding about them, whose weight is their share of all that were lost."""
+        share = self.view.budget.take("network", limit=_share_of_gap(self.view, self.count))
+        part = self.count / self.datagrams.lost
+        where = None if end is None else end.end
+        return Finding(
+            code, share, _CONFIDENCE, text, evidence, remedy.text, where, weight=part, trial=remedy.trial
+        )
+
+    @property
+    def numbers(self) -> str:
+        """How many they are, in words."""
+        datagrams, count = self.datagrams, self.count
+        share = format_percent(datagrams.loss)
+        if count == datagrams.lost:
+            return f"{format_quantity(count, 'datagram')} lost, {share} of all"
+        lost = format_quantity(datagrams.lost, "lost datagram")
+        return f"{group_digits(count)} of {lost}; {share} of all were lost"
+
+    def tense(self, present: str, past: str) -> str:
+        """Return the words for a run that is active, or those for one that has ended."""
+        return self.view.evidence.tense(present, past)
 
 
 def _describe_bursts(datagrams: DatagramEvidence) -> str:
@@ -148,19 +153,17 @@ def _describe_bursts(datagrams: DatagramEvidence) -> str:
     return f"; in runs of {mean:.1f} on average, {datagrams.longest_burst} at most"
 
 
-def _socket_buffer(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+def _socket_buffer(lost: _Part) -> Finding:
     """Return the finding about a receiver that reads too late for its buffer, by what kept it from reading."""
-    end, evidence = view.receiver, view.evidence
-    numbers = _describe(datagrams, count)
+    end, datagrams, numbers = lost.view.receiver, lost.datagrams, lost.numbers
     if datagrams.buffer_bytes is not None:
-        numbers += f"; the socket's buffer {evidence.tense('holds', 'held')} {format_bytes(datagrams.buffer_bytes)}"
+        numbers += f"; the socket's buffer {lost.tense('holds', 'held')} {format_bytes(datagrams.buffer_bytes)}"
     if end.busiest_worker is not None:
         numbers += f", the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
     if end.waiting is not None:
         numbers += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
-    was_full = f"The buffer of the {end.end.label} receiver's socket {evidence.tense('is', 'was')} full"
-    remedy, trial = _mend_receiver(view, datagrams)
-    return _finding(view, "socket-buffer-full", count, share, (f"{was_full}.", numbers, remedy), end, trial)
+    was_full = f"The buffer of the {end.end.label} receiver's socket {lost.tense('is', 'was')} full."
+    return lost.find("socket-buffer-full", was_full, numbers, _mend_receiver(lost.view, datagrams), end)
 
 
 def _mend_receiver(view: FlowView, datagrams: DatagramEvidence) -> remedies.Remedy:
@@ -187,92 +190,67 @@ def _needed_buffer_bytes(view: FlowView) -> int:
     return remedies.round_window(max(_MIN_BUFFER_BYTES, rate_bit_s / 8 * _BUFFER_NS / SECOND_NS) / 1.5)
 
 
-def _backlog(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
-    end = view.receiver
-    is_or_was = view.evidence.tense("is", "was")
-    words = (
-        f"A core of {end_name(end.end)} {is_or_was} too slow for packets: the queue before it {is_or_was} full.",
-        _describe(datagrams, count),
-        remedies.lengthen_backlog(end),
-    )
-    return _finding(view, "backlog-full", count, share, words, end)
+def _backlog(lost: _Part) -> Finding:
+    end, is_or_was = lost.view.receiver, lost.tense("is", "was")
+    text = f"A core of {end_name(end.end)} {is_or_was} too slow for packets: the queue before it {is_or_was} full."
+    return lost.find("backlog-full", text, lost.numbers, remedies.Remedy(remedies.lengthen_backlog(end)), end)
 
 
-def _receive_nic(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
-    end = view.receiver
-    words = (
-        f"{nic_name(end)} drops frames because the host takes them too slowly.",
-        _describe(datagrams, count),
-        remedies.enlarge_receive_ring(end),
-    )
-    return _finding(view, "nic-drops", count, share, words, end)
+def _receive_nic(lost: _Part) -> Finding:
+    end = lost.view.receiver
+    text = f"{nic_name(end)} drops frames because the host takes them too slowly."
+    return lost.find("nic-drops", text, lost.numbers, remedies.Remedy(remedies.enlarge_receive_ring(end)), end)
 
 
-def _send_nic(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
-    end = view.sender
-    words = (
-        f"{nic_name(end)} drops frames that it should send.",
-        _describe(datagrams, count),
-        f"{remedies.show_nic_errors(end)}; longer queue, {remedies.lengthen_send_queue(end)}",
-    )
-    return _finding(view, "nic-drops", count, share, words, end)
+def _send_nic(lost: _Part) -> Finding:
+    end = lost.view.sender
+    longer = f"{remedies.show_nic_errors(end)}; longer queue, {remedies.lengthen_send_queue(end)}"
+    text = f"{nic_name(end)} drops frames that it should send."
+    return lost.find("nic-drops", text, lost.numbers, remedies.Remedy(longer), end)
 
 
-def _send_queue(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
-    end = view.sender
-    numbers = _describe(datagrams, count)
-    if datagrams.asked_bit_s is not None:
-        numbers += f"; {format_rate(datagrams.asked_bit_s)} requested, {format_rate(view.flow.bit_s)} arrived"
-    slower = remedies.lower_rate(view.flow.bit_s)
-    words = (
-        f"{end_name(end.end).capitalize()} sends more than its queue holds: its own kernel drops the rest.",
-        numbers,
-        f"linkgauge … {slower}; to see the queue, {remedies.show_queue(end)}",
-    )
-    return _finding(view, "send-queue-full", count, share, words, end, slower)
+def _send_queue(lost: _Part) -> Finding:
+    end, rate_bit_s, asked_bit_s = lost.view.sender, lost.view.flow.bit_s, lost.datagrams.asked_bit_s
+    numbers = lost.numbers
+    if asked_bit_s is not None:
+        numbers += f"; {format_rate(asked_bit_s)} requested, {format_rate(rate_bit_s)} arrived"
+    text = f"{end_name(end.end).capitalize()} sends more than its queue holds: its own kernel drops the rest."
+    slower = remedies.lower_rate(rate_bit_s)
+    remedy = remedies.Remedy(f"linkgauge … {slower}; to see the queue, {remedies.show_queue(end)}", slower)
+    return lost.find("send-queue-full", text, numbers, remedy, end)
 
 
-def _beyond_host(view: FlowView, datagrams: DatagramEvidence, count: int, share: float, unseen: End) -> Finding:
+def _beyond_host(lost: _Part) -> Finding:
     """Return the finding about losses in the network or in a host that nobody sees."""
-    are = view.evidence.tense("are", "were")
-    slower = remedies.lower_rate(view.flow.bit_s)
-    words = (
-        f"Datagrams {are} lost on the path or in the {unseen.label} host.",
-        f"{_describe(datagrams, count)}; {describe_unseen(unseen)}",
-        f"linkgauge … {slower}; or linkgauge endpoint there, to tell the two apart",
+    unseen = lost.view.evidence.unseen_end or End.FAR
+    slower = remedies.lower_rate(lost.view.flow.bit_s)
+    return lost.find(
+        "loss",
+        f"Datagrams {lost.tense('are', 'were')} lost on the path or in the {unseen.label} host.",
+        f"{lost.numbers}; {describe_unseen(unseen)}",
+        remedies.Remedy(f"linkgauge … {slower}; or linkgauge endpoint there, to tell the two apart", slower),
     )
-    return _finding(view, "loss", count, share, words, None, slower)
 
 
-def _network(view: FlowView, datagrams: DatagramEvidence, count: int, share: float) -> Finding:
+def _network(lost: _Part) -> Finding:
     """Return the finding about losses that neither host knows of, by their pattern."""
-    numbers = _describe(datagrams, count)
-    slower: Trial | None = remedies.lower_rate(view.flow.bit_s)
-    are, is_or_was = view.evidence.tense("are", "were"), view.evidence.tense("is", "was")
-    code: FindingCode = "loss"
+    datagrams, bursts = lost.datagrams, f"{lost.numbers}{_describe_bursts(lost.datagrams)}"
+    slower = remedies.lower_rate(lost.view.flow.bit_s)
+    are, is_or_was = lost.tense("are", "were"), lost.tense("is", "was")
     if datagrams.pattern == "bursts":
-        code = "loss-bursts"
+        text = f"Datagrams {are} lost in bursts on the path: a short queue or a policer {is_or_was} full at times."
         below = f"linkgauge … {slower}, to stay below its rate"
-        words = (
-            f"Datagrams {are} lost in bursts on the path: a short queue or a policer {is_or_was} full at times.",
-            numbers + _describe_bursts(datagrams),
-            f"{below}; then look for policers and queue drops at switches and routers",
-        )
-    elif datagrams.pattern == "periodic":
-        code, slower = "loss-periodic", None
+        look = f"{below}; then look for policers and queue drops at switches and routers"
+        return lost.find("loss-bursts", text, bursts, remedies.Remedy(look, slower))
+    if datagrams.pattern == "periodic":
         period = datagrams.period_ns
         every = "at regular distances" if period is None else f"every {format_time(period / 1e3)}"
-        words = (
-            f"Datagrams {are} lost {every} on the path: the cause is regular.",
-            numbers + _describe_bursts(datagrams),
-            "look for what happens so often: a policer, a scan of a wireless interface, a table that is aged out",
-        )
-    else:
-        chance = " one by one" if datagrams.pattern == "random" else ""
-        faults = f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, radio and switch ports"
-        words = (
-            f"Datagrams {are} lost{chance} on the path.",
-            numbers,
-            f"{faults}, or test for a full queue: linkgauge … {slower}",
-        )
-    return _finding(view, code, count, share, words, None, slower)
+        text = f"Datagrams {are} lost {every} on the path: the cause is regular."
+        look = "look for what happens so often: a policer, a scan of a wireless interface, a table that is aged out"
+        return lost.find("loss-periodic", text, bursts, remedies.Remedy(look))
+    chance = " one by one" if datagrams.pattern == "random" else ""
+    faults = f"{remedies.show_nic_errors(lost.view.receiver)}; then check cable, optics, radio and switch ports"
+    full = f"{faults}, or test for a full queue: linkgauge … {slower}"
+    return lost.find(
+        "loss", f"Datagrams {are} lost{chance} on the path.", lost.numbers, remedies.Remedy(full, slower)
+    )

@@ -76,14 +76,14 @@ def _segments(view: FlowView) -> Iterator[Finding]:
     share = view.budget.take("network", "starved", "receiver", "buffer", limit=_share_of_gap(view, missing))
     rates = f"{format_rate(carries)} of {format_rate(view.target_bit_s)}"
     evidence = f"segments of {format_bytes(mss)} instead of {format_bytes(usual)} leave {rates}"
-    small = [end for end in (view.sender, view.receiver) if _mtu(end) is not None and _mtu(end) != link.mtu_bytes]
+    small = [end for end in (view.sender, view.receiver) if end.mtu_bytes not in {None, link.mtu_bytes}]
     if small:
-        end = min(small, key=lambda each: _mtu(each) or 0)
+        end = min(small, key=lambda each: each.mtu_bytes or 0)
         yield Finding(
             "mtu-mismatch",
             share,
             0.95,
-            f"{nic_name(end)} has MTU {_mtu(end)}, but the link has {link.mtu_bytes}.",
+            f"{nic_name(end)} has MTU {end.mtu_bytes}, but the link has {link.mtu_bytes}.",
             evidence,
             remedies.set_mtu(end, link.mtu_bytes),
             end.end,
@@ -97,10 +97,6 @@ def _segments(view: FlowView) -> Iterator[Finding]:
         evidence,
         "look for a tunnel, a route with its own MTU, or a firewall: ip route get PEER; tracepath PEER",
     )
-
-
-def _mtu(end: EndEvidence) -> int | None:
-    return None if end.nic is None else end.nic.mtu_bytes
 
 
 def _timestamps(view: FlowView) -> Iterator[Finding]:
@@ -153,7 +149,7 @@ def find_nic_limits(view: FlowView) -> Iterator[Finding]:
                 end.end,
             )
         if nic.duplex == "half" and link.duplex == "full":
-            other = view.receiver if end is view.sender else view.sender
+            other = view.other_end(end)
             yield _half_duplex(view, end, mismatch=other.nic is not None and other.nic.duplex == "full")
         elif end.counts is not None and end.counts.collisions and nic.duplex != "full" and link.duplex == "full":
             yield _half_duplex(view, end, mismatch=False)

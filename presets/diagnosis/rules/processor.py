@@ -243,7 +243,7 @@ def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
     """
     if _packets_s(view) < _MANY_PACKETS_S:
         return None
-    other = view.receiver if end is view.sender else view.sender
+    other = view.other_end(end)
     candidates = (end, other) if view.evidence.is_same_host else (end,)
     return next((each for each in candidates if each.nic is not None and lacks_offloads(each.nic)), None)
 
@@ -257,7 +257,7 @@ def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[
 
     TCP then waits for the sender, whichever of the two worked too slowly.
     """
-    other = view.receiver if end is view.sender else view.sender
+    other = view.other_end(end)
     own, others = crowded_out(end), crowded_out(other)
     if not (_has_competitors(view, end) and _has_competitors(view, other)) or others < _ALIKE * own:
         return [(end, share)]

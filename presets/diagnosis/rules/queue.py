@@ -24,6 +24,7 @@ from ....engine.model.workload import Workload
 from ....engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness, SenderQueue
 from ...number_text import LOAD_NAMES, format_rate, format_time
 from .. import remedies
+from ..core_load import hottest_busy
 from ..evidence import EndEvidence, Evidence, end_name
 from ..finding import Finding
 
@@ -297,12 +298,12 @@ def _has_own_queues(rise: _Rise) -> bool:
 def _busy_host(rise: _Rise) -> Finding:
     """Return the finding about answers that come late without any queue."""
     evidence, tcp_ns = rise.evidence, rise.tcp_rise_ns
-    busiest = max((evidence.near, evidence.far), key=_busiest_core)
+    busiest = max((evidence.near, evidence.far), key=hottest_busy)
     reasons = [_rise_text(rise)]
     if tcp_ns is not None:
         reasons.append(f"the round trips that the kernel measured rose by {_time(tcp_ns)}")
     if busiest.cores:
-        reasons.append(f"the busiest core of {end_name(busiest.end)} was {100 * _busiest_core(busiest):.0f} % busy")
+        reasons.append(f"the busiest core of {end_name(busiest.end)} was {100 * hottest_busy(busiest):.0f} % busy")
     return Finding(
         "no-queue",
         None,
@@ -316,10 +317,6 @@ def _busy_host(rise: _Rise) -> Finding:
         weight=1.0,
         direction=rise.flow,
     )
-
-
-def _busiest_core(end: EndEvidence) -> float:
-    return max((core.busy for core in end.cores), default=0.0)
 
 
 def _time(ns: float) -> str:

@@ -66,14 +66,6 @@ def test_what_a_core_did_is_the_difference_of_two_readings() -> None:
     assert core.busy_fraction == pytest.approx(100 / 190)
 
 
-def test_time_that_steps_back_is_nothing_and_not_less() -> None:
-    """Linux lets idle time do so."""
-    assert subtract_core_times((CoreTimes(5, 5, 5, 5, 5),), (CoreTimes(4, 4, 4, 4, 4),)) == (
-        CoreTimes(0, 0, 0, 0, 0),
-    )
-    assert CoreTimes(0, 0, 0, 0, 0).busy_fraction == 0.0
-
-
 def test_cores_that_come_or_go_leave_the_interval_unknown() -> None:
     """So does a reading that is missing."""
     unit = CoreTimes(1, 1, 1, 1, 1)

@@ -34,70 +34,65 @@ def test_a_duplex_run_is_both_single_directions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "wrong"),
+    ("kind", "field", "wrong"),
     [
-        ("sessions", {"sessions": 0}),
-        ("sessions", {"sessions": -1}),
-        ("sessions", {"sessions": MAX_SESSIONS + 1}),
-        ("window", {"window_bytes": 0}),
-        ("window", {"window_bytes": MIN_WINDOW_BYTES - 1}),
-        ("window", {"window_bytes": MAX_WINDOW_BYTES + 1}),
+        (Settings, "sessions", {"sessions": 0}),
+        (Settings, "sessions", {"sessions": -1}),
+        (Settings, "sessions", {"sessions": MAX_SESSIONS + 1}),
+        (Settings, "window", {"window_bytes": 0}),
+        (Settings, "window", {"window_bytes": MIN_WINDOW_BYTES - 1}),
+        (Settings, "window", {"window_bytes": MAX_WINDOW_BYTES + 1}),
+        (Plan, "duration", {"duration_ns": 0}),
+        (Plan, "duration", {"duration_ns": MAX_DURATION_NS + 1}),
+        (Plan, "interval", {"interval_ns": 0}),
+        (Plan, "interval", {"interval_ns": 11 * SECOND_NS}),
+        (Plan, "warm-up", {"warmup_ns": -1}),
+        (Plan, "warm-up", {"warmup_ns": 10 * SECOND_NS}),
+        (Plan, "warm-up", {"warmup_ns": MAX_DURATION_NS, "duration_ns": None}),
+        (Plan, "block size", {"block_bytes": 63}),
+        (Plan, "block size", {"block_bytes": 2**25}),
+        (Plan, "workers", {"workers": 0}),
+        (Plan, "workers", {"workers": 65}),
+        (Plan, "cores", {"near_cores": (0, -1)}),
+        (Plan, "far cores", {"far_cores": (1024,)}),
+        (SocketOptions, "congestion control", {"congestion": ""}),
+        (SocketOptions, "congestion control", {"congestion": "x" * 16}),
+        (SocketOptions, "congestion control", {"congestion": "cu bic"}),
+        (SocketOptions, "congestion control", {"congestion": "../bbr"}),
+        (SocketOptions, "congestion control", {"congestion": "bbr\n"}),
+        (SocketOptions, "MSS", {"mss_bytes": 87}),
+        (SocketOptions, "MSS", {"mss_bytes": 32_768}),
+        (SocketOptions, "DSCP", {"dscp": -1}),
+        (SocketOptions, "DSCP", {"dscp": 64}),
+        (SocketOptions, "source", {"source": ""}),
+        (SocketOptions, "source", {"source": "192.0.2.1 "}),
+        (SocketOptions, "device", {"device": "eth0\x00"}),
+        (SocketOptions, "device", {"device": "e" * 65}),
+        (Plan, "rate", {"rate_bit_s": 999}),
+        (Plan, "rate", {"rate_bit_s": 10**9, "workload": Workload.RR}),
+        (Plan, "bytes", {"bytes_limit": 0}),
+        (Plan, "probe", {"probe": True, "workload": Workload.RR}),
+        (Plan, "client port", {"client_port": 0}),
+        (Plan, "client port", {"client_port": 65_535, "settings": Settings(sessions=2)}),
+        (Plan, "client port", {"client_port": 5_000, "workload": Workload.CRR}),
+        (Plan, "request", {"request_bytes": 1}),
+        (Plan, "response", {"response_bytes": 1}),
+        (Plan, "burst", {"burst": 2}),
+        (Plan, "burst", {"workload": Workload.FETCH, "burst": 2}),
+        (Plan, "burst", {"workload": Workload.RR, "burst": 0}),
+        (Plan, "burst", {"workload": Workload.RR, "burst": 1_025}),
+        (Plan, "request", {"workload": Workload.RR, "request_bytes": 0}),
+        (Plan, "burst", {"workload": Workload.RR, "request_bytes": 1 << 20, "burst": 17}),
+        (Plan, "response", {"workload": Workload.RR, "response_bytes": (1 << 30) + 1}),
+        (Plan, "request", {"workload": Workload.CRR, "request_bytes": 31}),
     ],
 )
-def test_settings_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
-    """The error knows its field."""
+def test_what_no_run_can_have_is_refused_by_its_field(
+    kind: type[Plan | Settings | SocketOptions], field: str, wrong: dict[str, Any]
+) -> None:
+    """Its text says that it is invalid, and drives no terminal."""
     with pytest.raises(PlanError, match="is invalid") as caught:
-        Settings(**wrong)
-    assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
-        ("duration", {"duration_ns": 0}),
-        ("duration", {"duration_ns": MAX_DURATION_NS + 1}),
-        ("interval", {"interval_ns": 0}),
-        ("interval", {"interval_ns": 11 * SECOND_NS}),
-        ("warm-up", {"warmup_ns": -1}),
-        ("warm-up", {"warmup_ns": 10 * SECOND_NS}),
-        ("warm-up", {"warmup_ns": MAX_DURATION_NS, "duration_ns": None}),
-        ("block size", {"block_bytes": 63}),
-        ("block size", {"block_bytes": 2**25}),
-        ("workers", {"workers": 0}),
-        ("workers", {"workers": 65}),
-        ("cores", {"near_cores": (0, -1)}),
-        ("far cores", {"far_cores": (1024,)}),
-    ],
-)
-def test_plans_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
-    """The error knows its field."""
-    with pytest.raises(PlanError, match="is invalid") as caught:
-        Plan(**wrong)
-    assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
-        ("congestion control", {"congestion": ""}),
-        ("congestion control", {"congestion": "x" * 16}),
-        ("congestion control", {"congestion": "cu bic"}),
-        ("congestion control", {"congestion": "../bbr"}),
-        ("congestion control", {"congestion": "bbr\n"}),
-        ("MSS", {"mss_bytes": 87}),
-        ("MSS", {"mss_bytes": 32_768}),
-        ("DSCP", {"dscp": -1}),
-        ("DSCP", {"dscp": 64}),
-        ("source", {"source": ""}),
-        ("source", {"source": "192.0.2.1 "}),
-        ("device", {"device": "eth0\x00"}),
-        ("device", {"device": "e" * 65}),
-    ],
-)
-def test_socket_options_that_no_socket_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
-    """The error knows its field, and its text drives no terminal."""
-    with pytest.raises(PlanError, match="is invalid") as caught:
-        SocketOptions(**wrong)
+        kind(**wrong)
     assert caught.value.field == field
     assert str(caught.value).isprintable()
 
@@ -120,45 +115,6 @@ def test_changed_settings_keep_what_is_not_named() -> None:
     assert settings.with_changes(direction=Direction.OUT, window_bytes=4096) == Settings(Direction.OUT, 5, 4096)
     with pytest.raises(PlanError):
         settings.with_changes(sessions=0)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"request_bytes": 1},
-        {"response_bytes": 1},
-        {"burst": 2},
-        {"workload": Workload.FETCH, "burst": 2},
-        {"workload": Workload.RR, "burst": 0},
-        {"workload": Workload.RR, "burst": 1_025},
-        {"workload": Workload.RR, "request_bytes": 0},
-        {"workload": Workload.RR, "request_bytes": 1 << 20, "burst": 17},
-        {"workload": Workload.RR, "response_bytes": (1 << 30) + 1},
-        {"workload": Workload.CRR, "request_bytes": 31},
-    ],
-)
-def test_transactions_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
-    """A stream asks nothing, only rr has several in flight, and crr's request has room for a token."""
-    with pytest.raises(PlanError):
-        Plan(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("field", "wrong"),
-    [
-        ("rate", {"rate_bit_s": 999}),
-        ("rate", {"rate_bit_s": 10**9, "workload": Workload.RR}),
-        ("bytes", {"bytes_limit": 0}),
-        ("client port", {"client_port": 0}),
-        ("client port", {"client_port": 65_535, "settings": Settings(sessions=2)}),
-        ("client port", {"client_port": 5_000, "workload": Workload.CRR}),
-    ],
-)
-def test_rates_sizes_and_ports_that_no_run_can_have_are_refused(field: str, wrong: dict[str, Any]) -> None:
-    """The error knows its field."""
-    with pytest.raises(PlanError) as caught:
-        Plan(**wrong)
-    assert caught.value.field == field
 
 
 def test_a_run_of_a_number_of_bytes_has_no_warm_up_unless_one_is_given() -> None:

@@ -46,11 +46,6 @@ def test_the_transactions_are_the_sum_of_the_counts() -> None:
     assert LatencyCounts(Direction.OUT, (), ()).transactions == 0
 
 
-def test_stolen_time_counts_as_busy() -> None:
-    """It was not available to this host."""
-    assert CoreTimes(1, 2, 3, 4, 10).busy_fraction == 0.5
-
-
 COUNTS = st.dictionaries(st.integers(0, 300), st.integers(1, 50), max_size=4)
 
 

@@ -196,30 +196,8 @@ async def test_a_far_end_that_counts_almost_nothing_is_distinguished_from_a_plau
 
 @pytest.mark.parametrize(
     "facts",
-    [
-        b'{"type":"Introduction","facts":{"hostname":"x","system":"x","cores":-1,"software":"x","event_loop":"x"}}',
-        b'{"type":"Introduction","type":"Welcome","facts":null}',
-        b"[" * 100_000,
-        b'{"type":"Introduction","facts":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001,
-        b'{"type":"Introduction","facts":' + b"9" * 100_000 + b"}",
-        b'{"type":"Introduction","facts":Infinity}',
-        b"\xff\xfe{\x00}\x00",
-        b"\xef\xbb\xbf{}",
-        b"z" + b"\0" * 50,
-        b"",
-    ],
-    ids=[
-        "negative",
-        "twice",
-        "deep list",
-        "deep object",
-        "long number",
-        "infinite",
-        "UTF-16",
-        "BOM",
-        "packed",
-        "no",
-    ],
+    [b'{"type":"Introduction","type":"Welcome","facts":null}', b"[" * 100_000, b"\xff\xfe{\x00}\x00", b""],
+    ids=["twice", "deep", "UTF-16", "no"],
 )
 async def test_an_unreadable_greeting_is_a_single_clear_error(facts: bytes) -> None:
     """No traceback, no hang, and nothing that could drive a terminal."""

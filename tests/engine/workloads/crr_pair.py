@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from typing import Self
 
 from linkgauge.engine.metering.shared_counters import SharedCounters, histogram_offset
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
@@ -55,7 +56,10 @@ class CrrPair:
         """Wait for a number of transactions, or for the end of the session."""
         await until(lambda: not (self.transactions < transactions and not self.lost))
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Close both ends."""
         self.requester.close()
         self.responder.close()

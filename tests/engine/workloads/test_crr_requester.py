@@ -52,8 +52,7 @@ async def test_each_connection_has_the_options_of_the_plan(far_end: Peer, record
 @pytest.mark.parametrize("is_alone", [False, True])
 async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is_alone: bool) -> None:
     """Both ends close the connection of each transaction, and both count the same."""
-    pair = CrrPair()
-    try:
+    with CrrPair() as pair:
         before = sockets_open()
         pair.responder.start(is_alone=is_alone)
         pair.requester.start(is_alone=is_alone)
@@ -66,14 +65,11 @@ async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is
         received, sent = words[CounterField.BYTES], words[WORDS_PER_SLOT + CounterField.BYTES]
         assert received == pair.transactions * 8_192
         assert received <= sent <= received + 8_192
-    finally:
-        pair.close()
 
 
 async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> None:
     """No transaction is lost between the thread and the event loop, and the thread has ended."""
-    pair = CrrPair()
-    try:
+    with CrrPair() as pair:
         threads = threading.active_count()
         pair.responder.start()
         pair.requester.start(is_alone=True)
@@ -83,8 +79,6 @@ async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> N
             await until(lambda: threading.active_count() <= threads)
             await pair.until(pair.transactions + 50)
         assert not pair.lost
-    finally:
-        pair.close()
 
 
 @pytest.mark.parametrize(
@@ -93,8 +87,7 @@ async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> N
 )
 async def test_a_session_ends_with_its_own_connection_and_for_no_other_reason(data: bytes, why: str) -> None:
     """A readiness callback without data is no end; the end of the connection is one, and so is any data."""
-    pair = CrrPair()
-    try:
+    with CrrPair() as pair:
         pair.responder.start()
         responder: Any = pair.responder
         responder._check_for_end()
@@ -107,14 +100,11 @@ async def test_a_session_ends_with_its_own_connection_and_for_no_other_reason(da
             await pair.until(1)
         (lost,) = pair.lost
         assert lost.startswith(why)
-    finally:
-        pair.close()
 
 
 async def test_a_refusal_for_lack_of_ports_names_the_remedy(monkeypatch: Any) -> None:
     """It names the system control that widens the range of ports."""
-    pair = CrrPair()
-    try:
+    with CrrPair() as pair:
         pair.responder.start()
 
         class Refusing(socket.SocketType):
@@ -125,8 +115,6 @@ async def test_a_refusal_for_lack_of_ports_names_the_remedy(monkeypatch: Any) ->
         pair.requester.start()
         assert len(pair.lost) == 1
         assert "ip_local_port_range" in pair.lost[0]
-    finally:
-        pair.close()
 
 
 @pytest.mark.parametrize("is_alone", [False, True])
@@ -135,21 +123,15 @@ async def test_either_end_without_a_descriptor_names_the_cause_and_the_remedy(
     is_requester: bool, is_alone: bool
 ) -> None:
     """The limit of a worker process is reached: `ulimit -n` sets it."""
-    pair = CrrPair()
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        client = None if is_requester else socket.create_connection(pair.listener.getsockname())
-        if client is not None:
-            client.sendall(bytes(64))
-        session = pair.requester if is_requester else pair.responder
+    with CrrPair() as pair, socket.create_connection(pair.listener.getsockname()) as client:
+        client.sendall(bytes(64))
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         os.close(free := os.dup(0))
         resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
-        session.start(is_alone=is_alone)
-        async with asyncio.timeout(20):
-            await pair.until(1)
+        try:
+            (pair.requester if is_requester else pair.responder).start(is_alone=is_alone)
+            async with asyncio.timeout(20):
+                await pair.until(1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         assert pair.lost == ["too many open files: raise ulimit -n"]
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        if client is not None:
-            client.close()
-        pair.close()

@@ -38,8 +38,7 @@ async def request_once(address: Any, request: bytes, response_bytes: int) -> byt
 
 async def test_only_a_valid_ticket_gets_a_response() -> None:
     """Connections without a ticket, or with a used one, are closed, and the session continues."""
-    pair = CrrPair()
-    try:
+    with CrrPair() as pair:
         pair.responder.start()
         address = pair.listener.getsockname()
         foreign, own = Tickets(bytes(32)), Tickets(SECRET)
@@ -54,8 +53,6 @@ async def test_only_a_valid_ticket_gets_a_response() -> None:
         async with asyncio.timeout(10):
             await pair.until(3)
         assert not pair.lost
-    finally:
-        pair.close()
 
 
 def connect(pair: CrrPair, data: bytes) -> socket.socket:
@@ -83,8 +80,8 @@ async def test_a_client_that_reads_no_response_holds_one_of_them(is_alone: bool,
 
     Each would take up megabytes of the kernel's memory, which no estimate of a run has.
     """
-    pair, tickets = CrrPair(LARGE), Tickets(SECRET)
-    try:
+    tickets = Tickets(SECRET)
+    with CrrPair(LARGE) as pair:
         pair.responder.start(is_alone=is_alone)
         socks: list[socket.socket] = []
         for _ in range(6):
@@ -100,8 +97,6 @@ async def test_a_client_that_reads_no_response_holds_one_of_them(is_alone: bool,
         assert max([await read_to_end(sock) for sock in older]) < LARGE - 1
         assert await read_to_end(newest) == LARGE - 1
         assert not pair.lost
-    finally:
-        pair.close()
 
 
 async def until_sockets(condition: Callable[[int], bool]) -> None:
@@ -112,9 +107,8 @@ async def until_sockets(condition: Callable[[int], bool]) -> None:
 @pytest.mark.parametrize("is_alone", [True, False])
 async def test_strangers_at_a_listener_take_few_descriptors_and_break_no_transaction(is_alone: bool) -> None:
     """They make room for each other, and not at the cost of a connection that has shown a ticket."""
-    pair, tickets = CrrPair(LARGE), Tickets(SECRET)
-    socks: list[socket.socket] = []
-    try:
+    tickets = Tickets(SECRET)
+    with CrrPair(LARGE) as pair, contextlib.ExitStack() as strangers:
         pair.responder.start(is_alone=is_alone)
         honest = connect(pair, tickets.issue() + bytes(40))
         async with asyncio.timeout(DEADLINE_S):
@@ -123,13 +117,9 @@ async def test_strangers_at_a_listener_take_few_descriptors_and_break_no_transac
         for number in range(STRANGERS):
             # A response that nobody reads is dropped after some seconds; a busy machine takes as long for all.
             count += len(await asyncio.get_running_loop().sock_recv(honest, READ_BYTES))
-            socks.append(connect(pair, b"G"))
+            strangers.enter_context(connect(pair, b"G"))
             accepted = before + 2 + number + min(number, MOST_STRANGERS - 1)
             await until_sockets(accepted.__le__)
         await until_sockets((before + STRANGERS + MOST_STRANGERS).__ge__)
         assert count + await read_to_end(honest) == LARGE - 1
         assert not pair.lost
-    finally:
-        for sock in socks:
-            sock.close()
-        pair.close()

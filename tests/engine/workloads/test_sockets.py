@@ -35,12 +35,13 @@ def test_facts_of_a_session_are_what_the_kernel_granted() -> None:
     sender, receiver = pair(65_536)
     with sender, receiver:
         for sock, end in ((sender, End.NEAR), (receiver, End.FAR)):
-            facts = read_socket_info(sock, end, Direction.OUT, 3, 65_536, Mode.COPY, is_sender=end is End.NEAR)
+            granted = granted_window(sock, is_sender=end is End.NEAR)
+            facts = read_socket_info(sock, end, Direction.OUT, 3, Mode.COPY, granted)
             assert (facts.end, facts.direction, facts.session) == (end, Direction.OUT, 3)
             assert facts.window_granted_bytes == 65_536
             assert facts.congestion
             assert facts.mss_bytes
-        unasked = read_socket_info(sender, End.NEAR, Direction.OUT, 3, None, Mode.COPY, is_sender=True)
+        unasked = read_socket_info(sender, End.NEAR, Direction.OUT, 3, Mode.COPY)
         assert unasked.window_granted_bytes is None
 
 

@@ -44,9 +44,8 @@ def sampled(
 
 
 def feed(watch: LiveDiagnosis | EvidenceCollector, event: Event) -> None:
-    """Feed an event to the meter and to what reads its sums."""
+    """Feed an event to the meter."""
     watch.meter.feed(event)
-    watch.feed(event)
 
 
 def fed(

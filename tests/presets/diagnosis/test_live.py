@@ -249,7 +249,6 @@ def test_a_run_against_an_iperf3_is_diagnosed_while_it_runs_and_at_its_end(
     live: set[str] = set()
     for event in iperf3_run(direction, workload=workload, totals=reported(*parts, cpu_ns=3 * SECOND_NS)):
         meter.feed(event)
-        diagnosis.feed(event)
         if isinstance(event, Sampled):
             live |= {finding.code for finding in diagnosis.current_findings}
     assert live

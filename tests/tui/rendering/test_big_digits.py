@@ -1,7 +1,15 @@
-"""Large digits: their shapes and their widths."""
+"""Large digits and grades: their shapes and their widths."""
 
 import pytest
-from linkgauge.tui.rendering.big_digits import DIGIT_FONTS, DigitFont, align_right, big_digits
+from linkgauge.engine.results.responsiveness.result import GRADES
+from linkgauge.tui.rendering.big_digits import (
+    DIGIT_FONTS,
+    GRADE_ROWS,
+    DigitFont,
+    align_right,
+    big_digits,
+    grade_letter,
+)
 
 
 @pytest.mark.parametrize("face", DIGIT_FONTS, ids=str)
@@ -18,3 +26,19 @@ def test_figures_are_right_aligned_to_the_cell(text: str) -> None:
     like = "19\u00a0415.0" if "." in text else "19\u00a0415"
     for face in DIGIT_FONTS:
         assert {len(row) for row in big_digits(align_right(text, like), face)} == {face.width(like)}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_each_grade_is_a_block_of_its_own_shape(size: int) -> None:
+    """All rows of a grade are equally long, and no grade looks like another."""
+    shapes = {grade: tuple(row.plain for row in grade_letter(grade, "$foreground", size)) for grade in GRADES}
+    assert {len(shape) for shape in shapes.values()} == {GRADE_ROWS * size}
+    assert all(len({len(row) for row in shape}) == 1 for shape in shapes.values())
+    assert len(set(shapes.values())) == len(GRADES)
+
+
+def test_a_larger_letter_has_the_same_shape() -> None:
+    """Twice as wide and as high."""
+    small = [row.plain for row in grade_letter("A", "$foreground")]
+    large = [row.plain for row in grade_letter("A", "$foreground", 2)]
+    assert (len(large), len(large[0])) == (2 * len(small), 2 * len(small[0]))

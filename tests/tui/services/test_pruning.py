@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Warned
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.pruning import plan_pruning, thin_old_runs
+from linkgauge.tui.services.pruning import RunChooser, thin_old_runs
 
 from ...engine.results.day_of_samples import samples
 from ...engine.results.log_entries import ENDED, STARTED
@@ -49,14 +49,10 @@ def test_the_oldest_runs_are_chosen(
     """Neither one with a label, unless that is requested, nor one that is still running, however old it is."""
     with RunLog.open(tmp_path) as log:
         run_ids = _fill(log)
-        plan = plan_pruning(
-            log,
-            NOW,
-            keep=None if keep_days is None else timedelta(days=keep_days),
-            max_bytes=None if kilobytes is None else 1000 * kilobytes,
-            with_named=with_named,
-        )
-        assert [row.run_id for row in plan.rows] == [run_ids[place] for place in chosen]
+        keep = None if keep_days is None else timedelta(days=keep_days)
+        max_bytes = None if kilobytes is None else 1000 * kilobytes
+        plan = RunChooser(log, NOW, with_named).deletion(keep, max_bytes)
+        assert list(plan.run_ids) == [run_ids[place] for place in chosen]
         assert plan.named == named
         assert (plan.size_bytes > 0) == bool(chosen)
 
@@ -66,9 +62,9 @@ def test_no_more_runs_are_chosen_than_the_size_needs(tmp_path: Path) -> None:
     with RunLog.open(tmp_path) as log:
         run_ids = _fill(log)
         most = log.used_bytes() - 100_000
-        plan = plan_pruning(log, NOW, keep=None, max_bytes=most, with_named=True)
-        assert 1 < len(plan.rows) < len(run_ids)
-        log.delete_all([row.run_id for row in plan.rows])
+        plan = RunChooser(log, NOW, with_named=True).deletion(None, most)
+        assert 1 < len(plan.run_ids) < len(run_ids)
+        log.delete_all(plan.run_ids)
         assert log.used_bytes() <= most
 
 
@@ -122,20 +118,12 @@ def test_a_clock_that_is_wrong_deletes_no_run_by_itself(
     with RunLog.open(tmp_path) as log:
         run_ids = _save_runs(log, starts)
         for with_uncertain in (False, True):
-            plan = plan_pruning(
-                log,
-                now,
-                keep=timedelta(days=90),
-                max_bytes=None,
-                with_named=False,
-                with_uncertain=with_uncertain,
-            )
+            plan = RunChooser(log, now, with_uncertain=with_uncertain).deletion(timedelta(days=90), None)
             chosen = sorted([*deleted, *uncertain]) if with_uncertain else deleted
-            assert [row.run_id for row in plan.rows] == [run_ids[place] for place in chosen]
+            assert list(plan.run_ids) == [run_ids[place] for place in chosen]
             assert plan.uncertain == (0 if with_uncertain else len(uncertain))
             assert (plan.pause is not None) == bool(uncertain)
-        everything = plan_pruning(log, now, keep=timedelta(), max_bytes=None, with_named=False)
-        assert [row.run_id for row in everything.rows] == run_ids
+        assert list(RunChooser(log, now).deletion(timedelta(), None).run_ids) == run_ids
 
 
 def _save_long_run(log: RunLog, age: timedelta, label: str | None = None) -> str:

@@ -105,7 +105,7 @@ class HostOptions:
 
         Raises UsageError where there are no hosts or two sources of them, and PlanError for a wrong name.
         """
-        from ....mesh.hosts import parse_hosts, parse_hosts_file
+        from ....mesh.hosts import parse_hosts_file
 
         if words and self.hosts_file is not None:
             raise UsageError("give hosts as arguments or with --hosts, not both")
@@ -123,7 +123,7 @@ class HostOptions:
         if self.hosts_file is not None:
             return parse_hosts_file(_read_text(self.hosts_file), str(self.hosts_file))
         if words:
-            return parse_hosts(words)
+            return tuple(map(Host, words))
         if self.scheduler is None and self.local is None:
             raise UsageError(
                 "give the hosts: HOST HOST ..., --hosts FILE, --scheduler tcp://ADDRESS:PORT or --local N"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ....engine.results.run_log import RunLog, RunRecord
-    from ...services.pruning import PrunePlan, ThinPlan
+    from ...services.pruning import PrunePlan
 
 _RUNS_HELP: Final = "Ids of runs, or their beginnings; the first is what the others are compared with."
 
@@ -318,26 +318,22 @@ class PruneOptions:
     with_named: bool = flag("", "Also runs that have a label or a note.", "--all")
     yes: bool = _yes_flag()
 
-    def plan(self, log: "RunLog") -> "tuple[PrunePlan | None, ThinPlan | None]":
+    def plan(self, log: "RunLog") -> "tuple[PrunePlan | None, PrunePlan | None]":
         """Return what is deleted, and what of the rest is thinned. Raises PlanError for the first bad value."""
         from datetime import UTC, datetime
 
-        from ...services.pruning import plan_pruning, plan_thinning
+        from ...services.pruning import RunChooser
         from ...text import parsing
 
-        now, with_named, with_uncertain = datetime.now(UTC), self.with_named, not self.yes
         age = None if self.keep is None else parsing.age(self.keep)
         max_bytes = None if self.max_size is None else parsing.log_size(self.max_size)
         thin_age = None if self.thin is None else parsing.age(self.thin, "--thin")
+        chooser = RunChooser(log, datetime.now(UTC), self.with_named, with_uncertain=not self.yes)
         deleted, thinned = None, None
         if age is not None or max_bytes is not None:
-            deleted = plan_pruning(
-                log, now, keep=age, max_bytes=max_bytes, with_named=with_named, with_uncertain=with_uncertain
-            )
+            deleted = chooser.deletion(age, max_bytes)
         if thin_age is not None:
-            thinned = plan_thinning(
-                log, now, thin_age, with_named=with_named, with_uncertain=with_uncertain, besides=deleted
-            )
+            thinned = chooser.thinning(thin_age, besides=deleted)
         return deleted, thinned
 
 
@@ -364,14 +360,14 @@ def prune_runs(options: PruneOptions) -> int:
     return 0
 
 
-def _pruning_question(deleted: "PrunePlan | None", thinned: "ThinPlan | None") -> str | None:
+def _pruning_question(deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> str | None:
     """Return what to ask; None if there is nothing to do."""
     from ...text import numbers
 
     parts: list[str] = []
-    if deleted is not None and deleted.rows:
-        span = _span([row.run_id for row in deleted.rows])
-        runs = numbers.quantity(len(deleted.rows), "run")
+    if deleted is not None and deleted.run_ids:
+        span = _span(deleted.run_ids)
+        runs = numbers.quantity(len(deleted.run_ids), "run")
         parts.append(f"delete {runs} ({span}, {numbers.disk_size(deleted.size_bytes)})")
     if thinned is not None and thinned.run_ids:
         parts.append(f"thin {numbers.quantity(len(thinned.run_ids), 'run')} ({_span(thinned.run_ids)})")
@@ -379,7 +375,7 @@ def _pruning_question(deleted: "PrunePlan | None", thinned: "ThinPlan | None") -
     return f"{question[0].upper()}{question[1:]}?" if parts else None
 
 
-def _pause_text(*plans: "PrunePlan | ThinPlan | None") -> str | None:
+def _pause_text(*plans: "PrunePlan | None") -> str | None:
     """Return from when to when no test was saved, if that makes the age of runs uncertain."""
     pause = next((plan.pause for plan in plans if plan is not None and plan.pause is not None), None)
     return None if pause is None else f"no test was saved between {pause[0]:%Y-%m-%d} and {pause[1]:%Y-%m-%d}"
@@ -390,7 +386,7 @@ def _span(run_ids: "Sequence[str]") -> str:
     return run_ids[0] if len(run_ids) == 1 else f"{run_ids[0]} to {run_ids[-1]}"
 
 
-def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None") -> None:
+def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> None:
     """Delete and thin runs, and print what was done."""
     from ...text import numbers
     from ...text.run_list import log_text
@@ -399,8 +395,8 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "ThinPlan | None
     problems: tuple[str, ...] = ()
     if deleted is not None:
         if log.size_bytes():
-            log.delete_all([row.run_id for row in deleted.rows], rewrite=True)
-        results.append(f"{numbers.quantity(len(deleted.rows), 'run')} deleted")
+            log.delete_all(deleted.run_ids, rewrite=True)
+        results.append(f"{numbers.quantity(len(deleted.run_ids), 'run')} deleted")
     if thinned is not None:
         runs, freed_bytes = 0, 0
         if thinned.run_ids:

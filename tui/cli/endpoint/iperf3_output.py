@@ -30,7 +30,6 @@ class Iperf3Output:
     def feed(self, event: Event) -> None:
         """Take the next event."""
         self._meter.feed(event)
-        self._diagnosis.feed(event)
 
     def text(self) -> str:
         """Return the lines for the client's terminal; call it once, after the last event."""

@@ -11,7 +11,7 @@ from ....presets.diagnosis.finding import Finding
 from ....presets.rate_steps import RateStep, StepGoals
 from ....presets.verdict import Verdict
 from ...text import numbers
-from ...text.datagram_results import loss_percent, time
+from ...text.datagram_results import loss_percent
 from .summary import VERDICT_STYLES, findings_part
 
 _COLUMNS = ("sent at", "", "Mb/s", "share", "loss", "jitter", "verdict")
@@ -48,7 +48,7 @@ def step_line(step: RateStep) -> str:
     """Return a step in one line, for the progress of a check."""
     flows = [
         f"{direction} {numbers.rate(flow.bit_s)}, {loss_percent(flow.lost_percent)} lost, "
-        f"jitter {time(flow.jitter_ns)}"
+        f"jitter {numbers.latency(flow.jitter_ns)}"
         for direction, flow in step.flows.items()
     ]
     words = "; ".join(flows) or "nothing was measured"
@@ -70,6 +70,6 @@ def _rows(step: RateStep, goals: StepGoals) -> Iterator[tuple[str, ...]]:
             numbers.mbit(flow.bit_s),
             numbers.percent(flow.rate_percent, mark=goals.pass_percent),
             loss_percent(flow.lost_percent),
-            time(flow.jitter_ns),
+            numbers.latency(flow.jitter_ns),
             verdict if is_last else "",
         )

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -19,7 +18,7 @@ from ...rendering.styles import KEY, MUTED
 from ...services.stored_run import ExportFormat
 from ...text import numbers
 from ..app_services import ExportRuns
-from ..base_screen import Dialog, app_of
+from ..base_screen import ActionScreen, Dialog, app_of
 from .prompts import TextPrompt, validate_new_path
 
 PICTURE: Final = "svg"
@@ -83,7 +82,7 @@ def _row(item: _Format) -> Content:
     return Content.assemble((f" {item.key} ", KEY), f"{item.name:<13}", (item.hint, MUTED))
 
 
-def prompt_export(screen: Screen[None], run_ids: Sequence[str], export: ExportRuns) -> None:
+def prompt_export(screen: ActionScreen, run_ids: Sequence[str], export: ExportRuns) -> None:
     """Ask for a format and a file, then write these runs, or a picture of the screen at the time of the choice."""
     app = app_of(screen)
     runs = run_ids[0] if len(run_ids) == 1 else numbers.quantity(len(run_ids), "run")
@@ -113,14 +112,14 @@ def prompt_export(screen: Screen[None], run_ids: Sequence[str], export: ExportRu
 
 
 async def _write_runs(
-    screen: Screen[None], export: ExportRuns, run_ids: Sequence[str], extension: str, path: Path
+    screen: ActionScreen, export: ExportRuns, run_ids: Sequence[str], extension: str, path: Path
 ) -> None:
     if extension == "html":
-        screen.notify("The plots take a few seconds.", title="writing the report", markup=False)
+        screen.notify("The plots take a few seconds.", title="writing the report")
     await _notify_result(screen, to_thread(export, run_ids, cast("ExportFormat", extension), path))
 
 
-async def _write_picture(screen: Screen[None], picture: str, path: Path) -> None:
+async def _write_picture(screen: ActionScreen, picture: str, path: Path) -> None:
     def write() -> Path:
         path.write_text(picture, encoding="utf-8")
         return path
@@ -128,13 +127,13 @@ async def _write_picture(screen: Screen[None], picture: str, path: Path) -> None
     await _notify_result(screen, to_thread(write))
 
 
-async def _notify_result(screen: Screen[None], pending: Awaitable[Path]) -> None:
+async def _notify_result(screen: ActionScreen, pending: Awaitable[Path]) -> None:
     try:
         path = await pending
     except LinkgaugeError as error:
-        screen.notify(numbers.sanitize(str(error)), title="export failed", severity="error", markup=False)
+        screen.report(error, "export failed")
     except OSError as error:
         text = f"{error.filename or 'the file'}: {(error.strerror or 'it cannot be written').lower()}"
-        screen.notify(numbers.sanitize(text), title="export failed", severity="error", markup=False)
+        screen.report(text, "export failed")
     else:
-        screen.notify(str(path), title="exported", markup=False)
+        screen.notify(str(path), title="exported")

@@ -8,13 +8,12 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from ...actions import ScreenKind, actions_by_topic
+from ...actions import Marks, ScreenKind, actions_by_topic
 from ...rendering.styles import KEY
 from ...widgets.common.scroll_views import TextPage
 
 _KEY_COLUMNS: Final = 9
 
-Marks = tuple[tuple[str, str], ...]
 _ANYWHERE: Final = (
     ("tab", "Go to the next part of the screen. Arrows, page up and page down scroll it."),
     ("^p", "Command palette: every action by name, with its key."),

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from ....engine.far.status import EndpointStatus
 from ....engine.model.errors import RunLogError
-from ...actions import ScreenKind, bindings
+from ...actions import Marks, ScreenKind, bindings
 from ...rendering.styles import KEY, MUTED
 from ...services.preferences import Preferences
 from ...services.stored_run import ExportFormat
@@ -30,9 +30,8 @@ from ...widgets.endpoint.endpoint_panels import (
 )
 from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
-from ..dialogs.help import HelpScreen
 
-_MARKS: Final = (
+_MARKS: Final[Marks] = (
     ("○ ● ■", "in the log: a client connected; its test started; its test finished"),
     ("✗", "a connection was rejected, by the named limit if there is one"),
     ("▲", "warning or note"),
@@ -70,10 +69,10 @@ class EndpointScreen(ActionScreen):
 
     AUTO_FOCUS = "#log"
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.ENDPOINT
+    MARKS: ClassVar[Marks] = _MARKS
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.ENDPOINT)
     DEFAULT_CSS = """
     EndpointScreen {
-        background: $background;
         & EndpointHeader { background: $panel; }
         & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #nobody {
             border: round $foreground 22%;
@@ -193,10 +192,6 @@ class EndpointScreen(ActionScreen):
     def action_export(self) -> None:
         """Export a picture of the screen."""
         prompt_export(self, [], _refuse_export)
-
-    def action_help(self) -> None:
-        """Explain every key of this screen."""
-        app_of(self).push_screen(HelpScreen(ScreenKind.ENDPOINT, _MARKS))
 
 
 def _refuse_export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:

@@ -50,8 +50,6 @@ class CompareScreen(ActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.COMPARE)
     DEFAULT_CSS = """
     CompareScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; }
         & #legend { height: auto; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & OverlayPlot { height: 2fr; min-height: 6; }
         & VerticalScroll {
@@ -157,15 +155,15 @@ def _rate_line(letter: str, run: StoredRun) -> OverlayLine:
 
 def _latency_line(letter: str, run: StoredRun) -> OverlayLine:
     """Return the median latency of each interval: what tests with loads in turn are compared by."""
-    known = [(point.elapsed_ns / SECOND_NS, point.p50_ns) for point in run.load_points if point.p50_ns is not None]
+    points = run.readings.load_points
+    known = [(point.elapsed_ns / SECOND_NS, point.p50_ns) for point in points if point.p50_ns is not None]
     return OverlayLine(letter, [at_s for at_s, _ in known], [p50_ns for _, p50_ns in known])
 
 
 def _legend(letter: str, line: RunLine) -> Content:
-    unit = "" if line.transactions_s is not None else f"{numbers.NBSP}Mb/s"
     when = f"{line.when}  " if line.label else ""  # a run's id begins with it
-    result = f"{line.rate}{unit}  {line.verdict_words}"
-    if line.bit_s is None and line.grade:
+    result = f"{line.rate_with_unit}  {line.verdict_words}"
+    if line.rate == numbers.UNKNOWN and line.grade:
         result = f"grade {line.grade}"
     return Content.assemble(
         (f"{letter} ", f"bold {SERIES_STYLES[letter]}"),

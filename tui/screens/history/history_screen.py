@@ -64,8 +64,6 @@ class HistoryScreen(ActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.HISTORY)
     DEFAULT_CSS = """
     HistoryScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & #filter { border: none; height: 1; padding: 0 1; background: $background; }
         & #filter:focus { background: $panel; }
     }
@@ -184,7 +182,7 @@ class HistoryScreen(ActionScreen):
     @on(RunLogFailed)
     def _show_failure(self, message: RunLogFailed) -> None:
         _log.debug("run log failed: %s", message.text)
-        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
+        self.report(message.text, "run log")
 
     @on(Input.Changed, "#filter")
     def _schedule_filter(self) -> None:
@@ -305,7 +303,7 @@ class HistoryScreen(ActionScreen):
         elif services.meshes is not None and group.startswith(MESH_PREFIX):
             opening = open_stored_mesh(self, services, services.meshes, group)
         else:
-            self.notify("This run is not part of a sweep or a mesh.", title="sweep", markup=False)
+            self.notify("This run is not part of a sweep or a mesh.", title="sweep")
             return
         self.run_worker(opening, group="sweep", exclusive=True, exit_on_error=False)
 
@@ -313,7 +311,7 @@ class HistoryScreen(ActionScreen):
         """Compare the marked runs with the oldest of them."""
         runs = self._selection.comparison(await self._run_at_cursor())
         if runs is None:
-            self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare", markup=False)
+            self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare")
             return
         app_of(self).push_screen(CompareScreen([run.run_id for run in runs], self._log, self._services.export))
 

@@ -1,15 +1,14 @@
 """The screen of a mesh, in progress or stored: the map of its cells, the cell at the cursor, the findings.
 
-A background task follows the mesh and only posts messages; the handlers own all state. The map is drawn a few times
-a second at most: a mesh of many hosts has many cells that begin and end.
+A mesh of many hosts has many cells that begin and end: `session_screen` bounds how often they are drawn.
 """
 
 import logging
-from asyncio import Event, to_thread
+from asyncio import to_thread
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,9 +17,7 @@ from textual.containers import Container, ScrollableContainer
 from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Static
-from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RunLog, RunRecord
@@ -28,12 +25,10 @@ from ....mesh.events import MeshBegan
 from ....mesh.plan import Cell
 from ....mesh.reading import MeshComparison, order_hosts
 from ....presets.verdict import DEFAULT_PASS_PERCENT
-from ...actions import ScreenKind, bindings
+from ...actions import Marks, ScreenKind, bindings
 from ...services.stored_run import ExportFormat
 from ...state.mesh import MeshState
-from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
-from ...widgets.common.typed_input import Debounce
 from ...widgets.mesh.heat_map import HeatMap
 from ...widgets.mesh.map_layout import arrange
 from ...widgets.mesh.mesh_lines import (
@@ -46,9 +41,9 @@ from ...widgets.mesh.mesh_lines import (
     status_line,
 )
 from ..app_services import StoredMesh, StoredMeshes, StoredServices
-from ..base_screen import ActionScreen, app_of, internal_error_text
+from ..base_screen import ActionScreen, app_of
 from ..dialogs.export import prompt_export
-from ..dialogs.help import HelpScreen
+from ..session_screen import SessionScreen
 from ..stored_run_screen import StoredRunScreen
 
 if TYPE_CHECKING:
@@ -56,11 +51,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_DRAW_AFTER_S: Final = 0.1
-_CLOCK_EVERY_S: Final = 1.0
 _FRAME_LINES: Final = 4  # head, status, legend, footer
-_QUIT_TIMEOUT_S: Final = 30.0
-_MARKS: Final = (
+_MARKS: Final[Marks] = (
     ("▼ ✗", "a cell below the pass mark; below half of the expected rate"),
     ("•", "a cell at or above the pass mark, where cells are too small for figures"),
     ("!", "a cell that was tried and has no result; the panel says why"),
@@ -71,7 +63,7 @@ _MARKS: Final = (
 )
 
 
-class MeshScreen(ActionScreen):
+class MeshScreen(SessionScreen):
     """One mesh.
 
     Args:
@@ -83,26 +75,14 @@ class MeshScreen(ActionScreen):
 
     AUTO_FOCUS = "HeatMap"
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.MESH
+    MARKS: ClassVar[Marks] = _MARKS
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.MESH)
     DEFAULT_CSS = """
     MeshScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & #body { height: 1fr; layout: vertical; }
         & HeatMap { height: 1fr; width: 1fr; margin: 0 1; }
         & #panels { layout: horizontal; }
-        & #panels > ScrollableContainer {
-            width: 1fr;
-            height: 100%;
-            padding: 0 1;
-            border-top: solid $foreground 22%;
-            border-title-color: $foreground 80%;
-            border-title-style: bold;
-            scrollbar-size: 1 1;
-            overflow-x: hidden;
-        }
-        & #panels > ScrollableContainer:focus { border-title-color: $text-primary; }
+        & .panel { width: 1fr; height: 100%; }
         & Static { height: auto; }
         & #body.-beside { layout: horizontal; }
         & #body.-beside #panels { layout: vertical; height: 100%; }
@@ -111,18 +91,6 @@ class MeshScreen(ActionScreen):
         &.-tiny #panels, &.-tiny #legend, &.-tiny KeyFooter { display: none; }
     }
     """
-
-    @dataclass
-    class Updated(Message):
-        """Something happened in the mesh."""
-
-        news: "MeshUpdate"
-
-    @dataclass
-    class MeshOver(Message):
-        """The mesh is over: every cell was tried, it was stopped, or it failed."""
-
-        problem: str | None = None
 
     @dataclass
     class RunFound(Message):
@@ -158,11 +126,7 @@ class MeshScreen(ActionScreen):
         if stored is not None:
             self._mesh.load(stored.matrix, stored.findings)
         self._comparison: MeshComparison | None = None
-        self.over = Event()
-        """Set when no mesh is in progress any more."""
-        self._is_closing = False
         self._is_sorted: bool | None = None  # None: as soon as the mesh is complete
-        self._draw_soon = Debounce(self, _DRAW_AFTER_S, self._draw)
 
     def compose(self) -> ComposeResult:
         """Compose the progress, the map and the panels."""
@@ -171,10 +135,10 @@ class MeshScreen(ActionScreen):
         with Container(id="body"):
             yield HeatMap()
             with Container(id="panels"):
-                with ScrollableContainer(id="cell") as cell:
+                with ScrollableContainer(id="cell", classes="panel") as cell:
                     cell.border_title = Content("cell")
                     yield Static(id="cell-text", markup=False)
-                with ScrollableContainer(id="findings") as findings:
+                with ScrollableContainer(id="findings", classes="panel") as findings:
                     findings.border_title = Content("findings")
                     yield Static(id="findings-text", markup=False)
         yield Static(id="legend", markup=False)
@@ -184,23 +148,11 @@ class MeshScreen(ActionScreen):
         """Show the stored figures, or follow the mesh in progress."""
         if self._session is not None:
             self._mesh.start()
-            self.run_worker(self._follow(self._session), group="mesh", exit_on_error=False)
-            self.set_interval(_CLOCK_EVERY_S, self._show_progress)
+            self.follow(self._session, self._show_progress)
         else:
             self._compare()
         self._sort()
-        self._draw()
-
-    # Background work: it posts messages and changes no state.
-
-    async def _follow(self, session: "MeshSession") -> None:
-        try:
-            async for news in session:
-                self.post_message(self.Updated(news))
-        except LinkgaugeError as error:
-            self.post_message(self.MeshOver(str(error)))
-        else:
-            self.post_message(self.MeshOver())
+        self.draw()
 
     def _compare(self) -> None:
         """Begin to look for an earlier mesh of the same hosts."""
@@ -221,40 +173,25 @@ class MeshScreen(ActionScreen):
 
     # Message handlers.
 
-    @on(Updated)
-    def _take(self, message: Updated) -> None:
-        event, session = message.news.event, self._session
-        self._mesh.feed(event, message.news.figure)
-        if isinstance(event, MeshBegan) and session is not None:
-            self._mesh.load(session.matrix, session.findings)  # with the results of earlier sessions
-        if not self._draw_soon.is_pending:
-            self._draw_soon.schedule()
+    def take(self, event: "MeshUpdate") -> None:
+        """Note what happened, and what came out of a cell."""
+        self._mesh.feed(event.event, event.figure)
+        if isinstance(event.event, MeshBegan) and self._session is not None:
+            self._mesh.load(self._session.matrix, self._session.findings)  # with the results of earlier sessions
 
-    @on(MeshOver)
-    def _finish(self, message: MeshOver) -> None:
-        _log.debug("mesh %s is over: %s", self._mesh.group, message.problem)
-        self.over.set()
+    def finish(self, problem: str | None) -> None:
+        """Note the end: every cell was tried, the mesh was stopped, or it failed."""
         if self._session is not None:
             self._mesh.findings = tuple(self._session.findings)
-        self._mesh.end(message.problem or self._mesh.problem)
-        if self._is_closing:
-            self._close()
-            return
-        self._compare()
-        self._sort()
-        self._draw()
+        self._mesh.end(problem or self._mesh.problem)
+        if not self.is_closing:
+            self._compare()
+            self._sort()
 
     @on(Compared)
     def _show_comparison(self, message: Compared) -> None:
         self._comparison = message.comparison
         self._show_findings()
-
-    def task_failed(self, task: Worker[Any]) -> None:
-        """End with the reason where the task that follows it has failed."""
-        if task.group == "mesh":
-            self.post_message(self.MeshOver(internal_error_text(task.error)))
-        else:
-            super().task_failed(task)
 
     @on(HeatMap.Moved)
     def _follow_cursor(self) -> None:
@@ -276,7 +213,7 @@ class MeshScreen(ActionScreen):
 
     @on(RunMissing)
     def _show_missing(self, message: RunMissing) -> None:
-        self.notify(numbers.sanitize(message.text), title="run log", severity="error", markup=False)
+        self.report(message.text, "run log")
 
     def on_resize(self, event: Resize) -> None:
         """Put the panels beside the map or below it, whichever leaves the map more room."""
@@ -284,7 +221,7 @@ class MeshScreen(ActionScreen):
 
     # Drawing.
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
         """Draw everything from the events so far."""
         if self._session is not None and self._mesh.is_running:
             self._mesh.findings = tuple(self._session.findings)
@@ -348,9 +285,9 @@ class MeshScreen(ActionScreen):
         cell, history = self.query_one(HeatMap).cell, self._services.history
         figure = None if cell is None else self._mesh.figures.get(cell)
         if figure is None or figure.run_id is None:
-            self.notify("This cell has no stored run.", title="open", markup=False)
+            self.notify("This cell has no stored run.", title="open")
         elif history is None:
-            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
+            self.notify("Runs are not saved: there is no run log.", severity="warning")
         else:
             self.run_worker(self._find_run(history, figure.run_id), group="open", exclusive=True)
 
@@ -374,7 +311,7 @@ class MeshScreen(ActionScreen):
         slow = self._mesh.slow_cells()
         found = next((cell for cell in ahead if cell in slow), None)
         if found is None:
-            self.notify("No other cell is slow.", title="next slow", markup=False)
+            self.notify("No other cell is slow.", title="next slow")
         else:
             heat_map.move_to(found)
 
@@ -385,16 +322,16 @@ class MeshScreen(ActionScreen):
     def action_order(self) -> None:
         """Order the hosts by what came out, or as they were given."""
         if self._mesh.is_running:
-            self.notify("Hosts can be ordered when the mesh is over.", title="order", markup=False)
+            self.notify("Hosts can be ordered when the mesh is over.", title="order")
             return
         self._is_sorted = self._mesh.order is None
         self._sort()
-        self._draw()
+        self.draw()
 
     def action_stop_mesh(self) -> None:
         """Stop the mesh in order."""
         if self._session is None or not self._mesh.is_running:
-            self.notify("This mesh does not run.", title="stop", markup=False)
+            self.notify("This mesh does not run.", title="stop")
         elif not self._mesh.is_stopping:
             self._mesh.is_stopping = True
             self._session.stop()
@@ -421,26 +358,11 @@ class MeshScreen(ActionScreen):
 
     def action_leave_mesh(self) -> None:
         """Leave the screen. A mesh in progress is stopped first; a second request leaves at once."""
-        if self._is_closing or not self._mesh.is_running:
-            self._close()
-            return
-        self._is_closing = True
-        self.action_stop_mesh()
-        self.set_timer(_QUIT_TIMEOUT_S, self._close)
-
-    def action_help(self) -> None:
-        """Explain every key and mark of this screen."""
-        app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, _MARKS))
-
-    def _close(self) -> None:
-        if len(app_of(self).screen_stack) > 1:
-            app_of(self).pop_screen()
-        else:
-            app_of(self).exit()
+        self.leave(is_running=self._mesh.is_running, stop=self.action_stop_mesh)
 
 
 async def open_stored_mesh(
-    screen: Screen[None], services: StoredServices, meshes: StoredMeshes, group: str
+    screen: ActionScreen, services: StoredServices, meshes: StoredMeshes, group: str
 ) -> None:
     """Open a stored mesh with its figures. Show why it cannot be opened.
 
@@ -453,6 +375,6 @@ async def open_stored_mesh(
     try:
         stored = await to_thread(meshes.find, group)
     except LinkgaugeError as error:
-        screen.notify(numbers.sanitize(str(error)), title="mesh", severity="error", markup=False)
+        screen.report(error, "mesh")
         return
     await app_of(screen).push_screen(MeshScreen(services, stored=stored))

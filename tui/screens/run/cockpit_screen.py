@@ -163,9 +163,9 @@ class CockpitScreen(SettingActions):
         try:
             path = await asyncio.to_thread(self._services.remember_access, peer)
         except LinkgaugeError as error:
-            self.notify(str(error), title="key not saved", severity="error", markup=False)
+            self.report(error, "key not saved")
         else:
-            self.notify(f"Saved in {path}", title=f"key of {peer}", markup=False)
+            self.notify(f"Saved in {path}", title=f"key of {peer}")
 
     def _use_selection(self, message: FarAnswered) -> None:
         """Use the preset that was selected by both ends' interfaces, unless a person has chosen one meanwhile."""
@@ -173,13 +173,13 @@ class CockpitScreen(SettingActions):
             return
         if message.problem:
             text = f"{message.problem}. Press n to choose a preset."
-            self.notify(text, title="No expected rate", severity="warning", markup=False)
+            self.notify(text, title="No expected rate", severity="warning")
         elif message.selection is not None:
             selection = message.selection
             self.state.set_preset(selection.preset, selection.variant, is_auto=True)
             if selection.warnings:
                 text = "; ".join(selection.warnings)
-                self.notify(text, title=f"preset {selection.preset.id}", severity="warning", markup=False)
+                self.notify(text, title=f"preset {selection.preset.id}", severity="warning")
 
     @on(StartFailed)
     def _show_failure(self, message: StartFailed) -> None:
@@ -278,7 +278,7 @@ class CockpitScreen(SettingActions):
     def action_pause(self) -> None:
         """Freeze the instruments or release them; the run and its log continue either way."""
         if not self.state.is_busy:
-            self.notify("Nothing to freeze: no test is running.", markup=False)
+            self.notify("Nothing to freeze: no test is running.")
             return
         self.state.is_paused = not self.state.is_paused
         self.paint()
@@ -302,7 +302,7 @@ class CockpitScreen(SettingActions):
             selection = find_initial_preset(self.catalog, preset_id, self.state.peer)
             self.state.set_preset(selection.preset, is_auto=is_auto)
             if self.state.run is not None:
-                self.notify("It applies to the next test.", title=preset_id, markup=False)
+                self.notify("It applies to the next test.", title=preset_id)
             self.paint()
             if is_auto:
                 self._query_far_end()
@@ -353,7 +353,7 @@ class CockpitScreen(SettingActions):
 
         history = self._services.history
         if history is None:
-            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
+            self.notify("Runs are not saved: there is no run log.", severity="warning")
         else:
             app_of(self).push_screen(HistoryScreen(history, self._services))
 
@@ -363,7 +363,7 @@ class CockpitScreen(SettingActions):
 
         sweeps = self._services.sweeps
         if sweeps is None:
-            self.notify("A sweep needs the run log, and there is none.", severity="warning", markup=False)
+            self.notify("A sweep needs the run log, and there is none.", severity="warning")
             return
         if self._refuse_if_busy("Stop the test first, then sweep."):
             return
@@ -388,5 +388,5 @@ class CockpitScreen(SettingActions):
 
     def _refuse_if_busy(self, reason: str) -> bool:
         if self.state.is_busy:
-            self.notify(reason, severity="warning", markup=False)
+            self.notify(reason, severity="warning")
         return self.state.is_busy

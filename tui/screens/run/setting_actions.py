@@ -77,21 +77,21 @@ class SettingActions(InstrumentScreen):
             workload = next_workload(workload, lambda other: not other.is_transactional)
         self.state.set_plan(plan_with_workload(self.state.plan, workload))
         if self.state.phase is Phase.RUNNING:
-            self.notify("It applies to the next test.", title=str(workload), markup=False)
+            self.notify("It applies to the next test.", title=str(workload))
         self.paint()
 
     def action_probe(self) -> None:
         """Turn the latency probe of the next run on or off: it starts before the payload does."""
         plan = self.state.plan
         if plan.workload.is_transactional:
-            self.notify("The probe is for streams; this workload measures its own latency.", markup=False)
+            self.notify("The probe is for streams; this workload measures its own latency.")
             return
         if not plan.probe and self._refuse_unavailable(Feature.PROBE):
             return
         self.state.plan = replace(plan, probe=not plan.probe)
         if self.state.phase is Phase.RUNNING:
             state = "off" if plan.probe else "on"
-            self.notify("It applies to the next test.", title=f"latency probe {state}", markup=False)
+            self.notify("It applies to the next test.", title=f"latency probe {state}")
         self.paint()
 
     def action_duration(self) -> None:
@@ -99,7 +99,7 @@ class SettingActions(InstrumentScreen):
         self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
         if self.state.is_in_phases:  # the header shows the plan of the test
             duration = numbers.duration(self.state.plan.duration_ns)
-            self.notify("It applies to the next test.", title=duration, markup=False)
+            self.notify("It applies to the next test.", title=duration)
         self.paint()
 
     def _refuse_unavailable(self, feature: Feature) -> bool:
@@ -112,7 +112,7 @@ class SettingActions(InstrumentScreen):
 
     def _refuse_for(self, reason: str | None) -> bool:
         if reason is not None:
-            self.notify(reason, severity="warning", markup=False)
+            self.notify(reason, severity="warning")
         return reason is not None
 
     def _step_sessions(self, by: int) -> None:
@@ -130,11 +130,11 @@ class SettingActions(InstrumentScreen):
         """Return whether the next test has no datagrams, and say so."""
         has_datagrams = self.state.plan.workload.is_datagram
         if not has_datagrams:
-            self.notify("Rate and datagram size are for the workload udp: press w.", markup=False)
+            self.notify("Rate and datagram size are for the workload udp: press w.")
         return not has_datagrams
 
     def _step_window(self, by: int) -> None:
         if self.state.plan.workload.is_datagram:
-            self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.", markup=False)
+            self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.")
         elif not self._refuse_live_change() and self.state.step_window(by):
             self.paint()

@@ -18,7 +18,6 @@ from textual.binding import BindingType
 from textual.containers import ScrollableContainer
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
 
@@ -175,9 +174,6 @@ class SweepScreen(ActionScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.SWEEP)
     DEFAULT_CSS = """
     SweepScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        & #now, & #legend { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & OverlayPlot { height: 1fr; min-height: 6; }
         & #result {
             height: 1fr;
@@ -315,7 +311,6 @@ class SweepScreen(ActionScreen):
                 numbers.sanitize(f"{point_words(message.point)}: {message.detail}"),
                 title="no result",
                 severity="warning",
-                markup=False,
             )
         self._show()
 
@@ -395,7 +390,7 @@ class SweepScreen(ActionScreen):
 
 
 def open_new_sweep(
-    screen: Screen[None], services: StoredServices, sweeps: StoredSweeps, state: CockpitState
+    screen: ActionScreen, services: StoredServices, sweeps: StoredSweeps, state: CockpitState
 ) -> None:
     """Open the form of a sweep against the cockpit's peer, then the sweep.
 
@@ -416,7 +411,7 @@ def open_new_sweep(
 
 
 async def open_stored_sweep(
-    screen: Screen[None], services: StoredServices, sweeps: StoredSweeps, group: str
+    screen: ActionScreen, services: StoredServices, sweeps: StoredSweeps, group: str
 ) -> None:
     """Open a stored sweep with its results; it can be resumed there. Show why it cannot be opened.
 
@@ -430,7 +425,7 @@ async def open_stored_sweep(
         sweep, results = await to_thread(sweeps.find, group)
         stored = SweepScreen(sweep, services, sweeps, Peer.parse(sweep.peer), results)
     except LinkgaugeError as error:
-        screen.notify(numbers.sanitize(str(error)), title="sweep", severity="error", markup=False)
+        screen.report(error, "sweep")
         return
     await app_of(screen).push_screen(stored)
 

@@ -1,15 +1,13 @@
 """The screen of a watch in progress: its peers, the one at the cursor, the newest events.
 
-A background task follows the watch and only posts messages; the handlers own all state. The screen is drawn each
-second, for the times on it, and soon after an event.
+It is drawn each second, for the times on it, and soon after an event.
 """
 
-import logging
 import time
-from asyncio import Event, to_thread
+from asyncio import to_thread
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,34 +17,26 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Static
-from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError
 from ....watch.events import WatchEvent
 from ....watch.watch_plan import WatchPlan
-from ...actions import ScreenKind, bindings
+from ...actions import Marks, ScreenKind, bindings
 from ...interfaces import WatchHandle
 from ...state.watch import WatchEventLines, WatchView, watch_view
-from ...text import numbers
 from ...widgets.common.key_footer import KeyFooter
-from ...widgets.common.typed_input import Debounce
 from ...widgets.watch.peer_table import PeerTable
 from ...widgets.watch.watch_lines import head_line, peer_lines, status_line
 from ...widgets.watch.watch_log import WatchLog
 from ..app_services import StoredServices
-from ..base_screen import ActionScreen, app_of, internal_error_text
+from ..base_screen import app_of
 from ..dialogs.export import prompt_export
-from ..dialogs.help import HelpScreen
 from ..history.history_screen import HistoryScreen
+from ..session_screen import SessionScreen
 
-_log = logging.getLogger(__name__)
-
-_DRAW_AFTER_S: Final = 0.1
-_CLOCK_EVERY_S: Final = 1.0
-_QUIT_TIMEOUT_S: Final = 30.0
 _FRAME_LINES: Final = 3  # head, status, footer
 _TALL: Final = 32
-_MARKS: Final = (
+_MARKS: Final[Marks] = (
     ("✓ ▼ ✗", "PASS: the pass mark or more; SHORT: less; FAIL: less than half of the expected rate"),
     ("•", "a test without an expected rate: measured, and not judged"),
     ("!", "a test without a result; in the last day the time when it was"),
@@ -57,7 +47,7 @@ _MARKS: Final = (
 )
 
 
-class WatchScreen(ActionScreen):
+class WatchScreen(SessionScreen):
     """One watch, until it has ended.
 
     Args:
@@ -69,25 +59,14 @@ class WatchScreen(ActionScreen):
 
     AUTO_FOCUS = "PeerTable"
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.WATCH
+    MARKS: ClassVar[Marks] = _MARKS
     BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.WATCH)
     DEFAULT_CSS = """
     WatchScreen {
-        background: $background;
-        & #head { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        & #now { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         & #panels { height: 1fr; layout: vertical; }
-        & #peer, & #events {
-            width: 1fr;
-            padding: 0 1;
-            border-top: solid $foreground 22%;
-            border-title-color: $foreground 80%;
-            border-title-style: bold;
-            scrollbar-size: 1 1;
-            overflow-x: hidden;
-        }
+        & .panel { width: 1fr; }
         & #peer { height: 1fr; }
         & #events { height: 5; }
-        & #peer:focus { border-title-color: $text-primary; }
         & #peer-text { height: auto; }
         &.-wide #panels, &.-huge #panels { layout: horizontal; }
         &.-wide #events, &.-huge #events { height: 100%; }
@@ -97,18 +76,6 @@ class WatchScreen(ActionScreen):
         &.-tiny #panels, &.-tiny KeyFooter { display: none; }
     }
     """
-
-    @dataclass
-    class Happened(Message):
-        """Something happened in the watch."""
-
-        event: WatchEvent
-
-    @dataclass
-    class WatchOver(Message):
-        """The watch has ended, or failed."""
-
-        problem: str | None = None
 
     @dataclass
     class PlanRead(Message):
@@ -132,11 +99,7 @@ class WatchScreen(ActionScreen):
         self._clock = clock
         self._lines = WatchEventLines()
         self._view = WatchView()
-        self.over = Event()
-        """Set when the watch is over."""
         self._problem: str | None = None
-        self._is_closing = False
-        self._draw_soon = Debounce(self, _DRAW_AFTER_S, self._draw)
 
     def compose(self) -> ComposeResult:
         """Compose the progress, the table and the panels."""
@@ -144,7 +107,7 @@ class WatchScreen(ActionScreen):
         yield Static(id="now", markup=False)
         yield PeerTable()
         with Container(id="panels"):
-            with ScrollableContainer(id="peer") as peer:
+            with ScrollableContainer(id="peer", classes="panel") as peer:
                 peer.border_title = Content("peer")
                 yield Static(id="peer-text", markup=False)
             yield WatchLog()
@@ -152,24 +115,12 @@ class WatchScreen(ActionScreen):
 
     def on_mount(self) -> None:
         """Follow the watch."""
-        self.run_worker(self._follow(), group="watch", exit_on_error=False)
-        self.set_interval(_CLOCK_EVERY_S, self._draw)
+        self.follow(self._session, self.draw)
         unavailable = {"reload_watch"} if self._read_plan is None else set[str]()
         if self._session.is_elsewhere:
             unavailable.add("check_now")
         self.query_one(KeyFooter).show(frozenset(unavailable))
-        self._draw()
-
-    # Background work: it posts messages and changes no state.
-
-    async def _follow(self) -> None:
-        try:
-            async for event in self._session:
-                self.post_message(self.Happened(event))
-        except LinkgaugeError as error:
-            self.post_message(self.WatchOver(str(error)))
-        else:
-            self.post_message(self.WatchOver())
+        self.draw()
 
     async def _read_file(self, read_plan: Callable[[], WatchPlan]) -> None:
         try:
@@ -179,37 +130,22 @@ class WatchScreen(ActionScreen):
 
     # Message handlers.
 
-    @on(Happened)
-    def _take(self, message: Happened) -> None:
-        self._lines.feed(message.event, self._session.plan)
-        if not self._draw_soon.is_pending:
-            self._draw_soon.schedule()
+    def take(self, event: WatchEvent) -> None:
+        """Add a line for an event."""
+        self._lines.feed(event, self._session.plan)
 
-    @on(WatchOver)
-    def _finish(self, message: WatchOver) -> None:
-        _log.debug("watch %s is over: %s", self._session.plan.name, message.problem)
-        self._problem = message.problem
-        self.over.set()
-        if self._is_closing:
-            app_of(self).exit()
-        else:
-            self._draw()
-
-    def task_failed(self, task: Worker[Any]) -> None:
-        """End with the reason where the task that follows it has failed."""
-        if task.group == "watch":
-            self.post_message(self.WatchOver(internal_error_text(task.error)))
-        else:
-            super().task_failed(task)
+    def finish(self, problem: str | None) -> None:
+        """Note why the watch failed, if it did."""
+        self._problem = problem
 
     @on(PlanRead)
     def _reload(self, message: PlanRead) -> None:
         if message.plan is None:
-            self.notify(numbers.sanitize(message.problem), title="reload", severity="error", markup=False)
+            self.report(message.problem, "reload")
         elif not self.over.is_set():
             self._session.reload(message.plan)
-            self.notify("The file of the watch was read again.", title="reload", markup=False)
-            self._draw()
+            self.notify("The file of the watch was read again.", title="reload")
+            self.draw()
 
     @on(PeerTable.Moved)
     def _follow_cursor(self) -> None:
@@ -222,18 +158,19 @@ class WatchScreen(ActionScreen):
     def on_resize(self, event: Resize) -> None:
         """Give the table its share of the new height."""
         self._arrange(event.size.height)
-        self._draw()
+        self.draw()
 
     def on_screen_resume(self) -> None:
         """Show what has happened while another screen was above this one."""
-        self._draw()
+        self.draw()
 
     # Drawing.
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw what is known now."""
         self._view = replace(
             watch_view(self._session.plan, self._session.statuses, self._clock()),
-            is_stopping=self._is_closing,
+            is_stopping=self.is_closing,
             is_over=self.over.is_set(),
             is_elsewhere=self._session.is_elsewhere,
             problem=self._problem,
@@ -262,19 +199,17 @@ class WatchScreen(ActionScreen):
     def action_check_now(self) -> None:
         """Make a test of the peer at the cursor due now."""
         name = self.query_one(PeerTable).name_at_cursor
-        if name is None or self.over.is_set() or self._is_closing:
+        if name is None or self.over.is_set() or self.is_closing:
             return
         if self._session.is_elsewhere:
-            self.notify(
-                "Another process carries this watch out; it alone begins tests.", title="test now", markup=False
-            )
+            self.notify("Another process carries this watch out; it alone begins tests.", title="test now")
             return
         status = self._session.statuses.get(name)
         if status is not None and status.running_since_s is not None:
-            self.notify(f"{name} is tested already.", title="test now", markup=False)
+            self.notify(f"{name} is tested already.", title="test now")
             return
         self._session.check_now(name)
-        self.notify(f"{name} is tested as soon as its interface is free.", title="test now", markup=False)
+        self.notify(f"{name} is tested as soon as its interface is free.", title="test now")
 
     def action_open_peer(self) -> None:
         """Open the history with the runs of the peer at the cursor."""
@@ -282,7 +217,7 @@ class WatchScreen(ActionScreen):
         if name is None:
             return
         if services.history is None:
-            self.notify("Runs are not saved: there is no run log.", severity="warning", markup=False)
+            self.notify("Runs are not saved: there is no run log.", severity="warning")
             return
         wanted = f"label={name} group={self._session.plan.group}"
         app_of(self).push_screen(HistoryScreen(services.history, services, filter_text=wanted))
@@ -291,7 +226,7 @@ class WatchScreen(ActionScreen):
         """Read the file of the watch again."""
         read_plan = self._read_plan
         if read_plan is None:
-            self.notify("This watch was started without a file.", title="reload", markup=False)
+            self.notify("This watch was started without a file.", title="reload")
         else:
             self.run_worker(self._read_file(read_plan), group="reload", exclusive=True, exit_on_error=False)
 
@@ -303,14 +238,5 @@ class WatchScreen(ActionScreen):
 
     def action_leave_watch(self) -> None:
         """End the watch, and leave when it has ended; a second request leaves at once."""
-        if self._is_closing or self.over.is_set():
-            app_of(self).exit()
-            return
-        self._is_closing = True
-        self._session.stop()
-        self.set_timer(_QUIT_TIMEOUT_S, app_of(self).exit)
-        self._draw()
-
-    def action_help(self) -> None:
-        """Explain every key and mark of this screen."""
-        app_of(self).push_screen(HelpScreen(self.SCREEN_KIND, _MARKS))
+        self.leave(is_running=not self.over.is_set(), stop=self._session.stop)
+        self.draw()

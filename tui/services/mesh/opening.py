@@ -19,12 +19,13 @@ from ....presets.expectation import find_expectation
 from ....presets.sending_rate import expected_rate_bit_s
 from ..storage import open_data_dir
 from .cell_recorder import CellRecorder
-from .session import MeshSession, RunningMesh
+from .session import MeshSession
 from .spec import MeshSpec
 from .stored_mesh import load_matrix, measured_figures, save_mesh
 
 if TYPE_CHECKING:
-    from ....mesh.coordinator import FindRate
+    from ....mesh.coordinator import FindRate, Mesh
+    from ....mesh.ssh_mesh import SshMesh
 
 
 @asynccontextmanager
@@ -86,7 +87,7 @@ def _rate_finder(spec: MeshSpec, catalog: Catalog) -> "FindRate | None":
 @asynccontextmanager
 async def _open_mesh(
     spec: MeshSpec, done: Collection[Cell], find_rate: "FindRate | None"
-) -> AsyncGenerator[tuple[RunningMesh, MeshSpec]]:
+) -> AsyncGenerator[tuple["Mesh | SshMesh", MeshSpec]]:
     """Open a mesh; yield it, and its spec with the hosts that are known now."""
     if spec.scheduler is None:
         from ....mesh.ssh_mesh import open_ssh_mesh

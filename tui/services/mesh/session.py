@@ -6,7 +6,7 @@ What the hosts report comes as events of the coordinator. This adds what each ce
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import ClusterError
 from ....mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
@@ -16,6 +16,10 @@ from ....mesh.reading import cells_to_recheck, find_faults
 from .cell_recorder import CellRecorder
 from .spec import MeshSpec
 from .stored_mesh import with_isolated
+
+if TYPE_CHECKING:
+    from ....mesh.coordinator import Mesh
+    from ....mesh.ssh_mesh import SshMesh
 
 _SHORT_READING_S: Final = 0.05
 _READING_SHARE: Final = 0.05  # of the time: a thousand hosts take seconds, and have a thousand rounds
@@ -32,22 +36,6 @@ class MeshUpdate:
     figure: CellFigure | None = None
 
 
-class RunningMesh(Protocol):
-    """The coordinator's mesh. Iterate over it once; then `measure_again` may measure cells alone."""
-
-    def __aiter__(self) -> AsyncIterator[MeshEvent]:
-        """Iterate over what happens: `MeshBegan` first, `MeshEnded` last."""
-        ...
-
-    def measure_again(self, cells: Sequence[Cell], /) -> AsyncIterator[MeshEvent]:
-        """Measure cells one at a time, after the rounds."""
-        ...
-
-    def stop(self) -> None:
-        """Begin no further cell."""
-        ...
-
-
 class MeshSession:
     """A mesh in progress. Iterate over it once: it yields every event, and the results of cells.
 
@@ -56,7 +44,7 @@ class MeshSession:
 
     def __init__(
         self,
-        mesh: RunningMesh,
+        mesh: "Mesh | SshMesh",
         spec: MeshSpec,
         recorder: CellRecorder,
         *,

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 from ....engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
 from ....engine.model.peer import IpVersion, Peer
@@ -233,9 +232,9 @@ class _WatchReader:
         if len(program) < len(words) or ("exec" in values and not any(program[:1])):
             remedy = 'give a program and its arguments: exec = ["/usr/local/bin/tell", "--all"]'
             raise PlanError(f"{self._file}: notify.exec", _shown(values["exec"]), remedy)
-        if webhook is not None and not _is_web_address(webhook):
+        if webhook is not None and not isinstance(webhook, str):
             raise PlanError(f"{self._file}: notify.webhook", _shown(webhook), "give an http:// or https:// address")
-        return Notify(program, webhook)
+        return self._made("notify.", lambda: Notify(program, webhook))
 
     def _values(
         self, table: object, place: str, parsers: Mapping[str, _Parser], also: tuple[str, ...] = ()
@@ -328,16 +327,6 @@ def _timing(values: Mapping[str, Any]) -> Timing:
         "retest_after": "retest_after_ns",
     }
     return Timing(**{field: values[key] for key, field in names.items() if key in values})
-
-
-def _is_web_address(value: object) -> bool:
-    if not isinstance(value, str) or not value.isprintable() or " " in value:
-        return False
-    try:
-        parts = urlsplit(value)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname)
-    except ValueError:
-        return False
 
 
 def _shown(value: object) -> str:

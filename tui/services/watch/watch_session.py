@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PlanError, RunLogFull, UsageError
+from ....engine.model.errors import RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.claims import FOLDER, claim
@@ -46,7 +46,7 @@ from ..storage import open_data_dir
 from .committed_events import CommittedEvents
 from .interface_locks import InterfaceLocks, interface_towards
 from .latency_probe import can_be_probed, find_absence, probe_peer
-from .notifications import Notifier, check_notify
+from .notifications import Notifier
 from .peer_check import CheckContext, PeerCheck
 from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
 
@@ -58,6 +58,7 @@ _UNFINISHED_PERIODS: Final = 2.0
 _UNFINISHED_S: Final = 3_600.0
 _CLAIM_AGAIN_S: Final = 0.1
 _LAST_EVENTS_S: Final = 5.0
+_OF_NO_PEER: Final = "-"
 _STILL_NEWS_S: Final = 86_400.0  # a change that nobody was told of before a restart
 
 
@@ -76,10 +77,8 @@ async def open_watch(
 
     Raises:
         UsageError: a watch of this name runs already.
-        PlanError: nobody can be told at the given address.
         RunLogError: the journal cannot be read or written.
     """
-    check_notify(plan.notify)
     folder = open_data_dir() / FOLDER
     held = claim(folder, plan.group)
     if held is None:  # who follows the watch looks at its lock for a moment
@@ -128,12 +127,12 @@ class WatchSession:
         self._wanted: set[str] = set()
         self._timed_since: dict[str, float] = {}  # when a reload gave a peer other times
         self._checks: dict[str, PeerCheck | None] = {}
-        self._peers: dict[str, asyncio.Task[None]] = {}
-        self._probes: dict[str, asyncio.Task[None]] = {}
+        # Tasks by the names of peers: those that test, those that probe, and what is written down beside them.
+        self._peers: set[asyncio.Task[None]] = set()
+        self._probes: set[asyncio.Task[None]] = set()
         self._others: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
-        self._pruning: asyncio.Task[None] | None = None
-        self._failure: BaseException | None = None
+        self._failure: Exception | None = None
         self._notifier = Notifier(self.report, self._note_told)
         self._sent: dict[tuple[str, Metric | None], News] = {}  # or begun
         self._once = False
@@ -155,11 +154,11 @@ class WatchSession:
 
     def reload(self, plan: WatchPlan) -> None:
         """Watch by another plan from now on. A test that runs ends by the old one, and the watch keeps its name."""
-        self._spawn(self._reload(plan))
+        self._spawn(self._reload(plan), self._others)
 
     def report(self, text: str, peer: str | None = None) -> None:
         """Add a notice to the events, about a peer or the watch."""
-        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)))
+        self._spawn(self._emit(WatchNotice(self._clock(), text, peer)), self._others)
 
     def stop(self) -> None:
         """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
@@ -167,8 +166,8 @@ class WatchSession:
         for check in self._checks.values():
             if check is not None:
                 check.stop()
-        for name, task in self._peers.items():
-            if name not in self._checks:
+        for task in self._peers:
+            if task.get_name() not in self._checks:
                 task.cancel()
 
     def begin(self, *, once: bool) -> None:
@@ -188,20 +187,17 @@ class WatchSession:
         try:
             try:
                 await self._start()
-                self._pruning = asyncio.create_task(self._prune())
-                self._pruning.add_done_callback(self._note_failure)
+                self._spawn(self._prune(), self._probes)
                 self._start_peers()
                 await self._stopping.wait()
             finally:
                 await self._end_tasks()
-            self._raise_failure()
-            await self._emit(WatchEnded(self._clock()))
+            if self._failure is None:
+                await self._emit(WatchEnded(self._clock()))
         except Exception as error:  # noqa: BLE001 - else the reader waits for ever for an event
-            self.events.fail(error)
-
-    def _raise_failure(self) -> None:
+            self._failure = self._failure or error
         if self._failure is not None:
-            raise self._failure
+            self.events.fail(self._failure)
 
     async def _start(self) -> None:
         """Write down how the tests ended that were cut off, and that the watch goes on."""
@@ -219,44 +215,41 @@ class WatchSession:
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
 
     def _start_peers(self) -> None:
+        tested, probed = ({task.get_name() for task in tasks} for tasks in (self._peers, self._probes))
         for peer in self.plan.peers:
-            if peer.name not in self._peers:
-                task = self._peers[peer.name] = asyncio.create_task(self._watch_peer(peer.name))
-                task.add_done_callback(partial(self._note_end_of_peer, peer.name))
-            if peer.name not in self._probes and not self._once:
-                task = self._probes[peer.name] = asyncio.create_task(self._probe_peer(peer.name))
-                task.add_done_callback(partial(self._note_end_of_probes, peer.name))
+            if peer.name not in tested:
+                self._spawn(self._watch_peer(peer.name), self._peers, peer.name)
+            if peer.name not in probed and not self._once:
+                self._spawn(self._probe_peer(peer.name), self._probes, peer.name)
 
-    def _note_end_of_peer(self, name: str, task: asyncio.Task[None]) -> None:
-        del self._peers[name]
-        self._note_failure(task)
-        if not self._peers:
-            self.stop()
+    def _spawn(
+        self, work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]], name: str = _OF_NO_PEER
+    ) -> None:
+        """Begin a task, which is among others until it ends.
 
-    def _note_end_of_probes(self, name: str, task: asyncio.Task[None]) -> None:
-        del self._probes[name]
-        self._note_failure(task)
+        One that fails ends the watch, because what cannot be written down must not go on; so does the last peer's.
+        """
 
-    def _note_end(self, task: asyncio.Task[None]) -> None:
-        self._others.discard(task)
-        self._note_failure(task)
+        def note_end(task: asyncio.Task[None]) -> None:
+            among.discard(task)
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, Exception):
+                self._failure = self._failure or error
+                self.stop()
+            if among is self._peers and not among:
+                self.stop()
 
-    def _note_failure(self, task: asyncio.Task[None]) -> None:
-        """End the watch where a task has failed: what cannot be written down must not go on."""
-        if not task.cancelled() and task.exception() is not None:
-            self._failure = self._failure or task.exception()
-            self.stop()
+        task = asyncio.create_task(work, name=name)
+        among.add(task)
+        task.add_done_callback(note_end)
 
     async def _end_tasks(self) -> None:
         """End all tasks; one that tests ends its test in order first."""
         self.stop()
-        for task in self._probes.values():
+        for task in self._probes:
             task.cancel()
-        await asyncio.gather(*self._peers.values(), *self._probes.values(), return_exceptions=True)
+        await asyncio.gather(*self._peers, *self._probes, return_exceptions=True)
         await self._notifier.close()
-        if self._pruning is not None:
-            self._pruning.cancel()
-            await asyncio.gather(self._pruning, return_exceptions=True)
         if self._others:  # events that are being written down, such as that a notification was sent
             await asyncio.wait(set(self._others), timeout=_LAST_EVENTS_S)
         for task in self._others:
@@ -425,11 +418,6 @@ class WatchSession:
                 WatchNotice(self._clock(), f"the watch keeps its name {self.plan.name} until it is restarted")
             )
             plan = WatchPlan(self.plan.name, plan.peers, plan.notify, plan.budget_bytes)
-        try:
-            check_notify(plan.notify)
-        except PlanError as error:
-            await self._emit(WatchNotice(self._clock(), f"not reloaded: {error}"))
-            return
         self._state.add_peers(plan)
         for peer in plan.peers:
             before = self.plan.find(peer.name)
@@ -454,7 +442,7 @@ class WatchSession:
 
     def _note_told(self, news: News) -> None:
         """Note in the journal that a notification was sent, or given up: a restart does not send it again."""
-        self._spawn(self._emit(told(news, self._clock())))
+        self._spawn(self._emit(told(news, self._clock())), self._others)
 
     async def _prune(self) -> None:
         # A clock that was wrong at the start of the machine is right by then.
@@ -479,8 +467,3 @@ class WatchSession:
         wake = self._wakes.get(name)
         if wake is not None:
             wake.set()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._others.add(task)
-        task.add_done_callback(self._note_end)

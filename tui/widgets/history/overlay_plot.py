@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from textual.content import Content
 
-from ...rendering.canvas import GUTTER, Canvas, base_axis, ticks, time_labels, value_axis
+from ...rendering.canvas import GUTTER, Canvas, base_axis, tick_decimals, ticks, time_labels, value_axis
 from ...rendering.styled_lines import LineWidget
 from ...rendering.styles import SERIES_STYLES, TRACK
 from ...text import numbers
@@ -82,7 +82,7 @@ def overlay_plot(overlay: Overlay, width: int, height: int) -> list[Content]:
 def _rate_labels(top: float, rows: int) -> dict[int, str]:
     """Return the labels of the rows in which round rates lie."""
     rates = ticks(top, max(rows // 3, 3))[1:]
-    decimals = 0 if rates[0] >= 1 else 1 if rates[0] >= 0.1 else 2
+    decimals = tick_decimals(rates[0])
     return {round(rate / top * (4 * rows - 1)) // 4: numbers.number(rate, decimals) for rate in rates}
 
 

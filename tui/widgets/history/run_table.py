@@ -6,12 +6,12 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
-from ...rendering.styled_lines import shorten_middle
+from ...rendering.styled_lines import table_cell
 from ...rendering.styles import MUTED, VERDICT_STYLES
 from ...state.run_selection import RunLines
 from ...text import numbers
@@ -120,9 +120,7 @@ class RunTable(CursorList):
 
 def _cell(text: str, name: str, width: int) -> str:
     """Return a text in its column's width, including the gap to the next column."""
-    room = width - (_GAP if name else 1)
-    cut = text if cell_len(text) <= room else shorten_middle(text, room)
-    return set_cell_size(f"{cut:>{room}}" if name in _RIGHT else cut, width)
+    return table_cell(text, width, gap=_GAP if name else 1, is_right=name in _RIGHT)
 
 
 def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:

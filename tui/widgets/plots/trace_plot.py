@@ -14,7 +14,7 @@ from textual.content import Content
 from ....engine.model.plan import SECOND_NS, Direction
 from ....engine.results.responsiveness.result import ResponsivenessPoint
 from ....engine.results.sums.traces import DatagramPoint, TcpPoint
-from ...rendering.canvas import Canvas, ticks, value_axis
+from ...rendering.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...rendering.styles import DIRECTION_STYLES, MUTED
 from ...state.instrument_values import PlotContent
 from ...state.live_readings import CockpitSnapshot
@@ -86,7 +86,7 @@ class TracePlot:
     def value_axis(self, rows: int, top: float) -> list[Content]:
         """Return the cells left of each row, with round values."""
         values = ticks(top, max(rows // 3, 2))[1:]
-        decimals = 0 if values[0] >= 1 else 1 if values[0] >= 0.1 else 2 if values[0] >= 0.01 else 3
+        decimals = tick_decimals(values[0])
         return value_axis(rows, {_row_of(value, top, rows): numbers.number(value, decimals) for value in values})
 
     def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
@@ -152,7 +152,7 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
         return {}
     traces = view.readings.traces
     if content is PlotContent.LATENCY:
-        return {Direction.DUPLEX: [_latency(point, point.p50_ns) for point in view.load_points]}
+        return {Direction.DUPLEX: [_latency(point, point.p50_ns) for point in view.readings.load_points]}
     if content in _OF_DATAGRAMS:
         return {
             flow: _datagram_values(points, content) for flow, points in sorted(traces.datagrams.items()) if points
@@ -162,7 +162,8 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
 
 def _slowest(view: CockpitSnapshot) -> list[_Value]:
     """Return the 99th percentile of each interval's latency."""
-    return [_latency(point, point.p99_ns) for point in view.load_points]
+    points = view.readings.load_points if view.readings else ()
+    return [_latency(point, point.p99_ns) for point in points]
 
 
 def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:

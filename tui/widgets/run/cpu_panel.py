@@ -15,7 +15,6 @@ from ...text import numbers
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _BUSY: Final = 90.0
-_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
 _LABEL_CELLS: Final = 7
 _CORE_CELLS: Final = 20  # the least room of a bar with its number
 _ROOMY, _WIDE = 44, 60
@@ -46,7 +45,7 @@ class CpuPanel(LineWidget[CpuView]):
         readings = (value.near, value.far)
         unit = f"{numbers.NBSP}ms" if width >= _ROOMY else ""
         costs = (
-            ((f"  {_NAMES[reading.end]} ", MUTED), f"{numbers.number(reading.msec_per_mib, 2):>5}{unit}")
+            ((f"  {reading.end.label} ", MUTED), f"{numbers.number(reading.msec_per_mib, 2):>5}{unit}")
             for reading in readings
         )
         cost = Content.assemble(
@@ -125,7 +124,7 @@ def _load_line(reading: CpuReading, width: int) -> Content:
     right = Content.assemble(load, first_fit(width - _LABEL_CELLS - len(load), busiest))
     fraction = None if reading.host_percent is None else reading.host_percent / 100
     room = max(width - right.cell_length - _LABEL_CELLS, 0)
-    return Content.assemble((f"{_NAMES[reading.end]:<{_LABEL_CELLS}}", MUTED), bar(fraction, room, LOAD), right)
+    return Content.assemble((f"{reading.end.label:<{_LABEL_CELLS}}", MUTED), bar(fraction, room, LOAD), right)
 
 
 def _cores_each(reading: CpuReading, width: int) -> int:

@@ -60,7 +60,7 @@ def _detailed_rows(reading: DatagramReading) -> list[_Row]:
     rows: list[_Row] = [
         ("loss", (_loss(reading), _muted(f"{lost} lost"))),
         ("packets/s", (_bold(numbers.number(reading.packets_s)),)),
-        ("jitter", (_bold(datagram_results.time(reading.jitter_ns)), _muted(f"max {_jitter_max(reading)}"))),
+        ("jitter", (_bold(numbers.latency(reading.jitter_ns)), _muted(f"max {_jitter_max(reading)}"))),
         ("delay var.", (_muted(f"p50 {numbers.latency(p50)}"), _muted(f"p99 {numbers.latency(p99)}"))),
         ("lost in", (_places(reading),)),
         ("reordered", (_bold(datagram_results.loss_percent(reordered)), _muted(_count(reading, "reordered")))),
@@ -84,7 +84,7 @@ def _paired_rows(readings: Sequence[DatagramReading]) -> list[_Row]:
         ("", [_muted(f"{numbers.arrow(each.direction)} {each.direction}") for each in readings]),
         ("loss", [_loss(each) for each in readings]),
         ("packets/s", [_bold(numbers.number(each.packets_s)) for each in readings]),
-        ("jitter", [_bold(datagram_results.time(each.jitter_ns)) for each in readings]),
+        ("jitter", [_bold(numbers.latency(each.jitter_ns)) for each in readings]),
         ("delay p99", [_bold(numbers.latency(_delay_p99(each))) for each in readings]),
         ("lost", [_muted(_count(each, "lost")) for each in readings]),
         ("mostly in", [_muted(_worst_place(each)) for each in readings]),
@@ -133,7 +133,7 @@ def _count(reading: DatagramReading, name: str) -> str:
 
 
 def _jitter_max(reading: DatagramReading) -> str:
-    return datagram_results.time(None if reading.so_far is None else reading.so_far.jitter_max_ns)
+    return numbers.latency(None if reading.so_far is None else reading.so_far.jitter_max_ns)
 
 
 def _delay_p99(reading: DatagramReading) -> int | None:

@@ -274,7 +274,7 @@ def _datagram_notes(reading: DatagramReading) -> list[Content]:
     """Return the loss and the jitter, which matter as much as the rate."""
     percent = reading.loss_percent
     style = MUTED if not percent else "bold $text-warning"
-    jitter = datagram_results.time(reading.jitter_ns)
+    jitter = numbers.latency(reading.jitter_ns)
     return [
         Content.styled(f"loss {datagram_results.loss_percent(percent)}", style),
         Content.styled(f"jitter {jitter}", MUTED),

@@ -6,7 +6,7 @@ from typing import Final
 from textual.content import Content
 
 from ....engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
-from ...rendering.grade_letter import ROWS, grade_letter
+from ...rendering.big_digits import GRADE_ROWS, grade_letter
 from ...rendering.styled_lines import LineWidget, first_fit
 from ...rendering.styles import BAD, GOOD, MUTED, SHORT
 from ...state.responsiveness import LoadStep, ResponsivenessReading, StepState
@@ -79,7 +79,7 @@ def _values(result: Responsiveness | None, step: LoadStep) -> tuple[str, ...]:
 def _percentiles(latency: Latency | None) -> tuple[str, str]:
     if latency is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
-    return responsiveness.time(latency.p50_ns), responsiveness.time(latency.p99_ns)
+    return numbers.latency(latency.p50_ns), numbers.latency(latency.p99_ns)
 
 
 def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Content]:
@@ -91,11 +91,11 @@ def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Conten
         texts = ("no grade: too little was measured", "no grade")
         return [Content(""), first_fit(width, *map(Content, texts))]
     style = _GRADE_STYLES[result.grade]
-    size = max(min((rows - _ROOM_FOR_LARGE) // ROWS, width // _CELLS_A_SIZE), 1)
+    size = max(min((rows - _ROOM_FOR_LARGE) // GRADE_ROWS, width // _CELLS_A_SIZE), 1)
     letter = grade_letter(result.grade, style, size)
     room = width - letter[0].cell_length - _GAP
     notes = list(_notes(result, result.grade, room, is_roomy=size > 1))
-    if rows < ROWS:
+    if rows < GRADE_ROWS:
         return [first_fit(width, Content.styled(f"grade {result.grade}", f"bold {style}"))][:rows]
     notes += [Content("")] * (len(letter) - len(notes))
     lines = [row + " " * _GAP + note for row, note in zip(letter, notes, strict=False)]
@@ -110,7 +110,7 @@ def _parts(trips: RoundTrips | None, width: int) -> list[Content]:
     if trips is None:
         return []
     parts = (("handshake", trips.handshake_ns), ("answer", trips.answer_ns), ("loaded", trips.loaded_ns))
-    words = [f"{name} {responsiveness.time(value)}" for name, value in parts]
+    words = [f"{name} {numbers.latency(value)}" for name, value in parts]
     return [first_fit(width, *(Content.styled(text, MUTED) for text in (", ".join(words), "  ".join(words[:2]))))]
 
 

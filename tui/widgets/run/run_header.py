@@ -26,7 +26,6 @@ from .load_steps import steps_line
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25
 _LIVE_KEYS: Final = frozenset({"d", "+-", "[]", "jk", "b"})  # as they stand in the line
-_END_NAMES: Final = {End.NEAR: "local", End.FAR: "remote"}
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
     Phase.STARTING: ("◌ STARTING", "$text-warning"),
@@ -332,4 +331,4 @@ def _granted_window(view: CockpitSnapshot, settings: Settings) -> Content:
     if settings.window_bytes is None or smallest is None or smallest >= settings.window_bytes:
         return Content("")
     end = End.NEAR if granted.get(End.NEAR) == smallest else End.FAR
-    return Content.styled(f" ▼{_END_NAMES[end]} {numbers.size(smallest)}", "bold $text-warning")
+    return Content.styled(f" ▼{end.label} {numbers.size(smallest)}", "bold $text-warning")

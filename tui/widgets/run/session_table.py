@@ -157,7 +157,7 @@ def _tcp_texts(row: SessionRow) -> tuple[str, ...]:
 def _datagram_texts(row: SessionRow) -> tuple[str, ...]:
     return (
         datagram_results.loss_percent(row.lost_percent),
-        datagram_results.time(row.jitter_ns),
+        numbers.latency(row.jitter_ns),
         numbers.number(row.packets_s),
     )
 

@@ -7,7 +7,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from ....engine.model.plan import SECOND_NS
-from ...rendering.styled_lines import shorten_middle
+from ...rendering.styled_lines import table_cell
 from ...rendering.styles import BAD, MUTED, SHORT
 from ...state.watch import PeerRow, WatchView, day_slots
 from ...text import numbers
@@ -101,7 +101,8 @@ class PeerTable(CursorList):
             case "rate":
                 text, style = _rate(row), ""
             case "latency":
-                text = "! lost" if row.is_probe_lost else _latency(row.latency_s)
+                latency_ns = None if row.latency_s is None else row.latency_s * SECOND_NS
+                text = "! lost" if row.is_probe_lost else numbers.latency(latency_ns)
                 style = BAD if row.is_probe_lost else ""
             case "data":
                 text = f"▲ {row.data_words}" if row.is_over_budget else row.data_words
@@ -120,14 +121,8 @@ def _rate(row: PeerRow) -> str:
     return numbers.mbit(row.bit_s)
 
 
-def _latency(value_s: float | None) -> str:
-    return numbers.latency(None if value_s is None else round(value_s * SECOND_NS))
-
-
 def _cell(text: str, name: str, width: int) -> str:
-    room = width - (_GAP if name else 1)
-    cut = text if cell_len(text) <= room else shorten_middle(text, room)
-    return set_cell_size(f"{cut:>{room}}" if name in _RIGHT else cut, width)
+    return table_cell(text, width, gap=_GAP if name else 1, is_right=name in _RIGHT)
 
 
 @lru_cache(maxsize=8)

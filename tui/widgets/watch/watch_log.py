@@ -18,6 +18,7 @@ class WatchLog(LogView[WatchEventLine]):
         super().__init__(widget_id="events")
         self.border_title = "events"
         self.can_focus = False
+        self.add_class("panel")
 
     def line_text(self, line: WatchEventLine) -> Text:
         """Return the time, a mark for the kind of event, and the text; a change stands out."""

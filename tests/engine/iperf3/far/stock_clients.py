@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import socket
 import struct
 from collections.abc import AsyncIterator, Mapping
@@ -12,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
@@ -23,11 +21,9 @@ from linkgauge.engine.model.events import Ended, Event, Sampled, Started, Warned
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS
 
-from ...waiting import until
+from ...iperf3_peer import IPERF3
+from ...waiting import DEADLINE_S, until
 
-IPERF3 = shutil.which("iperf3")
-needs_iperf3 = pytest.mark.skipif(IPERF3 is None, reason="iperf3 is not installed")
-DEADLINE_S = 30.0
 TCP_PARAMETERS: dict[str, Any] = {"tcp": True, "omit": 0, "time": 0, "num": 0, "parallel": 1, "len": 131072}
 
 

@@ -19,8 +19,9 @@ from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.limits import Limits
 
-from ...waiting import until
-from .stock_clients import DEADLINE_S, RawClient, finish, needs_iperf3, serve, start_client
+from ...iperf3_peer import needs_iperf3
+from ...waiting import DEADLINE_S, until
+from .stock_clients import RawClient, finish, serve, start_client
 
 Step = Callable[[RawClient], Awaitable[object]]
 

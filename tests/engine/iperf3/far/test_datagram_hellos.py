@@ -15,8 +15,8 @@ from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.errors import RemoteProtocolError
 
-from ...waiting import until
-from .stock_clients import DEADLINE_S, RawClient, serve
+from ...waiting import DEADLINE_S, until
+from .stock_clients import RawClient, serve
 
 ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), (None, "127.0.0.9")]
 UDP = {"tcp": False, "udp": True, "len": 1000, "bandwidth": 10**7}

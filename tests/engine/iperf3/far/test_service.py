@@ -15,13 +15,13 @@ from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.limits import Limits
 
+from ...iperf3_peer import needs_iperf3
 from ...rsa_keys import private_pem, public_pem, server_key
+from ...waiting import DEADLINE_S
 from .stock_clients import (
-    DEADLINE_S,
     Outcome,
     RawClient,
     finish,
-    needs_iperf3,
     run_client,
     serve,
     start_client,

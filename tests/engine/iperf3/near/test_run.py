@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,7 +86,6 @@ async def test_a_stock_server_carries_each_direction_and_its_results_agree_with_
         assert near_bytes(recorded.events, Direction.OUT, session, End.FAR) == sent
 
 
-@pytest.mark.every
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize(("sessions", "version"), SIZES)
 async def test_every_datagram_is_received_or_lost_by_the_counts_of_both_ends(
@@ -236,12 +236,13 @@ async def test_the_person_stops_a_test_without_end_and_has_the_results(record: R
 async def test_options_of_sockets_reach_both_ends(record: Recorder) -> None:
     """Window, MSS, congestion control and DSCP are what this end's kernel grants, and the server takes them."""
     options = SocketOptions(congestion="reno", mss_bytes=1_000, dscp=10, nodelay=True, source="127.0.0.1")
-    plan = plan_of(Direction.DUPLEX, socket=options)
+    plan = replace(plan_of(socket=options), settings=Settings(Direction.DUPLEX, window_bytes=65_536))
     async with stock_server() as port:
         recorded = await record(plan, peer_at(port))
     assert recorded.end.reason is Reason.COMPLETED
     for event in recorded.events:
         if isinstance(event, Opened):
+            assert event.facts.window_granted_bytes == 65_536
             assert event.facts.congestion == "reno"
             assert event.facts.mss_bytes is not None
             assert event.facts.mss_bytes <= 1_000

@@ -2,14 +2,9 @@
 
 import base64
 import contextlib
-import os
-import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -24,15 +19,11 @@ from linkgauge.engine.iperf3.protocol.auth import (
     make_token,
     parse_users,
 )
-from linkgauge.engine.iperf3.protocol.json_bodies import encode_body
-from linkgauge.engine.iperf3.protocol.parameters import TestParameters, encode_parameters
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, Iperf3Refusal
-from linkgauge.engine.iperf3.protocol.states import State, make_cookie
 from linkgauge.engine.model.errors import InvalidKeyError
 
 from ...rsa_keys import private_pem, public_pem, server_key
 
-PATIENCE_S = 10.0
 NOW_S = 1_700_000_000.0
 PASSWORD = "p4ss,word"  # noqa: S105
 USERS = {"mario": hash_password("mario", PASSWORD), "zoë": hash_password("zoë", "x")}
@@ -230,51 +221,3 @@ def test_without_the_package_the_error_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     assert "[iperf3]" in done.stdout
-
-
-def _programs() -> list[str]:
-    """Return the iperf3 programs of this host that know users."""
-    found = [program for program in (shutil.which("iperf3"), os.environ.get("IPERF3")) if program]
-    return [
-        each for each in dict.fromkeys(found) if b"authentication" in subprocess.check_output([each, "--version"])
-    ]
-
-
-@pytest.fixture(params=_programs() or [None])
-def program(request: pytest.FixtureRequest) -> str:
-    """Give an iperf3 that is installed."""
-    if request.param is None:
-        pytest.skip("no iperf3 that knows users is installed")
-    return request.param
-
-
-def _read(sock: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count and (chunk := sock.recv(count - len(data))):
-        data += chunk
-    return data
-
-
-@pytest.mark.parametrize("password", [PASSWORD, "wrong"])
-def test_a_stock_server_accepts_a_token_of_this_program(program: str, tmp_path: Path, password: str) -> None:
-    """It goes on to the creation of streams, or refuses the login."""
-    version = subprocess.check_output([program, "--version"], text=True).split()[1]
-    is_old = tuple(int(part) for part in version.rstrip("+").split(".")[:2]) < (3, 17)
-    (tmp_path / "private.pem").write_bytes(private_pem(server_key()))
-    (tmp_path / "users.csv").write_text("".join(f"{name},{digest}\n" for name, digest in USERS.items()))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    words = [program, "-s", "-1", "-p", str(port), "--forceflush", "--rsa-private-key-path"]
-    words += [str(tmp_path / "private.pem"), "--authorized-users-path", str(tmp_path / "users.csv")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        assert server.stdout is not None
-        while b"listening" not in server.stdout.readline():
-            pass
-        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as sock:
-            sock.sendall(make_cookie())
-            assert _read(sock, 1) == State.PARAM_EXCHANGE.wire_byte
-            token = token_of("mario", password, time.time(), is_pkcs1=is_old)
-            sock.sendall(encode_body(encode_parameters(TestParameters(auth_token=token))))
-            answer = _read(sock, 1)
-        server.kill()
-    assert (answer == State.CREATE_STREAMS.wire_byte) is (password == PASSWORD)

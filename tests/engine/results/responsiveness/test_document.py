@@ -12,7 +12,7 @@ from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.json_stream import end_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
-from linkgauge.engine.results.run_log.digest import digest_row, read_digest
+from linkgauge.engine.results.run_log.listing import digest_row, read_digest
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.sample_merging import SampleMerger
 from linkgauge.presets.latency_limit import LatencyLimit, limit_figures

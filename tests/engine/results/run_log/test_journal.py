@@ -1,6 +1,5 @@
 """Journals: what is appended stays, in order, whoever dies; what is old goes."""
 
-import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -54,18 +53,6 @@ def test_a_journal_without_a_file_is_empty_and_makes_none(path: Path) -> None:
     with journal:
         journal.append("1")
     assert path.stat().st_mode & 0o077 == 0
-
-
-def test_a_run_log_of_an_earlier_version_gets_the_table_when_it_is_needed(path: Path) -> None:
-    """Until then it has no entries, and its runs stay."""
-    path.parent.mkdir()
-    shutil.copy(Path(__file__).parents[1] / "data" / "earlier_version.sqlite3", path)
-    assert (_texts(path), Journal(path, "watch-a").prune(1), journal_names(path)) == ([], 0, [])
-    with Journal(path, "watch-a") as journal:
-        journal.append("1")
-    assert _texts(path) == ["1"]
-    with RunLog.open(path.parent) as log:
-        assert len(log.list_runs()) == 1
 
 
 def test_two_processes_append_to_one_journal_and_nothing_is_lost(path: Path) -> None:

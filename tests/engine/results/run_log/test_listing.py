@@ -1,16 +1,29 @@
-"""The list of runs: its order and filters against a plain model, and what is read for it."""
+"""The list of runs: its order and filters against a plain model, what is read for it, and the runs' digests."""
 
 import contextlib
+import math
 import random
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.results.run_log import SEARCH_FIELDS, SORT_COLUMNS, RunEntry, RunLog, RunQuery
-from linkgauge.engine.results.run_log.listing import order_sql
+from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.results.run_log import SEARCH_FIELDS, SORT_COLUMNS, RunEntry, RunLog, RunQuery, log_file
+from linkgauge.engine.results.run_log.listing import (
+    DIGEST_COLUMNS,
+    ListedPlan,
+    ListedSettings,
+    RunBrief,
+    digest_row,
+    order_sql,
+    read_digest,
+    read_entries,
+)
+from linkgauge.engine.results.run_log.log_file import LogConnection, open_for_reading
 
 from ..log_entries import ENDED, STARTED, write_run
 from ..stored_copies import add_copies
@@ -137,7 +150,7 @@ def test_a_run_matches_every_part_and_the_verdict(log: RunLog) -> None:
     assert len(log.find_runs(RunQuery((("", "db"),) * 500))) == 60
 
 
-def _plans(connection: sqlite3.Connection, query: RunQuery) -> str:
+def _plans(connection: LogConnection, query: RunQuery) -> str:
     sql, parameters = order_sql(connection, query)
     connection.create_function("fold", 1, str, deterministic=True)
     return "; ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters))
@@ -145,14 +158,15 @@ def _plans(connection: sqlite3.Connection, query: RunQuery) -> str:
 
 def test_an_order_is_read_from_an_index_alone(drawn_log: RunLog) -> None:
     """That of the history screen even without being sorted; a filter and other columns without any document."""
-    with contextlib.closing(sqlite3.connect(drawn_log.path)) as connection:
+    with open_for_reading(drawn_log.path) as connection:
+        assert connection is not None
         assert "USING COVERING INDEX" in _plans(connection, RunQuery())
         for column in SORT_COLUMNS:
             plan = _plans(connection, RunQuery((("", "db"), ("label", "a")), "pass", column))
             assert "USING COVERING INDEX runs_list" in plan, plan
 
 
-class _Statements(sqlite3.Connection):
+class _Statements(LogConnection):
     """A connection that notes its statements."""
 
     noted: list[str]
@@ -165,9 +179,8 @@ class _Statements(sqlite3.Connection):
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the statements that are executed from now on, with their values."""
-    connect = sqlite3.connect
     _Statements.noted = []
-    monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, factory=_Statements, **o))
+    monkeypatch.setattr(log_file, "LogConnection", _Statements)
     return _Statements.noted
 
 
@@ -213,8 +226,6 @@ def test_a_list_of_many_runs_is_read_by_the_page(tmp_path: Path) -> None:
 
 
 def _steps_of_page(log: RunLog, numbers: Any) -> int:
-    from linkgauge.engine.results.run_log.listing import read_entries
-
     taken = 0
 
     def count() -> int:
@@ -222,7 +233,8 @@ def _steps_of_page(log: RunLog, numbers: Any) -> int:
         taken += 1
         return 0
 
-    with contextlib.closing(sqlite3.connect(log.path)) as connection:
+    with open_for_reading(log.path) as connection:
+        assert connection is not None
         connection.set_progress_handler(count, 10)
         assert len(read_entries(connection, numbers)) == 256
     return taken
@@ -257,3 +269,81 @@ def test_damaged_cells_are_listed(tmp_path: Path) -> None:
                 for each in SORT_COLUMNS:
                     assert len(list(log.entries(log.find_runs(RunQuery(column=each))))) == 1
                 assert len(log.find_runs(RunQuery((("", "nothing like it"),)))) == 0
+
+
+PLAN = {"workload": "stream", "direction": "out", "sessions": 4, "window_bytes": None, "duration_s": 10.0}
+TOTAL = {"mbit_s": 941.5, "transactions_s": None, "percent_of_expected": 99.6, "bytes": 10**15}
+PERIOD = {"direction": "out", "sessions": 4, "window_bytes": 65_536, "start_s": 0.0}
+DOCUMENT: dict[str, Any] = {"plan": PLAN, "measured": {"out": {}, "total": TOTAL}, "stretches": [PERIOD, PERIOD]}
+
+
+def test_a_digest_has_the_plan_the_settings_in_turn_and_the_rates() -> None:
+    """The same settings in a row are one."""
+    settings = ListedSettings(Direction.OUT, 4, 65_536)
+    found = RunBrief(ListedPlan("stream", Direction.OUT, 4), (settings,), mbit_s=941.5, percent=99.6)
+    assert read_digest(digest_row(DOCUMENT)) == found
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        {},
+        {"plan": [], "measured": 1, "stretches": {}},
+        {"plan": {"direction": {"a": []}, "sessions": "x" * 10_000}, "stretches": [[], None, {"sessions": [1]}]},
+        {"measured": {"total": {"mbit_s": 10**400, "transactions_s": math.nan, "percent_of_expected": True}}},
+    ],
+)
+def test_a_damaged_document_has_a_short_digest(document: object) -> None:
+    """Any run has one, that its document is not read again."""
+    brief, *rates = digest_row(document)
+    assert len(brief) < 400
+    assert rates == [None] * 3
+    assert read_digest((brief, *rates)).mbit_s is None
+
+
+def _columns(path: Path) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        sql = f"SELECT {', '.join(DIGEST_COLUMNS)} FROM runs ORDER BY number"  # noqa: S608 (names of ours)
+        return connection.execute(sql).fetchall()
+
+
+def test_runs_of_an_older_linkgauge_get_the_digest_that_a_new_run_has(tmp_path: Path) -> None:
+    """Also one that an older linkgauge ends in a new file, and one without a readable document, once."""
+    with RunLog.open(tmp_path) as log:
+        write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
+        assert log.flush()
+        assert not log.add_digests()
+        add_copies(log.path, 250)
+        expected = _columns(log.path)
+        with contextlib.closing(sqlite3.connect(log.path)) as connection, connection:
+            connection.execute("UPDATE runs SET brief = NULL, mbit_s = NULL, percent = NULL")
+            connection.execute("UPDATE runs SET document = ? WHERE id = '0-run-0006'", (b"\xff\xfe",))
+        assert log.add_digests()
+        assert not log.add_digests()
+        rows = _columns(log.path)
+    assert read_digest(rows.pop(6)) == RunBrief()
+    del expected[6]
+    assert rows == expected
+
+
+def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> None:
+    """Nobody waits longer than for a piece."""
+    with RunLog.open(tmp_path) as log:
+        write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
+        assert log.flush()
+        add_copies(log.path, 1_000)
+        with contextlib.closing(sqlite3.connect(log.path)) as connection, connection:
+            connection.execute("UPDATE runs SET brief = NULL, mbit_s = NULL, percent = NULL")
+        thread = threading.Thread(target=log.add_digests)
+        thread.start()
+        seen = 0
+        while thread.is_alive() or not seen:
+            write_run(log, f"20261122-011530-{seen:04}", document=DOCUMENT)
+            found = log.find_runs(RunQuery(column="rate"))
+            assert len(found) == 1_002 + seen
+            assert {entry.figures.mbit_s for entry in log.entries(found)} == {941.5}
+            seen += 1
+        thread.join()
+        assert None not in [row[0] for row in _columns(log.path)]

@@ -63,31 +63,6 @@ def test_events_are_read_back_unchanged(log: RunLog) -> None:
     assert not row.is_running
 
 
-def test_a_log_that_is_opened_again_still_has_its_runs(tmp_path: Path) -> None:
-    """Closing writes what is queued."""
-    with RunLog.open(tmp_path) as log:
-        write_run(log, "r1", *_every_kind(), document={})
-    with RunLog.open(tmp_path) as again:
-        assert len(list(again.events("r1"))) == len(_every_kind())
-
-
-def test_runs_are_listed_with_the_newest_first(log: RunLog) -> None:
-    """Also those of which nothing is known yet."""
-    for run_id in ("b", "a", "c"):
-        write_run(log, run_id)
-    assert [row.run_id for row in log.list_runs()] == ["c", "a", "b"]
-
-
-def test_a_long_run_is_read_in_order(log: RunLog) -> None:
-    """More events than are read at once."""
-    events = [sampled(index) for index in range(600)]
-    write_run(log, "r1", *events[:300])
-    assert log.flush()
-    for event in events[300:]:
-        log.add("r1", event)
-    assert list(log.events("r1")) == events
-
-
 def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
     """Where no other one begins so; an id in full is found whatever else begins with it."""
     for run_id in ("20261121-011530-k3f9", "20261121-011530-k3f", "20261122-000000-aaaa"):
@@ -107,26 +82,6 @@ def test_a_missing_run_is_reported_with_the_remedy(log: RunLog, text: str) -> No
     assert str(raised.value).isprintable()
     assert len(str(raised.value)) < 300
     assert ("did you mean 20261121-011530-k3f9" in str(raised.value)) == (text == "20261121-011530-k3f8")
-
-
-def test_a_deleted_run_is_gone_with_its_events(log: RunLog) -> None:
-    """The others stay."""
-    write_run(log, "r1", *_every_kind(), document={})
-    write_run(log, "r2", *_every_kind(), document={})
-    log.delete("r1")
-    assert [row.run_id for row in log.list_runs()] == ["r2"]
-    assert list(log.events("r1")) == []
-    assert len(list(log.events("r2"))) == len(_every_kind())
-    with pytest.raises(RunLogError, match="there is no run 'r1'"):
-        log.delete("r1")
-
-
-def test_a_run_in_progress_is_not_deleted(log: RunLog) -> None:
-    """Its process still lives: this one."""
-    write_run(log, "r1", STARTED)
-    assert log.list_runs()[0].is_running
-    with pytest.raises(RunLogError, match="still running; stop it first"):
-        log.delete("r1")
 
 
 def test_nothing_is_taken_of_a_run_that_has_finished(log: RunLog) -> None:
@@ -238,30 +193,16 @@ def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> Non
     assert "\\u" not in texts[-1]
 
 
-def test_a_text_of_a_run_that_is_no_text_is_an_error_that_can_be_printed(log: RunLog) -> None:
-    """SQLite's own message repeats the bytes, whatever is among them."""
+def test_a_text_of_a_run_that_is_no_text_can_be_printed(log: RunLog) -> None:
+    """And the list has the run, whatever bytes are in one cell of it."""
     write_run(log, "r1", STARTED, sampled(0))
     assert log.flush()
     log.close()
     with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
         connection.execute("UPDATE runs SET label = CAST(x'1b5b324aff0a' AS TEXT)")
-    with RunLog.open(log.path.parent, create=False) as other, pytest.raises(RunLogError) as caught:
-        other.list_runs()
-    assert str(caught.value).isprintable()
-
-
-def test_a_row_without_the_values_that_every_run_has_is_read_all_the_same(log: RunLog) -> None:
-    """Damage may hit the table's own rules."""
-    write_run(log, "r1", STARTED, sampled(0))
-    log.close()
-    columns = "number INTEGER PRIMARY KEY, id, preset, peer, label, owner, started_utc, reason, detail, verdict"
-    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE runs")
-        connection.execute(f"CREATE TABLE runs ({columns}, document, note, grp)")
-        connection.execute("INSERT INTO runs (label) VALUES ('all the rest is gone')")
     with RunLog.open(log.path.parent, create=False) as other:
         (record,) = other.list_runs()
-    assert (record.run_id, record.preset, record.peer, record.is_running) == ("", "", "", False)
+    assert (record.run_id, record.label) == ("r1", "\N{REPLACEMENT CHARACTER}[2J" + 2 * "\N{REPLACEMENT CHARACTER}")
 
 
 _WRITER = """

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -63,23 +62,6 @@ def test_no_event_is_lost_while_another_process_has_locked_the_log(tmp_path: Pat
         assert _numbers(log, "r1") == list(range(1_900))
         assert (log.find("r1").reason, log.find("r1").document) == (Reason.COMPLETED, {"schema": 1})
         assert (log.problem, problems) == (None, [])
-
-
-@pytest.mark.every
-@pytest.mark.timeout(120)
-def test_a_lock_for_a_minute_costs_no_event(tmp_path: Path) -> None:
-    """At the pace of a run: both ends' samples, four a second."""
-    with RunLog.open(tmp_path) as log, hold_lock(log.path) as lock:
-        log.begin("r1", "p", "h:1")
-        begun = time.monotonic()
-        for number in range(480):
-            log.add("r1", sampled(number))
-            time.sleep(max(0.0, begun + number / 8 - time.monotonic()))
-        assert log.list_runs() == []
-        lock.release()
-        assert log.flush()
-        assert _numbers(log, "r1") == list(range(480))
-        assert log.problem is None
 
 
 def test_more_than_the_memory_may_hold_ends_the_recording_with_a_text(tmp_path: Path) -> None:

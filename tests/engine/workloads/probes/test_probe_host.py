@@ -62,15 +62,6 @@ async def test_where_nothing_answers_the_datagram_probe_fails_with_what_to_open(
     assert scene.counters.read_probe_count(ProbeCount.DATAGRAMS_SENT) == 0
 
 
-async def test_where_the_port_is_nobodys_the_datagram_probe_says_so(scene: Scene) -> None:
-    """An endpoint whose UDP port was taken when it started."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gone:
-        gone.bind(("127.0.0.1", 0))
-        target = target_of(gone)
-    with pytest.raises(OSError, match="nothing takes UDP on its port"):
-        await scene.host.open_datagrams(spec_of(DATAGRAM_PROBE_SESSION), target)
-
-
 async def test_handshakes_begin_at_once_and_end_with_the_host(scene: Scene) -> None:
     """Nothing is awaited for them."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -2,20 +2,17 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from linkgauge.engine.metering.shared_counters import slot_index
-from linkgauge.engine.model.errors import DecodeError, PlanError, RemoteProtocolError
+from linkgauge.engine.model.errors import DecodeError
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MAX_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample
-from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
-from linkgauge.engine.protocol.messages import TOKEN_BYTES, Report
-from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.protocol.messages import Report
 from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.meter import replay
@@ -27,25 +24,10 @@ Recorder = Callable[..., Any]
 ON_UVLOOP = pytest.mark.loop("uvloop")
 
 
-@pytest.mark.parametrize("workload", [workload for workload in all_workloads() if workload.is_transactional])
-def test_a_probe_needs_a_stream(workload: Workload) -> None:
-    """Transactions tell their own latency."""
-    with pytest.raises(PlanError, match="only a stream has a probe"):
-        Plan(workload=workload, probe=True)
-
-
 def test_the_probe_has_a_slot_that_no_session_has() -> None:
     """Its counts are added to nobody's."""
     slots = {slot_index(flow, number) for flow in Direction.DUPLEX.flows for number in range(1, MAX_SESSIONS + 1)}
     assert slot_index(Direction.OUT, PROBE_SESSION) not in slots
-
-
-def test_a_probe_connection_says_so_and_only_the_near_end_asks() -> None:
-    """Session 0 out is the probe; session 0 in is nothing."""
-    hello = DataHello(bytes(16), bytes(TOKEN_BYTES), Direction.OUT, PROBE_SESSION, 0, None)
-    assert DataHello.unpack(hello.pack()) == hello
-    with pytest.raises(RemoteProtocolError):
-        DataHello.unpack(replace(hello, direction=Direction.IN).pack())
 
 
 def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:

@@ -25,7 +25,6 @@ def find(events: list[Event]) -> tuple[Finding, ...]:
     watch = LiveDiagnosis(meter)
     for event in events:
         meter.feed(event)
-        watch.feed(event)
     return watch.final_findings
 
 
@@ -265,7 +264,6 @@ def test_the_evidence_can_be_stored() -> None:
     collector = EvidenceCollector(meter)
     for event in Link(steady(40, 8), local=1.0).events():
         meter.feed(event)
-        collector.feed(event)
     evidence = collector.period_evidence()
     assert evidence is not None
     assert decode(Evidence, json.loads(json.dumps(encode(evidence)))) == evidence

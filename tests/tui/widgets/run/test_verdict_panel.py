@@ -143,6 +143,5 @@ def test_the_app_shows_findings_during_the_run(world: Any) -> None:
     while not script.queue.empty():
         event = script.queue.get_nowait()
         script.meter.feed(event)
-        script.diagnosis.feed(event)
         desk.handle_event(event)
     assert desk.snapshot().findings[0].code == "tester-limited"

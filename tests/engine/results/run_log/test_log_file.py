@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.schema import open_connection, prepare_database
+from linkgauge.engine.results.run_log import RunLog, RunQuery, log_file
+
+from ..sent_run_logs import lead_pages_to_each_other, make_log
 
 
 def _not_a_database(path: Path) -> None:
@@ -140,11 +141,43 @@ def test_the_file_of_another_program_keeps_its_permissions(tmp_path: Path) -> No
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_view_of_a_file_that_somebody_sent_cannot_call_our_functions(tmp_path: Path) -> None:
-    """SQLite refuses functions of the program in views and triggers of the file."""
-    prepare_database(tmp_path / "log", create=True)
-    with open_connection(tmp_path / "log") as connection:
-        connection.create_function("fold", 1, str)
-        connection.execute("CREATE VIEW sent AS SELECT fold('x')")
-        with pytest.raises(sqlite3.OperationalError, match="unsafe use"):
-            connection.execute("SELECT * FROM sent").fetchall()
+def test_pages_that_lead_to_each_other_end_by_their_rows_or_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What gives rows has no more than the file has room for; what gives none has a limit of time."""
+    path = make_log(tmp_path)
+    lead_pages_to_each_other(path)
+    with RunLog.open(tmp_path, create=False) as log:
+        with pytest.raises(RunLogError, match="it is damaged; move it away"):
+            log.start_times()
+        monkeypatch.setattr(log_file, "_STATEMENT_S", 0.1)
+        with pytest.raises(RunLogError, match="it takes too long to read; move it away"):
+            log.find_runs(RunQuery((("peer", "nobody"),)))
+
+
+def test_a_journal_of_sqlite_that_names_another_file_is_refused_and_deletes_nothing(tmp_path: Path) -> None:
+    """SQLite would take that file for one of its own, which is done with."""
+    path = make_log(tmp_path / "log")
+    victim = tmp_path / "letter"
+    victim.write_text("to a friend")
+    name = str(victim).encode()
+    end = name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
+    numbers = (0, 0, path.stat().st_size // 4096, 512, 4096)  # no pages, a seed, the file's pages, a sector, a page
+    head = bytes.fromhex("d9d505f920a163d7") + b"".join(number.to_bytes(4, "big") for number in numbers)
+    path.with_name(path.name + "-journal").write_bytes(head.ljust(512, b"\0") + bytes.fromhex("40000001") + end)
+    with pytest.raises(RunLogError, match=r"runs.sqlite3-journal; somebody may have sent it: move it away"):
+        RunLog.open(tmp_path / "log", create=False)
+    assert victim.exists()
+
+
+def test_links_beside_a_run_log_change_the_mode_of_no_other_file(tmp_path: Path) -> None:
+    """They are not followed."""
+    path = make_log(tmp_path / "log")
+    other = tmp_path / "page"
+    other.touch(0o644)
+    for suffix in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).symlink_to(other)
+    with contextlib.suppress(RunLogError), RunLog.open(tmp_path / "log", create=False) as log:
+        log.list_runs()
+    assert other.stat().st_mode & 0o777 == 0o644
+    assert other.read_bytes() == b""

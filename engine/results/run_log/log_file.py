@@ -1,0 +1,279 @@
+"""The run log's file: how it is opened, what its connections may take, and the explanation of its errors.
+
+Write-ahead logging lets one process write a run while others read; `synchronous = NORMAL` is enough for what
+was committed to survive the death of the process, and does not make the disk wait for each sample. The log names
+hosts and people's notes about them: its files are the owner's alone.
+
+The file may be one that somebody sent. So nothing in it is carried out (layouts.py compares its tables with ours
+before anything is read), and whatever its pages claim, a statement has a limit of time and of memory, ends at
+Ctrl-C, and gives no more rows than the file has room for.
+"""
+
+import contextlib
+import errno
+import functools
+import math
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
+from ...model.errors import RunLogError, RunLogFull, RunLogLocked, explain_os_error, make_printable
+from .layouts import Layout, add_what_is_missing, prepare_layout, read_layout, read_pragma
+
+RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
+_JOURNAL_SUFFIX: Final = "-journal"
+_SUFFIXES: Final = ("-wal", "-shm", _JOURNAL_SUFFIX)  # SQLite makes the others with the mode of the first
+LOCK_WAIT_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
+_PREPARE_S: Final = 1.0  # what is locked for longer is prepared by the writer, which can wait
+_WAL_BYTES: Final = 4 << 20  # the size that the file of the write-ahead log is cut to when it has been written back
+
+MAX_VALUE_BYTES: Final = 8 << 20  # the largest are documents and blocks, of some megabytes at most
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1 << 17,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+}
+_PRAGMAS: Final = (
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "hard_heap_limit = 268435456",  # of all connections of this process
+    "cache_size = -2000",  # whatever the file asks for
+    "synchronous = NORMAL",
+    f"journal_size_limit = {_WAL_BYTES}",
+)
+# Of the processor's time, which a slow disk does not take: that of a sorted list of 50,000 runs without digests.
+_STATEMENT_S: Final = 20.0
+_OPENING_S: Final = 2.0  # SQLite reads what tables there are, which is done in a millisecond
+_STEPS: Final = 50_000  # of SQLite's machine between two looks at the time: some milliseconds
+_MIN_ROW_BYTES: Final = 6
+_SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")  # the end of a journal that names another file
+
+_ELSEWHERE: Final = "or choose another data directory"
+_AWAY: Final = f"move it away, {_ELSEWHERE}"
+_REMEDIES: Final = {
+    sqlite3.SQLITE_NOTADB: f"it is not a run log; {_AWAY}",
+    sqlite3.SQLITE_CORRUPT: f"it is damaged; {_AWAY}",
+    sqlite3.SQLITE_TOOBIG: f"it has a value that is too long for a run log; {_AWAY}",
+    sqlite3.SQLITE_NOMEM: f"it takes more memory than a run log does; {_AWAY}",
+    sqlite3.SQLITE_INTERRUPT: f"it takes too long to read; {_AWAY}",
+    sqlite3.SQLITE_READONLY: f"it cannot be written; make it writable, {_ELSEWHERE}",
+    sqlite3.SQLITE_PERM: f"it cannot be read; make it readable, {_ELSEWHERE}",
+    sqlite3.SQLITE_CANTOPEN: f"it cannot be opened; make its directory writable, {_ELSEWHERE}",
+    sqlite3.SQLITE_FULL: f"the disk is full; free space on it, {_ELSEWHERE}",
+    sqlite3.SQLITE_IOERR: f"the disk failed; check it and its free space, {_ELSEWHERE}",
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+        "another process has locked it; end that process and try again",
+    ),
+}
+_LOCK_CODES: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+
+
+def explain_error(path: Path, error: Exception) -> str:
+    """Return a text for the user: the error of the file, and the remedy."""
+    if isinstance(error, RunLogError):
+        return str(error)
+    if isinstance(error, sqlite3.Error | MemoryError):
+        why = f"it cannot be used ({make_printable(str(error))}); choose another data directory"
+        return f"{path}: {_REMEDIES.get(_code(error), why)}"
+    if isinstance(error, OSError):
+        return f"{path}: {explain_os_error(error)}; make it writable, {_ELSEWHERE}"
+    return f"{path}: {error}"
+
+
+@contextlib.contextmanager
+def translate_errors(path: Path) -> Generator[None]:
+    """Translate errors of SQLite and the system to RunLogError, and to its kinds for a lock and a full disk."""
+    try:
+        yield
+    except UnicodeDecodeError as error:  # a damaged file may have any bytes in SQLite's own messages
+        raise RunLogError(f"the run log cannot be used: {path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}") from error
+    except (sqlite3.Error, MemoryError, OSError) as error:
+        kind = RunLogLocked if is_lock_error(error) else RunLogFull if _is_disk_full(error) else RunLogError
+        raise kind(f"the run log cannot be used: {explain_error(path, error)}") from error
+
+
+def _is_disk_full(error: Exception) -> bool:
+    return _code(error) == sqlite3.SQLITE_FULL or getattr(error, "errno", None) == errno.ENOSPC
+
+
+def is_lock_error(error: Exception) -> bool:
+    """Return whether another connection has locked the file: the same statement may succeed later."""
+    return _code(error) in _LOCK_CODES
+
+
+def _code(error: Exception) -> int:
+    """Return SQLite's code of an error; -1 for those that the Python module makes itself."""
+    code = sqlite3.SQLITE_NOMEM if isinstance(error, MemoryError) else getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else -1
+
+
+class LogConnection(sqlite3.Connection):
+    """A connection with explicit transactions, and with a limit for the time of each statement.
+
+    Attributes:
+        layout: what the file lacked when it was opened; None without any table.
+        limit_s: the limit for a statement.
+        is_late: whether a statement was ended by the limit, and not by Ctrl-C.
+    """
+
+    layout: Layout | None = None
+    limit_s = _OPENING_S
+    is_late = False
+    _began_s = math.inf
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file has all tables, columns and indexes of this version."""
+        return self.layout is not None and self.layout.is_current
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Execute a statement, with the limit of time for it and for its rows."""
+        self._began_s = time.thread_time()
+        return super().execute(sql, parameters)
+
+    def execute_long(self, sql: str) -> None:
+        """Execute what takes the longer the larger the file is. Ctrl-C ends it."""
+        self._began_s = math.inf
+        super().execute(sql)
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Iterate over rows. Raises sqlite3.Error at more than the file has room for: a page can lead to itself."""
+        room = read_pragma(self, "page_count") * read_pragma(self, "page_size") // _MIN_ROW_BYTES
+        for count, row in enumerate(self.execute(sql, parameters)):
+            if count > room:
+                error = sqlite3.DatabaseError("more rows than pages can have")
+                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise error
+            yield row
+
+    def is_over(self) -> bool:
+        """Return whether the statement has to end. Where Ctrl-C raises an error here, SQLite ends it as well."""
+        self.is_late = time.thread_time() - self._began_s > self.limit_s
+        return self.is_late
+
+    def close(self) -> None:
+        """Close the file."""
+        self.set_progress_handler(None, 0)  # it refers to this connection
+        super().close()
+
+
+def _connect(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = False) -> LogConnection:
+    """Return a connection that waits for a lock for `busy_s`. Raises RunLogError or sqlite3.Error.
+
+    It is for the thread that calls this. With `any_thread`, others may use it in turn, and the caller sees to that.
+    """
+    _check_journal(path)
+    connection = sqlite3.connect(
+        path, timeout=busy_s, isolation_level=None, check_same_thread=not any_thread, factory=LogConnection
+    )
+    try:
+        for limit, most in _LIMITS.items():
+            connection.setlimit(limit, most)
+        connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")
+        connection.set_progress_handler(connection.is_over, _STEPS)
+        for pragma in _PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+        connection.layout = read_layout(path, connection)
+        connection.limit_s = _STATEMENT_S
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_journal(path: Path) -> None:
+    """Raise RunLogError for a rollback journal that names another file, as ours never do: SQLite may delete it."""
+    journal = path.with_name(path.name + _JOURNAL_SUFFIX)
+    with contextlib.suppress(OSError):
+        if not journal.is_file():
+            return
+        with journal.open("rb") as stream:
+            stream.seek(-len(_SUPER_JOURNAL), os.SEEK_END)
+            if stream.read() == _SUPER_JOURNAL:
+                raise RunLogError(f"no linkgauge has made {journal}; somebody may have sent it: move it away")
+
+
+def connect_for_writing(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = False) -> LogConnection:
+    """Return a connection to a log, which is created or upgraded if necessary. Raises as `_connect` does."""
+    with translate_errors(path.parent):
+        create_private_directory(path.parent)
+        create_private_file(path.resolve())
+    connection = _connect(path, busy_s, any_thread=any_thread)
+    try:
+        connection.layout = prepare_layout(path, connection, connection.layout)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def _closing(path: Path, connect: Callable[[], LogConnection]) -> Generator[LogConnection]:
+    """Close a connection at the end of the context, and translate errors. Raises RunLogError."""
+    with translate_errors(path), contextlib.closing(connect()) as connection:
+        try:
+            yield connection
+        except sqlite3.OperationalError as error:
+            if _code(error) == sqlite3.SQLITE_INTERRUPT and not connection.is_late:
+                raise KeyboardInterrupt from error
+            raise
+
+
+@contextlib.contextmanager
+def open_for_reading(path: Path, busy_s: float = LOCK_WAIT_S) -> Generator[LogConnection | None]:
+    """Open a log for the duration of the context; None if there is none yet. Raises RunLogError.
+
+    One of an older linkgauge stays as it is. What it lacks is there for this connection alone, and empty.
+    """
+    if not _exists(path):
+        yield None
+        return
+    with _closing(path, lambda: _connect(path, busy_s)) as connection:
+        if connection.layout is None:
+            yield None
+            return
+        add_what_is_missing(connection, connection.layout)
+        yield connection
+
+
+@contextlib.contextmanager
+def open_for_writing(path: Path) -> Generator[LogConnection]:
+    """Open a log for the duration of the context; create or upgrade it if necessary. Raises RunLogError."""
+    with _closing(path, lambda: connect_for_writing(path)) as connection:
+        yield connection
+
+
+def prepare_log(path: Path, *, create: bool) -> None:
+    """Check that the file is a run log of a supported version; create or upgrade it if necessary.
+
+    Without `create`, the file is only checked, and may be missing. With it, a file that another process has locked
+    stays as it is: whoever writes to it prepares it first (`prepare_layout`). Raises RunLogError.
+    """
+    if create:
+        try:
+            with translate_errors(path):
+                connect_for_writing(path, _PREPARE_S).close()
+        except RunLogLocked:
+            return
+    else:
+        with open_for_reading(path):
+            pass
+    restrict_to_owner(path)
+    for suffix in _SUFFIXES:
+        beside = path.with_name(path.name + suffix)
+        if not beside.is_symlink():
+            restrict_to_owner(beside)
+
+
+def _exists(path: Path) -> bool:
+    with translate_errors(path):
+        try:
+            path.stat()
+        except FileNotFoundError:
+            return False
+        return True
