@@ -1,10 +1,11 @@
 """What latency under load may be: the pass marks of a responsiveness test, and how a run's document keeps them."""
 
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
-from ..engine.results.json_document import round_figure
+from ..engine.results.json_document import figures_of
 from ..engine.results.responsiveness.result import GRADES, Grade
+from ..engine.results.run_result import LimitFigures
 
 _MILLISECOND_NS: Final = 1_000_000
 _MOST_MS: Final = 1e9
@@ -22,26 +23,16 @@ class LatencyLimit:
     worst_grade: Grade | None = None
 
 
-def limit_document(limit: LatencyLimit) -> dict[str, Any]:
-    """Return the limits as a run's document has them."""
-    rise_ns = limit.max_rise_ns
-    return {
-        "max_rise_ms": None if rise_ns is None else round_figure(rise_ns / _MILLISECOND_NS),
-        "worst_grade": limit.worst_grade,
-    }
+def limit_figures(limit: LatencyLimit | None) -> LimitFigures | None:
+    """Return the limits as the result of a run has them."""
+    return None if limit is None else figures_of(LimitFigures, limit)
 
 
-def read_limit(value: object) -> LatencyLimit | None:
-    """Return the limits of a document; None where it has none, or is damaged."""
-    if not isinstance(value, dict):
+def read_limit(figures: LimitFigures | None) -> LatencyLimit | None:
+    """Return the limits of a stored run; None where it has none, or is damaged."""
+    if figures is None:
         return None
-    members = cast("dict[str, Any]", value)
-    rise_ns, worst = _read_rise(members.get("max_rise_ms")), members.get("worst_grade")
+    rise_ms, worst = figures.max_rise_ms, figures.worst_grade
+    rise_ns = None if rise_ms is None or not 0 <= rise_ms < _MOST_MS else round(rise_ms * _MILLISECOND_NS)
     grade: Grade | None = next((each for each in GRADES if each == worst), None)
     return None if rise_ns is None and grade is None else LatencyLimit(rise_ns, grade)
-
-
-def _read_rise(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MOST_MS:
-        return None
-    return round(value * _MILLISECOND_NS)

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.plan import Direction, Settings
+from ..engine.results.counter_sums import percent_of
 from ..engine.results.json_document import round_figure
 from ..engine.results.summary import Measurement, Summary
 from .number_text import format_number, format_rate, format_time
@@ -97,7 +98,7 @@ def _judge_flow(measured: Measurement, rate_bit_s: int, goals: StepGoals) -> Ste
     datagrams = measured.datagrams
     lost_percent = None if datagrams is None else datagrams.lost_percent
     jitter_ns = None if datagrams is None else datagrams.jitter_mean_ns
-    rate_percent = 100 * measured.bit_s / rate_bit_s
+    rate_percent = percent_of(measured.bit_s, rate_bit_s) or 0.0
     misses: list[Miss] = []
     if rate_percent < goals.pass_percent:
         misses.append("rate")

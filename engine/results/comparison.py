@@ -18,7 +18,6 @@ from typing import Final, Literal
 
 from ..model.plan import Direction, Plan
 from .confidence import CONFIDENCE, Estimate, student_t
-from .json_document import DIRECTION_KEYS
 from .responsiveness.result import GRADES, Responsiveness
 from .summary import CpuSummary, Measurement, Summary
 
@@ -51,6 +50,7 @@ _PLAN_FIELDS: Final = (
     "bytes_limit",
     "responsiveness",
 )
+_FLOWS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Direction.DUPLEX}
 _LOADS: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}
 _SETTINGS_FIELDS: Final = ("direction", "sessions", "window_bytes", "datagram_bytes")
 
@@ -150,7 +150,7 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
     # The mean over phases of several directions is no rate of the link: each load has its own, below.
     has_phases = first.plan.has_phases or second.plan.has_phases
-    for name, direction in DIRECTION_KEYS.items():
+    for name, direction in _FLOWS.items():
         if direction in rows and not has_phases:
             yield from _rates(f"measured.{name}", *pairs[direction])
             yield from _datagrams(f"measured.{name}", *pairs[direction])

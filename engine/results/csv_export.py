@@ -12,32 +12,23 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
 from ..host.saved_files import check_output_path
 from ..model.errors import PlanError, RunLogError, explain_os_error
-from ..model.events import Event, ExpectedRate, Sampled, Started
-from ..model.latency_histogram import summarize_latency
-from ..model.plan import MIB, SECOND_NS, Direction, End
-from ..model.samples import SessionSample
+from ..model.events import Event, Started
+from ..model.plan import End
 from ..model.serialization import make_printable
 from ..model.workload import Workload
-from .counter_sums import host_percent, hottest_core_percent
-from .json_document import percent_of_expected, round_figure
+from .interval_result import OTHER_PREFIX, FlowFigures, IntervalResult, SessionFigures
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
-from .responsiveness.interval_figures import interval_figures
-from .summary import Measurement
-from .sums import other_tests_sum
 from .sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
-from .sums.receiver_sum import latency_counts
-from .udp.interval_figures import FIGURES, Figures, flow_figures, session_figures
+from .udp.interval_figures import FIGURES
 
 _FIELD: Final = "CSV file"
 COLUMNS: Final[tuple[str, ...]] = (
@@ -82,6 +73,11 @@ COLUMNS: Final[tuple[str, ...]] = (
 )
 _FIRST_COLUMNS: Final = 28  # those of files from before datagrams
 ALL_SESSIONS: Final = "all"
+_CPU: Final = ("cpu_percent", "hottest_core_percent")
+_CARRIED: Final = (
+    *("bytes", "mbit_s", "mib_s", "expected_mbit_s", "percent_of_expected", "transactions_s"),
+    *("latency_p50_us", "latency_p99_us", "retransmits", "rtt_us", "cwnd_bytes"),
+)
 _MAX_HEADER_BYTES: Final = 4_096
 
 Cell = str | int | float | Decimal | None
@@ -147,7 +143,8 @@ class CsvWriter:
 
         Raises RunLogError if that fails, with the OSError as its cause; earlier rows remain.
         """
-        rows = [row for interval in intervals for row in interval_rows(meter, interval)]
+        results = filter(None, (IntervalResult.of(interval, meter) for interval in intervals))
+        rows = [row for result in results for row in interval_rows(result)]
         started = meter.started
         common: _Row = {
             "run_id": run_id,
@@ -276,168 +273,30 @@ def _columns_of(path: Path, stream: TextIO) -> tuple[str, ...] | None:
     return columns
 
 
-def interval_rows(meter: Meter, interval: Interval) -> Iterator[_Row]:
+def interval_rows(result: IntervalResult) -> Iterator[_Row]:
     """Yield an interval's rows: for each direction the sum of its sessions, then each session."""
-    ends = _end_cells(interval)
-    cost = _cost_cells(interval)
-    for flow in interval.flows:
-        receiver, sender = interval.receiver_sample(flow), interval.sender_sample(flow)
-        sampled = receiver or sender
-        if sampled is None:
-            continue
+    cpu = {f"{end}_{name}": getattr(getattr(result, end), name) for end in End for name in _CPU}
+    cost = {f"{end}_cpu_msec_per_mib": getattr(result, end).cpu_msec_per_mib for end in End}
+    others = {f"{OTHER_PREFIX}{name}": value for name, value in (result.other_tests or {}).items()}
+    for direction, flow in result.flows:
+        settings = flow.sampled.settings
         base: _Row = {
-            "direction": flow.value,
-            "sessions": sampled.settings.sessions,
-            "window_bytes": sampled.settings.window_bytes,
-            "warmup": int(sampled.warmup),
-            **_time_cells(receiver),
-            **ends,
+            "direction": direction.value,
+            "sessions": settings.sessions,
+            "window_bytes": settings.window_bytes,
+            "warmup": int(flow.sampled.warmup),
+            "elapsed_s": flow.elapsed_s,
+            "interval_s": flow.interval_s,
+            "counted_by": flow.counted_by,
+            **cpu,
         }
-        received, sent = _sessions(receiver, flow), _sessions(sender, flow)
-        datagrams = session_figures(receiver, sender, flow)
-        expectation = meter.expectation_for(sampled.settings)
-        expected = expectation[flow]
-        whole = None if receiver is None else sum(part.bytes for part in received.values())
-        yield {
-            **base,
-            "session": ALL_SESSIONS,
-            **_rate_cells(whole, receiver, expected),
-            **_all_transactions(receiver, flow),
-            **_probe_cells(interval.near),
-            **_round_cells(interval_figures(interval.near, interval.far)),
-            **_round_cells(other_tests_sum.interval_figures(interval.far)),
-            **cost,
-            **_tcp_cells(list(sent.values())),
-            **_round_cells(flow_figures(receiver, sender, flow)),
-        }
-        for number in sorted({**received, **sent, **datagrams}):
-            count = received[number].bytes if number in received else None
-            tcp = _tcp_cells([sent[number]] if number in sent else [])
-            transactions = _transactions(received.get(number), receiver)
-            rates = {**_rate_cells(count, receiver, None), **transactions, **tcp}
-            yield {**base, "session": number, **rates, **_round_cells(datagrams.get(number, {}))}
+        yield {**base, "session": ALL_SESSIONS, **_carried(flow), **cost, **result.latencies, **others}
+        for session in flow.sessions:
+            yield {**base, "session": session.session, **_carried(session)}
 
 
-def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, SessionSample]:
-    sessions: dict[int, SessionSample] = {}
-    for session in sampled.sample.sessions if sampled else ():
-        if session.direction is flow:
-            before = sessions.get(session.session)
-            # If a peer reports a session twice, the sum of the rows must still equal the summary's.
-            total = session if before is None else replace(session, bytes=session.bytes + before.bytes)
-            sessions[session.session] = total
-    return sessions
-
-
-def _time_cells(receiver: Sampled | None) -> _Row:
-    if receiver is None:
-        return {}
-    sample = receiver.sample
-    return {
-        "elapsed_s": _seconds(sample.elapsed_ns),
-        "interval_s": _seconds(sample.interval_ns),
-        "counted_by": "sender" if sample.is_from_sender else "receiver",
-    }
-
-
-def _all_transactions(receiver: Sampled | None, flow: Direction) -> _Row:
-    """Return the transactions of all sessions; the percentiles are of all together."""
-    if receiver is None or all(counts.direction is not flow for counts in receiver.sample.latency):
-        return {}
-    counts = latency_counts(receiver.sample, flow)
-    latency = summarize_latency(counts)
-    return _transaction_cells(
-        sum(counts.values()), receiver, latency and latency.p50_ns, latency and latency.p99_ns
-    )
-
-
-def _probe_cells(near: Sampled | None) -> _Row:
-    """Return the probe's latency under load; the near end measures it, whatever the direction."""
-    if near is None or near.sample.probe is None:
-        return {}
-    histogram = near.sample.probe.latency
-    latency = summarize_latency(dict(zip(histogram.buckets, histogram.counts, strict=True)))
-    if latency is None:
-        return {}
-    return {
-        "latency_p50_us": round_figure(latency.p50_ns / 1_000),
-        "latency_p99_us": round_figure(latency.p99_ns / 1_000),
-    }
-
-
-def _transactions(session: SessionSample | None, receiver: Sampled | None) -> _Row:
-    if session is None or receiver is None or session.transactions is None:
-        return {}
-    return _transaction_cells(session.transactions, receiver, session.latency_p50_ns, session.latency_p99_ns)
-
-
-def _transaction_cells(count: int, receiver: Sampled, p50_ns: int | None, p99_ns: int | None) -> _Row:
-    return {
-        "transactions_s": round_figure(count * SECOND_NS / receiver.sample.interval_ns),
-        "latency_p50_us": None if p50_ns is None else round_figure(p50_ns / 1_000),
-        "latency_p99_us": None if p99_ns is None else round_figure(p99_ns / 1_000),
-    }
-
-
-def _rate_cells(count: int | None, receiver: Sampled | None, expected: ExpectedRate | None) -> _Row:
-    row: _Row = {"bytes": count}
-    if expected is not None:
-        row["expected_mbit_s"] = round_figure(expected.bit_s / 1e6)
-    if count is not None and receiver is not None:
-        measured = Measurement(count, receiver.sample.interval_ns)
-        row["mbit_s"] = round_figure(measured.bit_s / 1e6)
-        row["mib_s"] = round_figure(measured.bit_s / 8 / MIB)
-        row["percent_of_expected"] = percent_of_expected(measured, expected)
-    return row
-
-
-def _end_cells(interval: Interval) -> _Row:
-    row: _Row = {}
-    for end in End:
-        sampled = interval.end_sample(end)
-        cores = (sampled.sample.cores or ()) if sampled else ()
-        for name, percent in (
-            ("cpu_percent", host_percent(cores)),
-            ("hottest_core_percent", hottest_core_percent(cores)),
-        ):
-            if percent is not None:
-                row[f"{end.value}_{name}"] = round_figure(percent)
-    return row
-
-
-def _cost_cells(interval: Interval) -> _Row:
-    """Return the CPU time of each end's processes per MiB of payload received at both ends."""
-    counts = [interval.received_bytes(flow) for flow in interval.flows]
-    known = [count for count in counts if count is not None]
-    if len(known) < len(counts) or not sum(known):
-        return {}
-    row: _Row = {}
-    for end in End:
-        sampled = interval.end_sample(end)
-        cpu_ns = sampled.sample.process_cpu_ns if sampled else None
-        if cpu_ns is not None:
-            row[f"{end.value}_cpu_msec_per_mib"] = round_figure(cpu_ns / 1e6 / (sum(known) / MIB))
-    return row
-
-
-def _tcp_cells(sessions: list[SessionSample]) -> _Row:
-    retransmits = [s.retransmits for s in sessions if s.retransmits is not None]
-    rtts = [s.rtt_us for s in sessions if s.rtt_us is not None]
-    cwnds = [s.cwnd_bytes for s in sessions if s.cwnd_bytes is not None]
-    return {
-        "retransmits": sum(retransmits) if retransmits else None,
-        "rtt_us": round(median(rtts)) if rtts else None,
-        "cwnd_bytes": sum(cwnds) if cwnds else None,
-    }
-
-
-def _round_cells(figures: Figures) -> _Row:
-    return {name: round_figure(value) if isinstance(value, float) else value for name, value in figures.items()}
-
-
-def _seconds(ns: int) -> Decimal:
-    """Return nanoseconds as seconds, exactly."""
-    return Decimal(ns) / SECOND_NS
+def _carried(figures: FlowFigures | SessionFigures) -> _Row:
+    return {**{name: getattr(figures, name, None) for name in _CARRIED}, **(figures.udp or {})}
 
 
 def cell_text(value: Cell) -> str:

@@ -1,361 +1,214 @@
-"""A run as one JSON document, and the rounding of its numbers. Pure.
+"""Figures for programs: made of what was measured, rounded, written as a JSON document, and read from one. Pure.
 
-`schemas/run.schema.json` describes the document.
+A dataclass of figures is the shape of an object: its fields are the members in their order, and `in_` is the member
+`in`. The metadata of a field say of which attribute the figure is made, and in which unit. Whoever wants a figure
+of a document reads it by its type. Reading never fails: what an older linkgauge did not write, and what a damaged
+run log has instead, is unknown.
 """
 
-from collections.abc import Sequence
-from itertools import zip_longest
-from typing import Any, Final
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from math import floor, log10
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from ..model.events import Expectation, ExpectedRate, Started
-from ..model.host_info import HostInfo
-from ..model.latency_histogram import LatencySummary
-from ..model.plan import MIB, SECOND_NS, Dialect, Direction, PerDirection, Plan, Settings
-from ..model.workload import Workload
-from .confidence import Estimate
-from .responsiveness.document import responsiveness_document
-from .rounding import round_figure, round_known, round_ms
-from .summary import (
-    CapacitySummary,
-    CpuSummary,
-    DatagramSummary,
-    Measurement,
-    PacketOverhead,
-    Period,
-    ProbeResult,
-    ProbeSummary,
-    Summary,
-)
-from .sums.other_tests_sum import other_tests_document
+from ..model.plan import SECOND_NS, PerDirection
 
 DOCUMENT_VERSION: Final = 1
-DIRECTION_KEYS: Final = {"out": Direction.OUT, "in": Direction.IN, "total": Direction.DUPLEX}
+_NUMBERS: Final = (int, float)
+_TOO_MUCH: Final = 2.0**63  # no figure of a run; the run log's columns hold less
+T = TypeVar("T")
 
 
-def build_document(
-    summary: Summary, *, run_id: str, preset: str | None, verdict: str, period_verdicts: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the document of `--json`: unknown values are null, seconds and rates are floats.
+def round_figure(value: float) -> float:
+    """Round to 3 decimals, or to 3 significant digits if the value is small, so that it does not become 0."""
+    decimals = 3 if value == 0 else max(3, 2 - floor(log10(abs(value))))
+    return round(value, decimals)
+
+
+def round_known(value: float | None) -> float | None:
+    """Round a figure; None stays unknown."""
+    return None if value is None else round_figure(value)
+
+
+def figure(source: str | None = None, unit: Callable[[Any], Any] | None = None, **metadata: Any) -> Any:
+    """Return a field of figures, which is None where nothing else is known.
 
     Args:
-        summary: the results of the run.
-        run_id: the run's id.
-        preset: the id of the preset; None without one.
-        verdict: the verdict's word.
-        period_verdicts: a word for each period, of a run that has several.
+        source: The attribute that it is made of, `a.b` if it is one of an attribute; by default that of its name.
+        unit: What makes the figure of the value; by default a number with decimals is rounded.
+        metadata: `at` is the place of the member where that is not its name, `a.b` in an object within. A member
+            that is `omitted` is there only if it is known. The members of an `inline` object are the outer one's. A
+            `hidden` field is no member.
     """
-    plan, expected = summary.plan, _expected_rates(summary)
-    return {
-        "schema": DOCUMENT_VERSION,
-        "run_id": run_id,
-        "dialect": (Dialect.LINKGAUGE if summary.unseen_end is None else Dialect.IPERF3).value,
-        "preset": preset,
-        "verdict": verdict,
-        "plan": plan_document(plan, _warmup_s(summary)),
-        "expected": expected_document(expected),
-        "measured": _measurements(summary.measured, expected, summary.overhead),
-        "latency": _probe(summary.probe),
-        "responsiveness": (
-            None if summary.responsiveness is None else responsiveness_document(summary.responsiveness)
-        ),
-        "stretches": [
-            _period(period, plan.workload, summary.overhead) | ({"verdict": word} if word else {})
-            for period, word in zip_longest(summary.periods, period_verdicts)
-        ],
-        "cpu": {"near": _cpu(summary.near_cpu), "far": _cpu(summary.far_cpu)},
-        "tcp": _tcp(summary),
-        "other_tests": other_tests_document(summary.others),
-        "warnings": list(summary.warnings),
-        "ended": {"reason": summary.end.reason.value, "detail": summary.end.detail},
-    }
+    return field(default=None, metadata={"source": source, "unit": unit, **metadata})
 
 
-def subject_document(started: Started | None) -> dict[str, Any]:
-    """Return what a run tests: its start, the peer, the address in use, both hosts; null if it did not start."""
-    if started is None:
-        return dict.fromkeys(("started_utc", "peer", "address", "ip_version", "near", "far"))
-    return {
-        "started_utc": started.started_utc,
-        "peer": started.peer,
-        "address": started.address,
-        "ip_version": started.ip_version,
-        "near": _host(started.near),
-        "far": _host(started.far),
-    }
+def part(shape: Callable[[], Any], source: str | None = None, **metadata: Any) -> Any:
+    """Return a field with an object that a document always has. A `source` of "" is the measured value itself."""
+    return field(default_factory=shape, metadata={"source": source, **metadata})
 
 
-def _host(host: HostInfo) -> dict[str, Any]:
-    """Return the facts of a host; an iperf3 tells nothing of its own, so that they are null."""
-    system, cores = (None, None) if host.is_iperf3 else (host.system, host.cores)
-    return {"hostname": host.hostname, "system": system, "cores": cores, "software": host.program}
+def mbit(bit: float) -> float:
+    """Return bits as megabits."""
+    return round_figure(bit / 1e6)
 
 
-def plan_document(plan: Plan, warmup_s: float | None) -> dict[str, Any]:
-    """Return the requested test; `warmup_s` is None for an automatic warm-up of unknown length."""
-    return {
-        "workload": str(plan.workload),
-        "direction": plan.settings.direction.value,
-        "sessions": plan.settings.sessions,
-        "window_bytes": plan.settings.window_bytes,
-        "duration_s": None if plan.duration_ns is None else plan.duration_ns / SECOND_NS,
-        "warmup": "auto" if plan.warmup_auto else "fixed",
-        "warmup_s": warmup_s,
-        "probe": plan.probe,
-        "responsiveness": None if plan.responsiveness is None else plan.responsiveness.value,
-        **rate_document(plan.settings, plan.workload),
-        "rate_mbit_s": _mbit_s(plan.settings.rate_bit_s if plan.workload.is_datagram else plan.rate_bit_s),
-        "bytes": plan.bytes_limit,
-        "exclusive": plan.exclusive,
-        **_transactions(plan),
-    }
+def us(ns: float) -> float:
+    """Return nanoseconds as microseconds."""
+    return round_figure(ns / 1_000)
 
 
-def rate_document(settings: Settings, workload: Workload) -> dict[str, Any]:
-    """Return how datagrams are to be sent: rate and size; all null for TCP, whose rate is none of the settings."""
-    rate = "search" if settings.searches_rate else "max" if settings.rate_bit_s is None else "fixed"
-    return {
-        "rate": rate if workload.is_datagram else None,
-        "rate_mbit_s": _mbit_s(settings.rate_bit_s),
-        "datagram_bytes": settings.datagram_bytes,
-    }
+def ms(ns: float) -> float:
+    """Return nanoseconds as milliseconds."""
+    return round_figure(ns / 1e6)
 
 
-def expected_document(expected: Expectation) -> dict[str, Any]:
-    """Return the expected rates of out, in and total; null where there is none."""
-    return {name: _expected(expected[direction]) for name, direction in DIRECTION_KEYS.items()}
+def seconds(ns: float) -> float:
+    """Return nanoseconds as seconds, of which all digits are known."""
+    return ns / SECOND_NS
 
 
-def _warmup_s(summary: Summary) -> float | None:
-    """Return the requested warm-up; for an automatic one, the measured warm-up of the first period."""
-    if not summary.plan.warmup_auto:
-        return summary.plan.effective_warmup_ns / SECOND_NS
-    warmup_ns = summary.periods[0].warmup_ns if summary.periods else None
-    return None if warmup_ns is None else warmup_ns / SECOND_NS
+def exact(value: float) -> float:
+    """Return a number as it is."""
+    return value
 
 
-def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
-    """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
-    return None if expected is None else round_known(measured.percent_of(expected))
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A field of figures: its place in a document, what it is made of and how, and how it is read."""
+
+    name: str
+    place: tuple[str, ...]
+    source: tuple[str, ...]
+    make: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    is_omitted: bool
 
 
-def _expected_rates(summary: Summary) -> Expectation:
-    """Return the expected rates; of a single direction, the total is that direction's."""
-    expected, direction = summary.expectation, summary.newest_direction
-    if expected.total is not None or direction is None:
-        return expected
-    return Expectation(expected.out, expected.in_, expected[direction])
+def figures_of(shape: type[T], measured: object, /, **known: Any) -> T:
+    """Return the figures of a measured value; `known` are those that are not made of its attributes."""
+    for member in _members(shape):
+        if member.name not in known:
+            value: Any = measured
+            for name in member.source:
+                value = None if value is None else getattr(value, name)
+            known[member.name] = member.make(value)
+    return shape(**known)
 
 
-def _expected(expected: ExpectedRate | None) -> dict[str, Any] | None:
-    if expected is None:
-        return None
-    transactions = {} if expected.transactions_s is None else {"transactions_s": expected.transactions_s}
-    rate = {"mbit_s": round_figure(expected.bit_s / 1e6), **transactions}
-    return {**rate, "basis": expected.basis, "source": expected.source}
+def encode(figures: object) -> Any:
+    """Return figures as a JSON value."""
+    if isinstance(figures, tuple | list):
+        return [encode(item) for item in cast("tuple[object, ...]", figures)]
+    if not is_dataclass(figures):
+        return figures
+    document: dict[str, Any] = {}
+    for member in _members(type(figures)):
+        value = encode(getattr(figures, member.name))
+        if not member.place:
+            document |= value or {}
+        elif value is not None or not member.is_omitted:
+            *outer, key = member.place
+            inner = document
+            for name in outer:
+                inner = inner.setdefault(name, {})
+            inner[key] = value
+    return document
 
 
-def _mbit_s(bit_s: float | None) -> float | None:
-    return None if bit_s is None else bit_s / 1e6
+def decode(shape: type[T], document: object) -> T:
+    """Return the figures of a document, as far as they are known."""
+    return shape(*[read(_at(document, place)) for place, read in _readers(shape)])
 
 
-def _measurements(
-    measured: PerDirection[Measurement | None], expected: Expectation, overhead: PacketOverhead | None
-) -> dict[str, Any]:
-    return {
-        name: _measured(measured[direction], expected[direction], overhead)
-        for name, direction in DIRECTION_KEYS.items()
-    }
+def _at(document: object, place: tuple[str, ...]) -> Any:
+    for key in place:
+        if not isinstance(document, dict):
+            return None
+        document = cast("dict[str, Any]", document).get(key)
+    return document
 
 
-def _measured(
-    measured: Measurement | None, expected: ExpectedRate | None, overhead: PacketOverhead | None
-) -> dict[str, Any] | None:
-    if measured is None:
-        return None
-    return {
-        "bytes": measured.bytes,
-        "seconds": measured.span_ns / SECOND_NS,
-        "mbit_s": round_figure(measured.bit_s / 1e6),
-        "mib_s": round_figure(measured.bit_s / 8 / MIB),
-        "percent_of_expected": percent_of_expected(measured, expected),
-        "transactions_s": None if measured.transactions_s is None else round_figure(measured.transactions_s),
-        "latency_us": _latency(measured.latency),
-        "ci95_mbit_s": _interval(measured.estimate, 1e-6),
-        "ci95_percent": _half_width_percent(measured.estimate),
-        "ci95_transactions_s": _interval(measured.transactions_estimate),
-        **_packets(measured, overhead),
-        "udp": None if measured.datagrams is None else datagrams_document(measured.datagrams),
-        "counted_by": measured.counted_by,
-    }
+@cache
+def _readers(shape: type[Any]) -> tuple[tuple[tuple[str, ...], Callable[[Any], Any]], ...]:
+    return tuple((member.place, member.read) for member in _members(shape))
 
 
-def _packets(measured: Measurement, overhead: PacketOverhead | None) -> dict[str, float | None]:
-    """Return packets a second, and the rates with the headers around the payload; null for TCP."""
-    packets_s, ip_bit_s, wire_bit_s = measured.packets_s, None, None
-    if packets_s is not None and overhead is not None:
-        ip_bit_s = overhead.ip_bit_s(measured.bit_s, packets_s)
-        wire_bit_s = overhead.wire_bit_s(measured.bit_s, packets_s)
-    return {
-        "packets_s": round_known(packets_s),
-        "ip_mbit_s": round_known(_mbit_s(ip_bit_s)),
-        "wire_mbit_s": round_known(_mbit_s(wire_bit_s)),
-    }
+@cache
+def _members(shape: type[Any]) -> tuple[_Member, ...]:
+    hints = get_type_hints(shape)
+    shown = [each for each in fields(shape) if not each.metadata.get("hidden")]
+    return tuple(_member(each.name, hints[each.name], each.metadata) for each in shown)
 
 
-def _capacity(capacity: CapacitySummary) -> dict[str, Any]:
-    return {
-        "mbit_s": round_known(capacity.bit_s / 1e6),
-        "lost_percent": round_known(capacity.lost_percent),
-        "delay_variation_ms": round_ms(capacity.delay_variation_ns),
-        "rtt_ms": round_ms(capacity.rtt_ns),
-        "loss_free_mbit_s": None
-        if capacity.loss_free_bit_s is None
-        else round_known(capacity.loss_free_bit_s / 1e6),
-        "is_complete": capacity.is_complete,
-    }
+def _member(name: str, hint: Any, metadata: Mapping[str, Any]) -> _Member:
+    source, at = metadata.get("source"), metadata.get("at", name.rstrip("_"))
+    return _Member(
+        name,
+        place=() if metadata.get("inline") else tuple(at.split(".")),
+        source=(name,) if source is None else tuple(filter(None, source.split("."))),
+        make=_maker(hint, metadata.get("unit")),
+        read=_reader(hint),
+        is_omitted=bool(metadata.get("omitted")),
+    )
 
 
-def datagrams_document(counts: DatagramSummary) -> dict[str, Any]:
-    """Return what became of datagrams; unknown counts are null."""
-    places, variation = counts.lost_at, counts.delay_variation
-    percentiles = ("p50", "p90", "p99", "p99_9", "max")
-    return {
-        "sent": counts.sent,
-        "sent_mbit_s": round_known(_mbit_s(counts.sent_bit_s)),
-        "skipped": counts.skipped,
-        "received": counts.received,
-        "lost": counts.lost,
-        "lost_percent": round_known(counts.lost_percent),
-        "lost_at": {
-            "near": places and places.near,
-            "far": places and places.far,
-            "network": places and places.network,
-        },
-        "duplicates": counts.duplicates,
-        "late": counts.late,
-        "reordered": counts.reordered,
-        "reordered_percent": round_known(counts.reordered_percent),
-        "reordered_3_percent": round_known(counts.reordered_3_percent),
-        "max_extent": counts.max_extent,
-        "bursts": counts.bursts,
-        "burst_mean": round_known(counts.mean_burst),
-        "burst_max": counts.longest_burst,
-        "jitter_ms": {"mean": round_ms(counts.jitter_mean_ns), "max": round_ms(counts.jitter_max_ns)},
-        "delay_variation_ms": variation
-        and {name: round_ms(getattr(variation, f"{name}_ns")) for name in percentiles},
-        "delay_rise_ms": {"forward": round_ms(counts.delay_rise_ns), "return": round_ms(counts.return_rise_ns)},
-        "rtt_us": counts.rtt_us,
-        "datagram_bytes": counts.datagram_bytes,
-        "capacity": None if counts.capacity is None else _capacity(counts.capacity),
-        "mode": counts.mode,
-        "dscp": {"sent": _dscp(counts.sent_tos), "received": _dscp(counts.received_tos)},
-        "ce_marks": counts.ce_marks,
-    }
+def _kind(hint: Any) -> tuple[Any, bool]:
+    """Return what a type is without None, and whether it can be None."""
+    if get_origin(hint) not in {Union, types.UnionType}:
+        return hint, False
+    (kind,) = (each for each in get_args(hint) if each is not type(None))
+    return kind, True
 
 
-def _dscp(tos: int | None) -> int | None:
-    """Return the upper six bits (RFC 2474)."""
-    return None if tos is None else tos >> 2
+def _maker(hint: Any, unit: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    """Return the function that makes a figure of a value."""
+    kind, is_optional = _kind(hint)
+    if is_dataclass(kind):
+        shape = cast("type[Any]", kind)
+        return lambda value: (None if is_optional else shape()) if value is None else figures_of(shape, value)
+    if get_origin(kind) is tuple:
+        make = _maker(get_args(kind)[0], None)
+        return lambda values: tuple(map(make, values))
+    convert = unit or {float: round_figure, str: str}.get(kind, exact)
+    return lambda value: None if value is None else convert(value)
 
 
-def _period(period: Period, workload: Workload, overhead: PacketOverhead | None) -> dict[str, Any]:
-    """Return a period of constant settings, with its own measurements and confidence intervals."""
-    settings, expected = period.settings, period.expectation
-    return {
-        "direction": settings.direction.value,
-        "sessions": settings.sessions,
-        "window_bytes": settings.window_bytes,
-        **rate_document(settings, workload),
-        "start_s": period.start_ns / SECOND_NS,
-        "warmup_s": None if period.warmup_ns is None else period.warmup_ns / SECOND_NS,
-        "measured": _measurements(
-            period.measured,
-            Expectation(expected.out, expected.in_, expected.total or expected[settings.direction]),
-            overhead,
-        ),
-    }
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """Return the function that reads a value of a document."""
+    kind, is_optional = _kind(hint)
+    if get_origin(kind) is PerDirection:
+        each = _reader(get_args(kind)[0])
+        return lambda value: PerDirection(*(each(_at(value, (key,))) for key in ("out", "in", "total")))
+    if is_dataclass(kind):
+        shape = cast("type[Any]", kind)
+        keys = {key for member in _members(shape) for key in member.place[:1]}
+        return lambda value: None if is_optional and not _has_any(value, keys) else decode(shape, value)
+    if get_origin(kind) is tuple:
+        read = _reader(get_args(kind)[0])
+        missing = None if is_optional else ()
+        return lambda value: tuple(map(read, cast("list[Any]", value))) if isinstance(value, list) else missing
+    return _plain_reader(get_origin(kind) or kind)
 
 
-def _interval(estimate: Estimate | None, factor: float = 1.0) -> list[float] | None:
-    return None if estimate is None else [round_figure(estimate.low * factor), round_figure(estimate.high * factor)]
+def _plain_reader(kind: Any) -> Callable[[Any], Any]:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        words = {word.value: word for word in kind}
+        return lambda value: words.get(value) if isinstance(value, str) else None
+    if kind is float:
+        return lambda value: value if is_number(value) else None
+    if kind is int:
+        return lambda value: int(value) if is_number(value) else None
+    return lambda value: value if isinstance(value, kind) else None
 
 
-def _half_width_percent(estimate: Estimate | None) -> float | None:
-    percent = None if estimate is None else estimate.half_width_percent
-    return None if percent is None else round_figure(percent)
+def _has_any(value: object, keys: set[str]) -> bool:
+    return isinstance(value, dict) and not keys.isdisjoint(cast("dict[str, Any]", value))
 
 
-def _transactions(plan: Plan) -> dict[str, Any]:
-    """Return the sizes of a transaction; `closed_by` is the end that closes its connection and holds TIME_WAIT."""
-    if not plan.workload.is_transactional:
-        return {}
-    request, response = plan.transaction_sizes
-    closed_by = "answering end" if plan.workload.opens_connections else None
-    return {"request_bytes": request, "response_bytes": response, "burst": plan.burst, "closed_by": closed_by}
-
-
-def _probe(probe: ProbeSummary | None) -> dict[str, Any] | None:
-    """Return the probe's latency, idle and under load; None without a probe."""
-    if probe is None:
-        return None
-    results = {"idle": probe.idle, "loaded": probe.loaded}
-    return {
-        **{f"{name}_us": _latency(result.latency if result else None) for name, result in results.items()},
-        **{f"{name}_probes": _probe_result(result) for name, result in results.items()},
-    }
-
-
-def _probe_result(result: ProbeResult | None) -> dict[str, Any] | None:
-    if result is None:
-        return None
-    return {
-        "transactions": result.transactions,
-        "seconds": result.span_ns / SECOND_NS,
-        "tcp_rtt_us": result.rtt_us,
-    }
-
-
-def _tcp(summary: Summary) -> dict[str, Any]:
-    """Return TCP's values, with the three metrics of RFC 6349."""
-    tcp, delay_us = summary.tcp, summary.buffer_delay_us
-    return {
-        "retransmits": tcp.retransmits,
-        "rtt_us": tcp.rtt_us,
-        "mss_bytes": tcp.mss_bytes,
-        "congestion": tcp.congestion,
-        "mode": None if tcp.mode is None else tcp.mode.value,
-        "mode_choice": "automatic" if summary.plan.mode is None else "requested",
-        "window_granted_bytes": {
-            "near": tcp.window_granted_near_bytes,
-            "far": tcp.window_granted_far_bytes,
-        },
-        "transfer_time_ratio": round_known(summary.transfer_time_ratio),
-        "efficiency_percent": round_known(summary.efficiency_percent),
-        "buffer_delay_percent": round_known(summary.buffer_delay_percent),
-        "buffer_delay_ms": None if delay_us is None else round_figure(delay_us / 1_000),
-    }
-
-
-def _latency(latency: LatencySummary | None) -> dict[str, float] | None:
-    if latency is None:
-        return None
-    values_ns = {
-        "min": latency.min_ns,
-        "p50": latency.p50_ns,
-        "p90": latency.p90_ns,
-        "p99": latency.p99_ns,
-        "p99_9": latency.p99_9_ns,
-        "max": latency.max_ns,
-    }
-    return {name: round_figure(ns / 1_000) for name, ns in values_ns.items()}
-
-
-def _cpu(cpu: CpuSummary) -> dict[str, float | None]:
-    shares = {
-        "host_percent": cpu.host_percent,
-        "hottest_core_percent": cpu.hottest_core_percent,
-        "process_percent": cpu.process_percent,
-        "msec_per_mib": cpu.msec_per_mib,
-        "msec_per_transaction": cpu.msec_per_transaction,
-    }
-    return {name: None if value is None else round_figure(value) for name, value in shares.items()}
+def is_number(value: object) -> bool:
+    """Return whether a value of a document is a finite number."""
+    return type(value) in _NUMBERS and abs(cast("float", value)) < _TOO_MUCH

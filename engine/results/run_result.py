@@ -1,138 +1,571 @@
-"""What a run found, read from its document: of one that has just ended, or a stored one of any version. Pure.
+"""The result of a run: what a program, a list of runs, a watch and a mesh read of it. Pure.
 
-`json_document` makes the document. Whatever else wants a figure of it reads it here, by its type. Reading never
-fails: what an older linkgauge did not write, and what a damaged run log has instead, is unknown.
+A run that has just ended makes it of its summary (`of_run`), a stored one of its document (`of`). `encode` gives
+the document, which `schemas/run.schema.json` describes. Figures are rounded, so that both are equal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self, cast
+from itertools import zip_longest
+from typing import Any, Final, Self
 
-from ..model.events import Reason
+from ..model.events import Expectation, ExpectedRate, Reason, Started
+from ..model.host_info import HostInfo
+from ..model.plan import MIB, Dialect, PerDirection, Plan, Settings
+from ..model.workload import Workload
+from .confidence import Estimate
+from .json_document import (
+    DOCUMENT_VERSION,
+    decode,
+    exact,
+    figure,
+    figures_of,
+    mbit,
+    ms,
+    part,
+    round_figure,
+    round_known,
+    seconds,
+    us,
+)
+from .responsiveness.document import ResponsivenessFigures, responsiveness_figures
+from .summary import Measurement, PacketOverhead, Period, Summary
 
 _MEGABIT: Final = 1e6
-_TOO_MUCH: Final = 2.0**63  # no figure of a run; the run log's columns hold less
+
+
+def mib(bit: float) -> float:
+    """Return bits as MiB."""
+    return round_figure(bit / 8 / MIB)
+
+
+def _megabits(bit: float) -> float:
+    return bit / _MEGABIT
+
+
+def _dscp(tos: int) -> int:
+    """Return the upper six bits (RFC 2474)."""
+    return tos >> 2
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFigures:
+    """Percentiles of a latency."""
+
+    min: float | None = figure("min_ns", us)
+    p50: float | None = figure("p50_ns", us)
+    p90: float | None = figure("p90_ns", us)
+    p99: float | None = figure("p99_ns", us)
+    p99_9: float | None = figure("p99_9_ns", us)
+    max: float | None = figure("max_ns", us)
+
+
+@dataclass(frozen=True, slots=True)
+class DelayFigures:
+    """Percentiles of a delay variation."""
+
+    p50: float | None = figure("p50_ns", ms)
+    p90: float | None = figure("p90_ns", ms)
+    p99: float | None = figure("p99_ns", ms)
+    p99_9: float | None = figure("p99_9_ns", ms)
+    max: float | None = figure("max_ns", ms)
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityFigures:
+    """The capacity that a search found."""
+
+    mbit_s: float | None = figure("bit_s", mbit)
+    lost_percent: float | None = figure()
+    delay_variation_ms: float | None = figure("delay_variation_ns", ms)
+    rtt_ms: float | None = figure("rtt_ns", ms)
+    loss_free_mbit_s: float | None = figure("loss_free_bit_s", mbit)
+    is_complete: bool | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class DatagramFigures:
+    """What became of datagrams (see DatagramSummary): the shape has a field for each member."""
+
+    sent: int | None = figure()
+    sent_mbit_s: float | None = figure("sent_bit_s", mbit)
+    skipped: int | None = figure()
+    received: int | None = figure()
+    lost: int | None = figure()
+    lost_percent: float | None = figure()
+    lost_near: int | None = figure("lost_at.near", at="lost_at.near")
+    lost_far: int | None = figure("lost_at.far", at="lost_at.far")
+    lost_between: int | None = figure("lost_at.network", at="lost_at.network")
+    duplicates: int | None = figure()
+    late: int | None = figure()
+    reordered: int | None = figure()
+    reordered_percent: float | None = figure()
+    reordered_3_percent: float | None = figure()
+    max_extent: int | None = figure()
+    bursts: int | None = figure()
+    burst_mean: float | None = figure("mean_burst")
+    burst_max: int | None = figure("longest_burst")
+    jitter_mean_ms: float | None = figure("jitter_mean_ns", ms, at="jitter_ms.mean")
+    jitter_max_ms: float | None = figure("jitter_max_ns", ms, at="jitter_ms.max")
+    delay_variation_ms: DelayFigures | None = figure("delay_variation")
+    delay_rise_ms: float | None = figure("delay_rise_ns", ms, at="delay_rise_ms.forward")
+    return_rise_ms: float | None = figure("return_rise_ns", ms, at="delay_rise_ms.return")
+    rtt_us: int | None = figure()
+    datagram_bytes: int | None = figure()
+    capacity: CapacityFigures | None = figure()
+    mode: str | None = figure()
+    sent_dscp: int | None = figure("sent_tos", _dscp, at="dscp.sent")
+    received_dscp: int | None = figure("received_tos", _dscp, at="dscp.received")
+    ce_marks: int | None = figure()
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredResult:
-    """What arrived in a direction, or in both together; an unknown figure is None.
+    """What arrived in a direction, or in both together: the shape has a field for each member."""
 
-    `is_datagrams` says whether these were datagrams, and `loss` is the share of them that was lost.
-    """
-
-    bytes: int | None = None
-    seconds: float | None = None
-    bit_s: float | None = None
-    transactions_s: float | None = None
-    percent_of_expected: float | None = None
-    is_datagrams: bool = False
-    loss: float | None = None
+    bytes: int | None = figure()
+    seconds: float | None = figure("span_ns", seconds)
+    mbit_s: float | None = figure("bit_s", mbit)
+    mib_s: float | None = figure("bit_s", mib)
+    percent_of_expected: float | None = figure()
+    transactions_s: float | None = figure()
+    latency_us: LatencyFigures | None = figure("latency")
+    ci95_mbit_s: tuple[float, ...] | None = figure()
+    ci95_percent: float | None = figure("estimate.half_width_percent")
+    ci95_transactions_s: tuple[float, ...] | None = figure()
+    packets_s: float | None = figure()
+    ip_mbit_s: float | None = figure()
+    wire_mbit_s: float | None = figure()
+    udp: DatagramFigures | None = figure("datagrams")
+    counted_by: str | None = figure()
 
     @classmethod
-    def of(cls, value: object) -> Self | None:
-        """Return a member of the document's `measured`; None where nothing was measured."""
-        if not isinstance(value, dict) or not value:
+    def of(
+        cls, measured: Measurement | None, expected: ExpectedRate | None, overhead: PacketOverhead | None
+    ) -> Self | None:
+        """Return the figures of a measurement; `overhead` is what is around the payload of each datagram."""
+        if measured is None:
             return None
-        value = cast("dict[str, Any]", value)
-        mbit_s, count = number_in(value, "mbit_s"), number_in(value, "bytes")
-        lost_percent = number_in(value, "udp", "lost_percent")
-        return cls(
-            bytes=None if count is None else int(count),
-            seconds=number_in(value, "seconds"),
-            bit_s=None if mbit_s is None else mbit_s * _MEGABIT,
-            transactions_s=number_in(value, "transactions_s"),
-            percent_of_expected=number_in(value, "percent_of_expected"),
-            is_datagrams=bool(value_in(value, "udp")),
-            loss=None if lost_percent is None else lost_percent / 100,
+        packets_s, ip_bit_s, wire_bit_s = measured.packets_s, None, None
+        if packets_s is not None and overhead is not None:
+            ip_bit_s = overhead.ip_bit_s(measured.bit_s, packets_s)
+            wire_bit_s = overhead.wire_bit_s(measured.bit_s, packets_s)
+        return figures_of(
+            cls,
+            measured,
+            percent_of_expected=percent_of_expected(measured, expected),
+            ci95_mbit_s=_interval(measured.estimate, 1 / _MEGABIT),
+            ci95_transactions_s=_interval(measured.transactions_estimate),
+            ip_mbit_s=None if ip_bit_s is None else mbit(ip_bit_s),
+            wire_mbit_s=None if wire_bit_s is None else mbit(wire_bit_s),
+        )
+
+    @property
+    def bit_s(self) -> float | None:
+        """The payload rate."""
+        return None if self.mbit_s is None else self.mbit_s * _MEGABIT
+
+    @property
+    def is_datagrams(self) -> bool:
+        """Whether these were datagrams."""
+        return self.udp is not None
+
+    @property
+    def loss(self) -> float | None:
+        """The share of datagrams that was lost."""
+        lost_percent = None if self.udp is None else self.udp.lost_percent
+        return None if lost_percent is None else lost_percent / 100
+
+
+def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
+    """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
+    return None if expected is None else round_known(measured.percent_of(expected))
+
+
+def _interval(estimate: Estimate | None, factor: float = 1.0) -> tuple[float, ...] | None:
+    if estimate is None:
+        return None
+    return round_figure(estimate.low * factor), round_figure(estimate.high * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFigures:
+    """A rate to expect, with its source."""
+
+    mbit_s: float | None = figure("bit_s", mbit)
+    transactions_s: float | None = figure(unit=exact, omitted=True)
+    basis: str | None = figure()
+    source: str | None = figure()
+
+
+_Measured = PerDirection[MeasuredResult | None]
+_Expected = PerDirection[ExpectedFigures | None]
+
+
+def _nothing() -> PerDirection[Any]:
+    return PerDirection(None, None, None)
+
+
+def measured_figures(
+    measured: PerDirection[Measurement | None], expected: Expectation, overhead: PacketOverhead | None
+) -> _Measured:
+    """Return the figures of measurements, which `expected` has the rates of."""
+    directions = ((measured.out, expected.out), (measured.in_, expected.in_), (measured.total, expected.total))
+    return PerDirection(*(MeasuredResult.of(*each, overhead) for each in directions))
+
+
+def expected_figures(expected: Expectation) -> _Expected:
+    """Return the figures of the rates to expect; None where there is none."""
+    rates = (expected.out, expected.in_, expected.total)
+    return PerDirection(*(None if rate is None else figures_of(ExpectedFigures, rate) for rate in rates))
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFigures:
+    """Settings in force. The rate and size of datagrams are unknown for TCP, whose rate is none of the settings."""
+
+    direction: str | None = figure()
+    sessions: int | None = figure()
+    window_bytes: int | None = figure()
+    rate: str | None = figure()
+    rate_mbit_s: float | None = figure("rate_bit_s", _megabits)
+    datagram_bytes: int | None = figure()
+
+    @classmethod
+    def of(cls, settings: Settings, workload: Workload) -> Self:
+        """Return the settings of a run of this workload."""
+        word = "search" if settings.searches_rate else "max" if settings.rate_bit_s is None else "fixed"
+        return figures_of(cls, settings, rate=word if workload.is_datagram else None)
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodFigures:
+    """A part of a run with constant settings, with its own measurements; `verdict` is that of several."""
+
+    settings: SettingsFigures = part(SettingsFigures, inline=True)
+    start_s: float | None = figure("start_ns", seconds)
+    warmup_s: float | None = figure("warmup_ns", seconds)
+    measured: _Measured = part(_nothing)
+    verdict: str | None = figure(omitted=True)
+
+    @classmethod
+    def of(cls, period: Period, summary: Summary, verdict: str | None) -> Self:
+        """Return the figures of a period of a run; the total expected of a single direction is that direction's."""
+        settings, expected = period.settings, period.expectation
+        whole = Expectation(expected.out, expected.in_, expected.total or expected[settings.direction])
+        return figures_of(
+            cls,
+            period,
+            settings=SettingsFigures.of(settings, summary.plan.workload),
+            measured=measured_figures(period.measured, whole, summary.overhead),
+            verdict=verdict,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
-    """The result of a run.
+class TransactionSizes:
+    """The sizes of a transaction; `closed_by` is the end that closes its connection and holds TIME_WAIT."""
 
-    `detail` is of its end, and `why` has the codes of its findings, the strongest first. `resent` is the share of
-    TCP's payload that was sent again.
-    """
+    request_bytes: int | None = figure()
+    response_bytes: int | None = figure()
+    burst: int | None = figure()
+    closed_by: str | None = figure()
 
-    verdict: str | None
-    reason: Reason
-    detail: str | None
-    out: MeasuredResult | None
-    in_: MeasuredResult | None
-    total: MeasuredResult | None
-    expected_bit_s: float | None
-    warmup_s: float
-    retransmits: int | None
-    resent: float | None
-    why: tuple[str, ...]
+
+@dataclass(frozen=True, slots=True)
+class PlanFigures:
+    """The requested test: the shape has a field for each member. An automatic warm-up may be of unknown length."""
+
+    workload: str | None = figure()
+    direction: str | None = figure("settings.direction")
+    sessions: int | None = figure("settings.sessions")
+    window_bytes: int | None = figure("settings.window_bytes")
+    duration_s: float | None = figure("duration_ns", seconds)
+    warmup: str | None = figure()
+    warmup_s: float | None = figure()
+    probe: bool | None = figure()
+    responsiveness: str | None = figure()
+    rate: str | None = figure()
+    rate_mbit_s: float | None = figure("rate_bit_s", _megabits)
+    datagram_bytes: int | None = figure("settings.datagram_bytes")
+    bytes: int | None = figure("bytes_limit")
+    exclusive: bool | None = figure()
+    transactions: TransactionSizes | None = figure(inline=True)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self:
-        """Read a document; an end of an unknown reason is a failure."""
-        reason = value_in(document, "ended", "reason")
-        retransmits = number_in(document, "tcp", "retransmits")
-        efficiency_percent = number_in(document, "tcp", "efficiency_percent")
-        expected = (number_in(document, "expected", name, "mbit_s") for name in ("total", "out", "in"))
-        mbit_s = next((rate for rate in expected if rate is not None), None)
-        codes = (value_in(finding, "code") for finding in list_in(document, "why"))
-        return cls(
-            verdict=text_in(document, "verdict"),
-            reason=next((each for each in Reason if each.value == reason), Reason.FAILED),
-            detail=text_in(document, "ended", "detail"),
-            out=MeasuredResult.of(value_in(document, "measured", "out")),
-            in_=MeasuredResult.of(value_in(document, "measured", "in")),
-            total=MeasuredResult.of(value_in(document, "measured", "total")),
-            expected_bit_s=None if mbit_s is None else mbit_s * _MEGABIT,
-            warmup_s=sum(number_in(period, "warmup_s") or 0 for period in list_in(document, "stretches")),
-            retransmits=None if retransmits is None else int(retransmits),
-            resent=None if efficiency_percent is None else 1 - efficiency_percent / 100,
-            why=tuple(code for code in codes if isinstance(code, str)),
+    def of(cls, plan: Plan, warmup_ns: int | None = None) -> Self:
+        """Return the figures of a plan; `warmup_ns` is how long an automatic warm-up was, if that is known."""
+        if not plan.warmup_auto:
+            warmup_ns = plan.effective_warmup_ns
+        settings = SettingsFigures.of(plan.settings, plan.workload)
+        limit = {"rate_mbit_s": settings.rate_mbit_s} if plan.workload.is_datagram else {}
+        transactions = None
+        if plan.workload.is_transactional:
+            closed_by = "answering end" if plan.workload.opens_connections else None
+            transactions = TransactionSizes(*plan.transaction_sizes, plan.burst, closed_by)
+        return figures_of(
+            cls,
+            plan,
+            warmup="auto" if plan.warmup_auto else "fixed",
+            warmup_s=None if warmup_ns is None else seconds(warmup_ns),
+            rate=settings.rate,
+            transactions=transactions,
+            **limit,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCounts:
+    """How many transactions a probe did, and its TCP's round trip."""
+
+    transactions: int | None = figure()
+    seconds: float | None = figure("span_ns", seconds)
+    tcp_rtt_us: int | None = figure("rtt_us")
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFigures:
+    """The probe's latency, idle and under load."""
+
+    idle_us: LatencyFigures | None = figure("idle.latency")
+    loaded_us: LatencyFigures | None = figure("loaded.latency")
+    idle_probes: ProbeCounts | None = figure("idle")
+    loaded_probes: ProbeCounts | None = figure("loaded")
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFigures:
+    """CPU of one end."""
+
+    host_percent: float | None = figure()
+    hottest_core_percent: float | None = figure()
+    process_percent: float | None = figure()
+    msec_per_mib: float | None = figure()
+    msec_per_transaction: float | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class TcpFigures:
+    """TCP of a run, with the three metrics of RFC 6349."""
+
+    retransmits: int | None = figure("tcp.retransmits")
+    rtt_us: int | None = figure("tcp.rtt_us")
+    mss_bytes: int | None = figure("tcp.mss_bytes")
+    congestion: str | None = figure("tcp.congestion")
+    mode: str | None = figure("tcp.mode")
+    mode_choice: str | None = figure()
+    near_window_bytes: int | None = figure("tcp.window_granted_near_bytes", at="window_granted_bytes.near")
+    far_window_bytes: int | None = figure("tcp.window_granted_far_bytes", at="window_granted_bytes.far")
+    transfer_time_ratio: float | None = figure()
+    efficiency_percent: float | None = figure()
+    buffer_delay_percent: float | None = figure()
+    buffer_delay_ms: float | None = figure("buffer_delay_us", us)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTestsFigures:
+    """What the other tests of the endpoint carried meanwhile."""
+
+    most_tests: int | None = figure()
+    most_sessions: int | None = figure()
+    received_mbit_s: float | None = figure("received_bit_s", mbit)
+    sent_mbit_s: float | None = figure("sent_bit_s", mbit)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFigures:
+    """Why a run is not faster: a code, who is concerned, how much it explains, and three sentences."""
+
+    code: str | None = figure()
+    end: str | None = figure()
+    direction: str | None = figure()
+    share: float | None = figure()
+    confidence: float | None = figure()
+    text: str | None = figure()
+    evidence: str | None = figure()
+    remedy: str | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class HostFigures:
+    """The facts of a host; an iperf3 tells nothing of its own."""
+
+    hostname: str | None = figure()
+    system: str | None = figure()
+    cores: int | None = figure()
+    software: str | None = figure("program")
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFigures:
+    """What a run tests: its start, the peer, the address in use, both hosts; unknown if it did not start."""
+
+    started_utc: str | None = figure()
+    peer: str | None = figure()
+    address: str | None = figure()
+    ip_version: int | None = figure()
+    near: HostFigures | None = figure()
+    far: HostFigures | None = figure()
+
+    @classmethod
+    def of(cls, started: Started | None) -> Self:
+        """Return what the first event of a run tells; `started` is None if it did not start."""
+        if started is None:
+            return cls()
+        return figures_of(cls, started, near=_host(started.near), far=_host(started.far))
+
+
+def _host(host: HostInfo) -> HostFigures:
+    unknown = {"system": None, "cores": None} if host.is_iperf3 else {}
+    return figures_of(HostFigures, host, **unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitFigures:
+    """What the latency under load may be."""
+
+    max_rise_ms: float | None = figure("max_rise_ns", ms)
+    worst_grade: str | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionFigures:
+    """Whether a run that was to end when its mean is precise has become so."""
+
+    percent: float | None = figure(unit=exact)
+    is_reached: bool | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The result of a run: the shape of its document has a field for each member.
+
+    `stretches` are its periods of constant settings. The strongest of the findings is the first. The last three
+    have only some runs: one until its mean is precise, one of a mesh's cell, and one with a limit for its latency.
+    """
+
+    schema: int | None = figure()
+    run_id: str | None = figure()
+    dialect: str | None = figure()
+    preset: str | None = figure()
+    verdict: str | None = figure()
+    plan: PlanFigures = part(PlanFigures)
+    expected: _Expected = part(_nothing)
+    measured: _Measured = part(_nothing)
+    latency: ProbeFigures | None = figure("probe")
+    responsiveness: ResponsivenessFigures | None = figure()
+    stretches: tuple[PeriodFigures, ...] = ()
+    near_cpu: CpuFigures = part(CpuFigures, at="cpu.near")
+    far_cpu: CpuFigures = part(CpuFigures, at="cpu.far")
+    tcp: TcpFigures = part(TcpFigures, "")
+    other_tests: OtherTestsFigures | None = figure("others")
+    warnings: tuple[str, ...] = ()
+    end_reason: str | None = figure("end.reason", at="ended.reason")
+    end_detail: str | None = figure("end.detail", at="ended.detail")
+    label: str | None = figure()
+    note: str | None = figure()
+    group: str | None = figure()
+    findings: tuple[FindingFigures, ...] = part(tuple, at="why")
+    subject: SubjectFigures = part(SubjectFigures, inline=True)
+    until_ci: PrecisionFigures | None = figure(omitted=True)
+    cell: dict[str, Any] | None = figure(omitted=True)
+    latency_limit: LimitFigures | None = figure(omitted=True)
+
+    @classmethod
+    def of(cls, document: object) -> Self:
+        """Read a document; whatever it lacks is unknown."""
+        return decode(cls, document)
+
+    @classmethod
+    def of_run(
+        cls, summary: Summary, started: Started | None = None, *, verdicts: Sequence[str] = (), **rest: Any
+    ) -> Self:
+        """Return the result of a run that is over.
+
+        Args:
+            summary: What it measured.
+            started: Its first event; None if it did not start.
+            verdicts: The word of each of several periods.
+            rest: What nobody measures: the id and the names of the run, its verdict, findings, and limits.
+        """
+        plan, periods, expected = summary.plan, summary.periods, _expected_rates(summary)
+        found = summary.responsiveness
+        nothing = dict.fromkeys(("run_id", "preset", "label", "note", "group", "until_ci", "cell", "latency_limit"))
+        return figures_of(
+            cls,
+            summary,
+            schema=DOCUMENT_VERSION,
+            dialect=(Dialect.LINKGAUGE if summary.unseen_end is None else Dialect.IPERF3).value,
+            plan=PlanFigures.of(plan, periods[0].warmup_ns if periods else None),
+            expected=expected_figures(expected),
+            measured=measured_figures(summary.measured, expected, summary.overhead),
+            responsiveness=None if found is None else responsiveness_figures(found),
+            stretches=tuple(
+                PeriodFigures.of(period, summary, word) for period, word in zip_longest(periods, verdicts)
+            ),
+            tcp=figures_of(TcpFigures, summary, mode_choice="automatic" if plan.mode is None else "requested"),
+            subject=SubjectFigures.of(started),
+            **nothing | {"verdict": "none", "findings": ()} | rest,
+        )
+
+    @property
+    def reason(self) -> Reason:
+        """Why it ended; an unknown reason is a failure."""
+        return next((each for each in Reason if each.value == self.end_reason), Reason.FAILED)
+
+    @property
+    def detail(self) -> str | None:
+        """The detail of its end."""
+        return self.end_detail
+
+    @property
+    def total(self) -> MeasuredResult | None:
+        """What arrived in all directions."""
+        return self.measured.total
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The codes of its findings, the strongest first."""
+        return tuple(finding.code for finding in self.findings if finding.code is not None)
+
+    @property
+    def retransmits(self) -> int | None:
+        """What TCP sent again."""
+        return self.tcp.retransmits
+
+    @property
+    def expected_bit_s(self) -> float | None:
+        """The rate to expect of both directions, or of the only one that has one."""
+        expected = (self.expected.total, self.expected.out, self.expected.in_)
+        mbit_s = next((each.mbit_s for each in expected if each is not None and each.mbit_s is not None), None)
+        return None if mbit_s is None else mbit_s * _MEGABIT
+
+    @property
+    def warmup_s(self) -> float:
+        """The warm-ups of all periods."""
+        return sum(period.warmup_s or 0 for period in self.stretches)
 
     @property
     def worst_percent(self) -> float | None:
         """The percentage of the worst direction that has an expected rate."""
-        measured = (self.out, self.in_, self.total)
+        measured = (self.measured.out, self.measured.in_, self.measured.total)
         percents = [each.percent_of_expected for each in measured if each is not None]
         return min((percent for percent in percents if percent is not None), default=None)
 
     @property
     def loss(self) -> float | None:
         """What it lost as a share of what it sent; of TCP, what was sent again. None for transactions."""
-        if self.total is None or self.total.transactions_s is not None:
+        total, efficiency_percent = self.total, self.tcp.efficiency_percent
+        if total is None or total.transactions_s is not None:
             return None
-        return self.total.loss if self.total.is_datagrams else self.resent
+        if total.is_datagrams:
+            return total.loss
+        return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 
-def value_in(document: object, *keys: str) -> Any:
-    """Return a member of a document, by the names that lead to it; None where there is none."""
-    for key in keys:
-        document = cast("Mapping[str, Any]", document).get(key) if isinstance(document, Mapping) else None
-    return document
-
-
-def number_in(document: object, *keys: str) -> float | None:
-    """Return a member that is a finite number; None for anything else."""
-    value = value_in(document, *keys)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and abs(value) < _TOO_MUCH else None
-
-
-def text_in(document: object, *keys: str) -> str | None:
-    """Return a member that is a text; None for anything else."""
-    value = value_in(document, *keys)
-    return value if isinstance(value, str) else None
-
-
-def cell_in(document: object, *keys: str) -> str | float | None:
-    """Return a member that is a text, a number or a truth value; None for anything else."""
-    value = value_in(document, *keys)
-    return value if isinstance(value, str | int | float) else None
-
-
-def list_in(document: object, *keys: str) -> list[Any]:
-    """Return a member that is a list; an empty one for anything else."""
-    value = value_in(document, *keys)
-    return cast("list[Any]", value) if isinstance(value, list) else []
+def _expected_rates(summary: Summary) -> Expectation:
+    """Return the expected rates; of a single direction, the total is that direction's."""
+    expected, direction = summary.expectation, summary.newest_direction
+    if expected.total is not None or direction is None:
+        return expected
+    return Expectation(expected.out, expected.in_, expected[direction])

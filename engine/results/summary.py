@@ -48,7 +48,7 @@ class CapacitySummary:
 
 @dataclass(frozen=True, slots=True)
 class DatagramSummary:
-    """What became of the datagrams of a direction, or of both.
+    """What became of the datagrams of a direction, or of both: as many fields as there are figures in a document.
 
     Of those `received`, which are all different, `in_time` came before the drain at the end of the run; the rate is
     theirs. `sent` are the received and the lost, or the sender's count where nothing arrived. `skipped` ones were
@@ -149,8 +149,8 @@ class Measurement:
     def percent_of(self, expected: ExpectedRate) -> float | None:
         """Return the result in percent of the expected rate, of transactions if it has them; None of 0."""
         if expected.transactions_s and self.transactions_s is not None:
-            return self.transactions_s * 100 / expected.transactions_s
-        return self.result_bit_s * 100 / expected.bit_s if expected.bit_s > 0 else None
+            return percent_of(self.transactions_s, expected.transactions_s)
+        return percent_of(self.result_bit_s, expected.bit_s)
 
     @property
     def packets_s(self) -> float | None:
@@ -275,7 +275,7 @@ class OtherTestsSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The results of a run, and of each of its periods.
+    """The results of a run, and of each of its periods: a field for each part that some runs have and others lack.
 
     `measured` has each direction's results under the newest settings with which it was measured, and the newest
     total: of a run with one setting that is all of it. `expectation` has the rates to expect of these.
@@ -382,7 +382,7 @@ class Summary:
         base_us, delay_us = self.base_rtt_us, self.buffer_delay_us
         if base_us is None or delay_us is None or base_us < _LEAST_PATH_RTT_US:
             return None
-        return 100 * delay_us / base_us
+        return percent_of(delay_us, base_us)
 
     @property
     def efficiency_percent(self) -> float | None:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 from ...engine.model.plan import SECOND_NS, Plan
 from ...engine.results.comparison import compare_estimates
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.json_document import round_figure, round_known
 from ...engine.results.summary import Measurement, Summary
 from ..number_text import format_percent, format_rate, format_transaction_rate
@@ -145,8 +146,7 @@ def judge_experiment(experiment: Experiment, first: Summary, second: Summary, ru
         is_confirmed, words = _judge_alone(experiment.finding.code, first, before, second, after)
     else:
         is_confirmed, words = _judge_rates(experiment, first, before, second, after)
-    expected_bit_s = _expected_bit_s(second)
-    percent = None if expected_bit_s is None else 100 * after.bit_s / expected_bit_s
+    percent = percent_of(after.bit_s, _expected_bit_s(second))
     return Confirmation(
         f"{experiment.heading}: {words}", experiment, is_confirmed, run_id, before, after, percent, *losses
     )
@@ -264,8 +264,8 @@ def _rate_text(summary: Summary, measured: Measurement) -> str:
 
 
 def _share_text(summary: Summary, measured: Measurement) -> str:
-    expected_bit_s = _expected_bit_s(summary)
-    return "" if expected_bit_s is None else f", {100 * measured.bit_s / expected_bit_s:.1f} % of expected"
+    percent = percent_of(measured.bit_s, _expected_bit_s(summary))
+    return "" if percent is None else f", {percent:.1f} % of expected"
 
 
 def confirmation_document(confirmation: Confirmation) -> dict[str, Any]:

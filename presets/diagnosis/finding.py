@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 from ...engine.model.errors import DecodeError
 from ...engine.model.plan import Direction, End
 from ...engine.model.serialization import OMITTED_AT_DEFAULT, decode
-from ...engine.results.json_document import round_figure
+from ...engine.results.json_document import encode, figures_of
+from ...engine.results.run_result import FindingFigures
 from .trial import Trial
 
 FindingCode = Literal[
@@ -103,31 +104,17 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(relevant, key=lambda finding: -finding.rank))
 
 
-def findings_json(findings: tuple[Finding, ...]) -> list[dict[str, Any]]:
-    """Return findings for programs; `share` is null if nothing is expected or nothing is missing.
+def finding_figures(findings: tuple[Finding, ...]) -> tuple[FindingFigures, ...]:
+    """Return findings for programs; `share` is unknown if nothing is expected or nothing is missing.
 
     A trial is not in it: the remedy names its options, and an earlier version would refuse the key in a run log.
     """
-    return [
-        {
-            "code": finding.code,
-            "end": None if finding.end is None else finding.end.value,
-            "direction": None if finding.direction is None else finding.direction.value,
-            "share": None if finding.share is None else round_figure(finding.share),
-            "confidence": round_figure(finding.confidence),
-            "text": finding.text,
-            "evidence": finding.evidence,
-            "remedy": finding.remedy,
-        }
-        for finding in findings
-    ]
+    return tuple(figures_of(FindingFigures, finding) for finding in findings)
 
 
-def read_findings(value: object) -> tuple[Finding, ...]:
-    """Return findings from a document; none if it is damaged, since the events can give them again."""
-    if not isinstance(value, list):
-        return ()
+def read_findings(figures: Iterable[FindingFigures]) -> tuple[Finding, ...]:
+    """Return the findings of a stored run; none if one is damaged, since the events can give them again."""
     try:
-        return tuple(decode(Finding, item) for item in cast("list[object]", value))
+        return tuple(decode(Finding, encode(each)) for each in figures)
     except DecodeError:
         return ()

@@ -32,6 +32,7 @@ from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.report.run_page import render_report
 from linkgauge.tui.services.mesh.cell_recorder import figure_of_run
 from linkgauge.tui.services.run_recorder import Outcome, RunRecorder
+from linkgauge.tui.services.run_spec import Record
 from linkgauge.tui.services.watch.peer_check import result_of_run
 from linkgauge.watch.events import CheckEnded
 from linkgauge.watch.peer_status import PeerStatus
@@ -91,9 +92,7 @@ def _record(run_id: str, log: RunLog | None) -> Outcome:
         log=log,
         preset_id=run["preset"],
         peer=run["peer"],
-        label=run["label"],
-        group=run["group"],
-        run_id=run_id,
+        record=Record(label=run["label"], group=run["group"], run_id=run_id),
     )
     return recorder.record_whole(events)
 

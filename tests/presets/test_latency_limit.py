@@ -7,8 +7,9 @@ from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, Run
 from linkgauge.engine.model.plan import Direction, ResponsivenessTest
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.responsiveness.result import Grade
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.summary import Summary
-from linkgauge.presets.latency_limit import LatencyLimit, limit_document, read_limit
+from linkgauge.presets.latency_limit import LatencyLimit, limit_figures, read_limit
 from linkgauge.presets.verdict import judge
 
 from ..engine.results.responsiveness_runs import MS, Link, steady
@@ -31,7 +32,7 @@ def alongside(out_ms: float, expected: ExpectedRate = LINE) -> Summary:
 @pytest.mark.parametrize("limit", [LatencyLimit(30 * MS), LatencyLimit(None, "A+"), LatencyLimit(500_000, "D")])
 def test_a_document_keeps_a_limit(limit: LatencyLimit) -> None:
     """So that history judges a run as it was judged at its end."""
-    assert read_limit(limit_document(limit)) == limit
+    assert read_limit(limit_figures(limit)) == limit
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_document_keeps_a_limit(limit: LatencyLimit) -> None:
 )
 def test_a_damaged_document_has_no_limit(value: object) -> None:
     """A file may be edited by hand."""
-    assert read_limit(value) is None
+    assert read_limit(RunResult.of({"latency_limit": value}).latency_limit) is None
 
 
 def test_without_a_limit_a_test_of_phases_has_no_verdict_and_says_what_was_measured() -> None:

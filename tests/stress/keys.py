@@ -33,7 +33,7 @@ from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import judge
-from linkgauge.tui.services.run_recorder import run_document
+from linkgauge.tui.services.run_recorder import Outcome
 from terminal import Terminal, open_app, thread_times_ms
 
 _TARGET_MS = 50.0
@@ -143,15 +143,16 @@ def _fill_log(folder: Path, runs: int) -> None:
     """Fill a run log with copies of one real run."""
     preset = load_catalog().find("loopback")
     events = asyncio.run(_events())
-    summary = replay(events).summary()
-    verdict = judge(summary)
+    meter = replay(events)
+    verdict = judge(meter.summary())
     with RunLog.open(folder) as log:
         for number in range(runs):
             run_id = f"20261121-{number // 60:02d}{number % 60:02d}00-{number:04x}"
             log.begin(run_id, preset.id, str(LOOPBACK), label=f"{'ethernet' if number % 3 else 'fddi'} {number}")
             for event in events:
                 log.add(run_id, event)
-            log.finish(run_id, verdict.word, run_document(summary, verdict, run_id, preset.id, None))
+            document = Outcome.of(meter, verdict, run_id=run_id, preset=preset.id).document
+            log.finish(run_id, verdict.word, document)
             log.flush()
 
 

@@ -44,7 +44,7 @@ from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
-from linkgauge.tui.services.run_recorder import run_document
+from linkgauge.tui.services.run_recorder import Outcome
 from linkgauge.tui.state.live_readings import LiveReadings
 
 from ..engine.results.responsiveness_runs import Link
@@ -336,6 +336,5 @@ def store_run(
         meter.feed(event)
         log.add(run_id, event)
     meter.flush()
-    summary = meter.summary()
-    verdict = judge(summary)
-    log.finish(run_id, verdict.word, run_document(summary, verdict, run_id, preset, label))
+    outcome = Outcome.of(meter, judge(meter.summary()), run_id=run_id, preset=preset, label=label)
+    log.finish(run_id, outcome.verdict.word, outcome.document)

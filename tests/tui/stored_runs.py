@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkgauge.engine.results.run_log import RunEntry
+from linkgauge.engine.results.run_log.listing import RunBrief
 from linkgauge.tui.widgets.history.run_table import RunTable
 
 RUN_IDS = (
@@ -63,5 +64,5 @@ def entry_of(peer: str, verdict: str | None = "pass", day: str = "2026-11-21") -
         is_running=False,
         note=None,
         group=None,
-        figures=None,
+        figures=RunBrief(),
     )

@@ -14,8 +14,7 @@ from typing import Final, Protocol
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.events import Reason
-from ...engine.results.summary import Summary
-from ...presets.verdict import Verdict
+from ...engine.results.run_result import RunResult
 from .output import note_signal
 
 PASS: Final = 0
@@ -103,25 +102,26 @@ def signal_exit_status(number: int) -> int:
     return 128 + number
 
 
-def unfinished_exit_status(signal_number: int | None) -> int:
-    """Return the exit status of a command that has no whole result, because of a signal or for another reason."""
-    return INCOMPLETE if signal_number is None else signal_exit_status(signal_number)
+def exit_status(word: str | None, signal_number: int | None = None) -> int:
+    """Return the exit status of a command that measures.
 
-
-def mesh_exit_status(word: str, signal_number: int | None) -> int:
-    """Return the exit status of a mesh by the word of its verdict, and by the signal that ended it, if any."""
-    if signal_number is not None or word == "none":
-        return unfinished_exit_status(signal_number)
-    return PASS if word == "pass" else SHORT
-
-
-def verdict_exit_status(summary: Summary, verdict: Verdict, signal_number: int | None = None) -> int:
-    """Return the exit status of a test that started; `signal_number` is that of a signal that came during it."""
-    if summary.end.reason is Reason.INTERRUPTED and signal_number is not None:
+    Args:
+        word: The word of its verdict; None or `none` if it has no whole result.
+        signal_number: The signal that ended it, if any: then what it has is not whole, whatever the word.
+    """
+    if signal_number is not None:
         return signal_exit_status(signal_number)
-    if not summary.end.reason.is_regular:
-        return INCOMPLETE
-    if verdict.word in {"short", "fail"}:
-        return SHORT
+    return {"pass": PASS, "short": SHORT, "fail": SHORT}.get(word or "", INCOMPLETE)
+
+
+def run_exit_status(result: RunResult, signal_number: int | None = None, *, is_judged: bool = False) -> int:
+    """Return the exit status of a run, whose end tells whether a signal was what ended it.
+
+    A measured rate that nothing is expected of is a pass, unless what it was to be `is_judged` by was given.
+    """
+    if result.reason is Reason.INTERRUPTED:
+        return exit_status(None, signal_number)
     # Without a sample after the warm-up there is no result, and a script must not take that for a pass.
-    return PASS if summary.measured.total is not None else INCOMPLETE
+    is_measured = result.total is not None and not is_judged
+    word = "pass" if result.verdict == "none" and is_measured else result.verdict
+    return exit_status(word if result.reason.is_regular else None)

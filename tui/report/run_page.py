@@ -1,9 +1,9 @@
 """The report of runs: one HTML page that loads nothing else. Several runs are compared first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import PlanError
@@ -12,7 +12,6 @@ from ...engine.model.plan import Direction, Mode
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
-from ...engine.results.sums.session_sums import SessionSum
 from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
@@ -22,6 +21,7 @@ from ..text import numbers
 from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
 from ..text.datagram_results import (
     DELAY_COLUMNS,
+    LossRow,
     capacity_texts,
     delay_rows,
     loss_percent,
@@ -37,6 +37,7 @@ from ..text.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
     Headline,
+    RateRow,
     cpu_rows,
     findings_period,
     headline,
@@ -96,46 +97,6 @@ class _FindingView:
 
 
 @dataclass(frozen=True, slots=True)
-class _RunView:
-    """The values of one run for the template; a plot is empty where there is nothing to draw."""
-
-    title: str
-    subtitle: str
-    verdict: str
-    verdict_word: str
-    verdict_text: str
-    rate_unit: str
-    rates: _Rows
-    periods: _Rows
-    findings: Sequence[_FindingView]
-    findings_title: str
-    load_title: str
-    loads: _Rows
-    load_facts: Sequence[tuple[str, str]]
-    load_plot: str
-    queue_findings: Sequence[_FindingView]
-    throughput_plot: str
-    losses: _Rows
-    loss_places: Sequence[str]
-    delays: _Rows
-    loss_plot: str
-    latencies: _Rows
-    latency_plot: str
-    cpu: _Rows
-    cpu_plot: str
-    sessions: _Rows
-    session_columns: Sequence[str]
-    hidden_sessions: int
-    tcp: str
-    udp: str
-    transfer: str
-    other_tests: str
-    warnings: Sequence[str]
-    details: Sequence[tuple[str, str]]
-    method: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class _ComparisonView:
     """The values of a comparison for the template: `tables` has the letter and the rows of each other run."""
 
@@ -174,55 +135,63 @@ def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
     )
 
 
-def _run_view(run: StoredRun, letter: str) -> _RunView:
-    from . import plots
-
+def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
+    """Return the values of one run by the names in the template; what there is not is empty."""
     summary, line = run.outcome.summary, run_line(run.row)
     name = line.label or f"{line.preset or 'no preset'} to {line.peer}"
     first = headline(summary, run.outcome.verdict)
-    is_drawn = bool(run.readings.elapsed_ns)
-    traces = run.readings.traces
-    is_datagram = summary.plan.workload.is_datagram
-    sessions = _datagram_session_rows(traces) if is_datagram else _session_rows(traces)
     queue_findings, findings = split_findings(run.outcome.findings)
     load = summary.responsiveness
     is_mixed = summary.plan.has_phases  # the sums of several loads are no figures of any
-    return _RunView(
-        title=f"{letter}  {name}".strip(),
-        subtitle=f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
-        verdict=first.mark,
-        verdict_word=first.word,
-        verdict_text=first.text[:1].upper() + first.text[1:],
-        rate_unit=rate_unit(summary),
-        rates=() if is_mixed else _rate_cells(summary),
-        periods=_period_cells(summary) if len(summary.periods) > 1 and not is_mixed else (),
-        findings=[_finding_view(finding) for finding in findings],
-        findings_title=_findings_title(first, summary),
-        load_title=_load_title(load),
-        loads=[] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
-        load_facts=[] if load is None else result_facts(load),
-        load_plot=plots.latency_under_load(run) if run.readings.load_points else "",
-        queue_findings=[_finding_view(finding) for finding in queue_findings],
-        throughput_plot=plots.throughput(run) if is_drawn and not is_mixed else "",
-        losses=_loss_cells(summary),
-        loss_places=[*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
-        delays=[(_row_name(row.direction), row.jitter, row.jitter_max, *row.delays) for row in delay_rows(summary)],
-        loss_plot=plots.losses(run) if is_drawn and traces.datagrams else "",
-        latencies=[] if is_mixed else list(_latency_cells(summary)),
-        latency_plot=plots.latency(run) if is_drawn and traces.latency else "",
-        cpu=[(row.end, row.host, row.hottest_core, row.process, row.cost) for row in cpu_rows(summary)],
-        cpu_plot=plots.cpu(run) if any(traces.cpu.values()) else "",
-        sessions=sessions[:_MAX_SESSIONS],
-        session_columns=_DATAGRAM_SESSION_COLUMNS if is_datagram else _SESSION_COLUMNS,
-        hidden_sessions=max(0, len(sessions) - _MAX_SESSIONS),
-        tcp="" if is_datagram else tcp_text(summary),
-        udp=udp_text(summary),
-        transfer="" if is_mixed else transfer_text(summary),
-        other_tests=other_tests_text(summary),
-        warnings=[numbers.sanitize(warning) for warning in summary.warnings],
-        details=_details(run),
-        method=[*_method(summary), *source_sentences(summary)],
-    )
+    is_datagram = summary.plan.workload.is_datagram
+    sessions = list(_session_rows(run.readings.traces, is_datagram=is_datagram))
+    return {
+        "title": f"{letter}  {name}".strip(),
+        "subtitle": f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
+        "first": first,
+        "verdict_text": first.text[:1].upper() + first.text[1:],
+        "rate_unit": rate_unit(summary),
+        "rates": [] if is_mixed else _named(rate_rows(summary, DEFAULT_PASS_PERCENT)),
+        "periods": _period_cells(summary) if len(summary.periods) > 1 and not is_mixed else [],
+        "findings": [_finding_view(finding) for finding in findings],
+        "findings_title": _findings_title(first, summary),
+        "load_title": _load_title(load),
+        "loads": [] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
+        "load_facts": [] if load is None else result_facts(load),
+        "queue_findings": [_finding_view(finding) for finding in queue_findings],
+        "losses": _named(loss_rows(summary)),
+        "loss_places": [*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
+        "delays": [
+            (_row_name(row.direction), row.jitter, row.jitter_max, *row.delays) for row in delay_rows(summary)
+        ],
+        "latencies": [] if is_mixed else list(_latency_cells(summary)),
+        "cpu": [astuple(row) for row in cpu_rows(summary)],
+        "sessions": sessions[:_MAX_SESSIONS],
+        "session_columns": _DATAGRAM_SESSION_COLUMNS if is_datagram else _SESSION_COLUMNS,
+        "hidden_sessions": max(0, len(sessions) - _MAX_SESSIONS),
+        "tcp": "" if is_datagram else tcp_text(summary),
+        "udp": udp_text(summary),
+        "transfer": "" if is_mixed else transfer_text(summary),
+        "other_tests": other_tests_text(summary),
+        "warnings": [numbers.sanitize(warning) for warning in summary.warnings],
+        "details": _details(run),
+        "method": [*_method(summary), *source_sentences(summary)],
+        "plots": _plots(run),
+    }
+
+
+def _plots(run: StoredRun) -> dict[str, str]:
+    """Return the plots of a run; one is empty where there is nothing to draw."""
+    from . import plots
+
+    traces, is_drawn = run.readings.traces, bool(run.readings.elapsed_ns)
+    return {
+        "load": plots.latency_under_load(run) if run.readings.load_points else "",
+        "throughput": plots.throughput(run) if is_drawn and not run.outcome.summary.plan.has_phases else "",
+        "loss": plots.losses(run) if is_drawn and traces.datagrams else "",
+        "latency": plots.latency(run) if is_drawn and traces.latency else "",
+        "cpu": plots.cpu(run) if any(traces.cpu.values()) else "",
+    }
 
 
 def _load_title(load: Responsiveness | None) -> str:
@@ -234,20 +203,9 @@ def _row_name(direction: Direction) -> str:
     return f"{numbers.arrow(direction)} {ROW_NAMES[direction]}"
 
 
-def _rate_cells(summary: Summary) -> _Rows:
-    return [
-        (
-            _row_name(row.direction),
-            row.rate,
-            row.margin,
-            row.mib_rate,
-            row.payload,
-            row.expected,
-            row.share,
-            row.source,
-        )
-        for row in rate_rows(summary, DEFAULT_PASS_PERCENT)
-    ]
+def _named(rows: Sequence[RateRow | LossRow]) -> _Rows:
+    """Return the rows of directions, each with its name."""
+    return [(_row_name(row.direction), *astuple(row)[1:]) for row in rows]
 
 
 def _period_cells(summary: Summary) -> _Rows:
@@ -264,22 +222,6 @@ def _latency_cells(summary: Summary) -> Iterator[tuple[str, ...]]:
     for probe in () if summary.probe is None else probe_rows(summary.probe):
         if probe.is_measured:
             yield "under load" if probe.is_loaded else "idle", probe.per_second, *probe.latency
-
-
-def _loss_cells(summary: Summary) -> _Rows:
-    return [
-        (
-            _row_name(row.direction),
-            row.packets_s,
-            row.sent,
-            row.lost,
-            row.loss,
-            row.duplicates,
-            row.late,
-            row.reordered,
-        )
-        for row in loss_rows(summary)
-    ]
 
 
 def _finding_view(finding: Finding) -> _FindingView:
@@ -299,38 +241,20 @@ def _findings_title(first: Headline, summary: Summary) -> str:
     return f"{title} ({period})" if period else title
 
 
-def _session_rows(traces: Traces) -> _Rows:
-    """Return a row for each TCP session: its part of the measured time."""
-    return [
-        (*cells, numbers.count(total.retransmits), numbers.round_trip(total.rtt_us))
-        for cells, total in _session_cells(traces)
-    ]
-
-
-def _datagram_session_rows(traces: Traces) -> _Rows:
-    """Return a row for each UDP session: its part of the measured time."""
-    return [
-        (
-            *cells,
-            loss_percent(None if total.datagrams is None else total.datagrams.lost_percent),
-            numbers.latency(None if total.datagrams is None else total.datagrams.jitter_ns),
-        )
-        for cells, total in _session_cells(traces)
-    ]
-
-
-def _session_cells(traces: Traces) -> Iterator[tuple[tuple[str, str, str], SessionSum]]:
-    """Yield each session's name, rate and payload, with its sums, in the order of directions and numbers."""
+def _session_rows(traces: Traces, *, is_datagram: bool) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each session, in the order of directions and numbers: its part of the measured time."""
     order = list(Direction)
     sessions = traces.session_sums.sessions.items()
     for key, total in sorted(sessions, key=lambda item: (order.index(item[0][0]), item[0][1])):
         direction, number = key
-        cells = (
-            f"{numbers.arrow(direction)} {number}",
-            numbers.mbit(total.bit_s),
-            numbers.number(total.mib, 1),
-        )
-        yield cells, total
+        if is_datagram:
+            datagrams = total.datagrams
+            lost_percent = None if datagrams is None else datagrams.lost_percent
+            last = loss_percent(lost_percent), numbers.latency(None if datagrams is None else datagrams.jitter_ns)
+        else:
+            last = numbers.count(total.retransmits), numbers.round_trip(total.rtt_us)
+        name = f"{numbers.arrow(direction)} {number}"
+        yield name, numbers.mbit(total.bit_s), numbers.number(total.mib, 1), *last
 
 
 def _details(run: StoredRun) -> list[tuple[str, str]]:

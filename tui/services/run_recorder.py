@@ -6,20 +6,22 @@ one that two other hosts have carried out, are recorded by the same rules.
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Started
-from ...engine.results.json_document import build_document, subject_document
+from ...engine.results.json_document import encode
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
+from ...engine.results.run_result import RunResult
 from ...engine.results.summary import Summary
-from ...presets.diagnosis.finding import Finding, findings_json
+from ...presets.diagnosis.finding import Finding, finding_figures
 from ...presets.diagnosis.live import LiveDiagnosis
-from ...presets.latency_limit import LatencyLimit, limit_document
+from ...presets.latency_limit import LatencyLimit, limit_figures
 from ...presets.verdict import Verdict, judge
+from .run_spec import Record
 
 _RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)
 _log = logging.getLogger(__name__)
@@ -27,15 +29,49 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run: everything that a summary for a person or for a program needs."""
+    """What became of a run: its `result`, the document of it, and what the result was made of."""
 
-    run_id: str
-    preset_id: str | None
     started: Started | None
     summary: Summary
     verdict: Verdict
+    findings: tuple[Finding, ...]
+    result: RunResult
     document: dict[str, Any]
-    findings: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(
+        cls, meter: Meter, verdict: Verdict, findings: tuple[Finding, ...] = (), *, run_id: str, **members: Any
+    ) -> Self:
+        """Return that of a run that is over.
+
+        Args:
+            meter: What has measured it.
+            verdict: The verdict.
+            findings: Why it was not faster.
+            run_id: Its id.
+            members: Further members of its result, such as its names.
+        """
+        summary, started = meter.summary(), meter.started
+        result = RunResult.of_run(
+            summary,
+            started,
+            verdicts=[period.word for period in verdict.periods],
+            run_id=run_id,
+            verdict=verdict.word,
+            findings=finding_figures(findings),
+            **members,
+        )
+        return cls(started, summary, verdict, findings, result, encode(result))
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.result.run_id or ""
+
+    @property
+    def preset_id(self) -> str | None:
+        """The id of the preset that it is judged by."""
+        return self.result.preset
 
 
 def new_id() -> str:
@@ -56,10 +92,8 @@ class RunRecorder:
         log: RunLog | None,
         preset_id: str | None,
         peer: str,
-        label: str | None = None,
-        group: str | None = None,
+        record: Record,
         latency_limit: LatencyLimit | None = None,
-        run_id: str | None = None,
     ) -> None:
         """Begin the run in the run log.
 
@@ -68,20 +102,18 @@ class RunRecorder:
             log: The run log to write to; None for a run that is not stored.
             preset_id: The id of the preset that the run is judged by; None without one.
             peer: The far end, as text.
-            label: The user's name for the run.
-            group: The name of its series of runs.
+            record: Its names, and an id from `new_id`, or none for a new one.
             latency_limit: What the latency under load may be; None without a limit.
-            run_id: An id from `new_id`; None for a new one.
         """
-        self.run_id = run_id or new_id()
+        self.run_id = record.run_id or new_id()
         self.diagnosis = diagnosis
         self.outcome: Outcome | None = None
         self._log = log
         self._preset_id = preset_id
-        self._label, self._group = label, group
+        self._record = record
         self._latency_limit = latency_limit
         if log is not None:
-            log.begin(self.run_id, preset_id or "", peer, label, group)
+            log.begin(self.run_id, preset_id or "", peer, record.label, record.group)
         _log.debug("run %s of %s against %s began", self.run_id, preset_id, peer)
 
     @property
@@ -95,38 +127,34 @@ class RunRecorder:
             self._log.add(self.run_id, event)
         return self.meter.feed(event)
 
-    def finish(self, further: dict[str, Any] | None = None) -> Outcome:
+    def finish(self, further: Mapping[str, Any] | None = None) -> Outcome:
         """Summarize and judge the run, and finish it in the run log. Flush the meter before.
 
         Args:
-            further: Members for the document beside those that every run has.
+            further: Members of the result beside those that every run has.
         """
         summary = self.meter.summary()
         verdict = judge(summary, pass_percent=self.diagnosis.pass_percent, limit=self._latency_limit)
         # A run that broke off did so for a reason that no finding names.
         findings = () if summary.end.reason.is_fault else self.diagnosis.final_findings
-        document = run_document(
-            summary,
+        self.outcome = Outcome.of(
+            self.meter,
             verdict,
-            self.run_id,
-            self._preset_id,
-            self._label,
-            self._group,
-            findings=findings,
-            started=self.meter.started,
+            findings,
+            run_id=self.run_id,
+            preset=self._preset_id,
+            label=self._record.label,
+            group=self._record.group,
+            latency_limit=limit_figures(self._latency_limit),
+            **(further or {}),
         )
-        document |= further or {}
-        if self._latency_limit is not None:
-            document["latency_limit"] = limit_document(self._latency_limit)
         if self._log is not None:
-            self._log.finish(self.run_id, verdict.word, document)
-        started = self.meter.started
-        self.outcome = Outcome(self.run_id, self._preset_id, started, summary, verdict, document, findings)
+            self._log.finish(self.run_id, verdict.word, self.outcome.document)
         _log.debug("run %s ended: %s, verdict %s", self.run_id, summary.end.reason, verdict.word)
         return self.outcome
 
     def record_whole(
-        self, events: tuple[Event, ...], further: dict[str, Any] | None = None, texts: Sequence[str | None] = ()
+        self, events: tuple[Event, ...], further: Mapping[str, Any] | None = None, texts: Sequence[str | None] = ()
     ) -> Outcome:
         """Record a run whose events are all there, and finish it; one without its end counts as abandoned.
 
@@ -140,38 +168,3 @@ class RunRecorder:
             self.meter.feed(event)
         self.meter.flush()
         return self.finish(further)
-
-
-def run_document(
-    summary: Summary,
-    verdict: Verdict,
-    run_id: str,
-    preset_id: str | None,
-    label: str | None = None,
-    group: str | None = None,
-    *,
-    findings: tuple[Finding, ...] = (),
-    started: Started | None = None,
-) -> dict[str, Any]:
-    """Return the JSON document of a run.
-
-    Args:
-        summary: The measurements.
-        verdict: The verdict on them.
-        run_id: The run's id.
-        preset_id: The preset's id; null in the document if there is none.
-        label: The user's name for the run.
-        group: The name of its series of runs.
-        findings: The reasons why it was not faster.
-        started: Its first event; None if it did not start.
-    """
-    document = build_document(
-        summary,
-        run_id=run_id,
-        preset=preset_id or "",
-        verdict=verdict.word,
-        period_verdicts=[period.word for period in verdict.periods],
-    )
-    why = findings_json(findings)
-    names = {"preset": preset_id, "label": label, "note": None, "group": group}
-    return {**document, **names, "why": why, **subject_document(started)}

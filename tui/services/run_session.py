@@ -25,6 +25,7 @@ from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog
+from ...engine.results.run_result import PrecisionFigures
 from ...engine.workloads.mode_trial import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
@@ -163,10 +164,8 @@ class RunSession:
             log=log,
             preset_id=spec.judging.preset_id,
             peer=spec.peer.host if spec.peer.is_loopback else str(spec.peer),
-            label=spec.record.label,
-            group=spec.record.group,
+            record=spec.record,
             latency_limit=spec.judging.latency_limit,
-            run_id=spec.record.run_id,
         )
         self.run_id = self._recorder.run_id
         self.diagnosis = diagnosis
@@ -272,21 +271,21 @@ class RunSession:
         self._is_precise = True
         self.stop(Reason.COMPLETED, f"the mean is within ±{self._precision.percent:g} %")
 
-    def _precision_document(self) -> dict[str, Any]:
-        """Return whether the requested precision was reached, for the document. If not, add a notice."""
+    def _precision_reached(self) -> dict[str, Any]:
+        """Return whether the requested precision was reached, for the result. If not, add a notice."""
         if self._precision is None:
             return {}
         if not self._is_precise and self.meter.end.reason is Reason.COMPLETED:
             self._notices.append(
                 f"--until-ci: the mean is not within ±{self._precision.percent:g} % yet; increase --max-seconds"
             )
-        return {"until_ci": {"percent": self._precision.percent, "is_reached": self._is_precise}}
+        return {"until_ci": PrecisionFigures(self._precision.percent, self._is_precise)}
 
     def _finish(self) -> None:
         """Summarize and judge the run, and finish it in the run log."""
         self.intervals = self.meter.flush()
         self._write_rows()
-        self._recorder.finish(self._precision_document())
+        self._recorder.finish(self._precision_reached())
 
     def _write_rows(self) -> None:
         if self._writer is None:

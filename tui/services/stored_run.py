@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -22,13 +22,13 @@ from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import Comparison, compare
 from ...engine.results.csv_export import CsvWriter
-from ...engine.results.json_document import subject_document
+from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
-from ...engine.results.run_result import value_in
+from ...engine.results.run_result import RunResult, SubjectFigures
 from ...engine.results.sums.traces import PlotPoint
 from ...presets.catalog import Catalog
-from ...presets.diagnosis.finding import findings_json, read_findings
+from ...presets.diagnosis.finding import finding_figures, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.latency_limit import read_limit
@@ -39,7 +39,7 @@ from ..state.live_readings import CockpitSnapshot, LiveReadings
 from ..text import numbers
 from ..text.comparison import ComparisonRow, figure_rows, plan_rows
 from ..text.run_list import RunLine, run_line
-from .run_recorder import Outcome, run_document
+from .run_recorder import Outcome
 
 ExportFormat = Literal["csv", "json", "html"]
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
@@ -105,24 +105,20 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
         readings.log.feed(event)
     meter.flush()
     summary = meter.summary()
-    limit = read_limit((row.document or {}).get("latency_limit"))
-    verdict = judge(summary, limit=limit)
+    stored = RunResult.of(row.document)
+    verdict = judge(summary, limit=read_limit(stored.latency_limit))
     stored_word = VERDICT_WORDS.get(row.verdict or "", verdict.word)
     if stored_word != verdict.word:
         verdict = Verdict(stored_word, "by the pass mark of that run.")
-    document = row.document or run_document(summary, verdict, row.run_id, row.preset or None)
-    document = {
-        **subject_document(meter.started),
-        **document,
-        "label": row.label,
-        "note": row.note,
-        "group": row.group,
-    }
-    findings = read_findings(document.get("why"))
+    names = {"label": row.label, "note": row.note, "group": row.group}
+    findings, why = read_findings(stored.findings), {}
     if not findings and not summary.end.reason.is_fault:  # stored by a version without findings
         findings = diagnosis.final_findings
-        document["why"] = findings_json(findings)
-    outcome = Outcome(row.run_id, row.preset or None, meter.started, summary, verdict, document, findings)
+        why = {"why": encode(finding_figures(findings))}
+    outcome = Outcome.of(meter, verdict, findings, run_id=row.run_id, preset=row.preset or None, **names)
+    if row.document:  # as it was stored, by whichever version
+        document = {**encode(SubjectFigures.of(meter.started)), **row.document, **names, **why}
+        outcome = replace(outcome, result=RunResult.of(document), document=document)
     return StoredRun(row, outcome, readings)
 
 
@@ -235,5 +231,6 @@ def _is_since(run: RunRecord, earliest: datetime) -> bool:
 
 
 def _has_host(run: RunRecord, text: str) -> bool:
-    names = (run.peer, value_in(run.document, "address"), value_in(run.document, "far", "hostname"))
+    subject = RunResult.of(run.document).subject
+    names = (run.peer, subject.address, None if subject.far is None else subject.far.hostname)
     return any(text in str(name).casefold() for name in names if name is not None)

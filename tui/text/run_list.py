@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
 from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
-from ...engine.results.run_result import list_in, number_in, value_in
+from ...engine.results.run_log.listing import ListedLatency, ListedSettings, RunBrief
 from . import numbers, responsiveness
 
-_ARROWS: Final = {"out": "→", "in": "←", "duplex": "⇄"}
 _UNDER_LOAD: Final = "under load"
-_OF_ONE_LOAD: Final = {each.value for each in ResponsivenessTest} - {"phases", "alongside"}
+_OF_ONE_LOAD: Final = set(ResponsivenessTest) - {ResponsivenessTest.PHASES, ResponsivenessTest.ALONGSIDE}
 _MILLISECOND_NS: Final = 1_000_000
 _FIELD: Final = re.compile(rf"(?P<name>[a-z]+)(?P<sign>[:{WHOLE}])")
 _VERDICTS: Final = frozenset({"fail", "short", "none", "pass"})
@@ -76,24 +75,24 @@ class RunLine:
 
 
 def run_line(row: RunEntry) -> RunLine:
-    """Return the line of a run. Values that are missing in its document, or of a wrong type, are unknown."""
-    document: Any = row.figures
+    """Return the line of a run."""
+    figures = row.figures
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
         preset=numbers.sanitize(row.preset),
         peer=numbers.sanitize(row.peer),
-        test=_test(document),
-        rate=_rate(document),
-        percent=number_in(document, "measured", "total", "percent_of_expected"),
+        test=_test(figures),
+        rate=_rate(figures),
+        percent=figures.percent,
         verdict=row.verdict,
         end_words=run_end_text(row),
         label=numbers.sanitize(row.label or ""),
         note=numbers.sanitize(row.note or ""),
         group=numbers.sanitize(row.group or ""),
-        has_changes=settings_count(document) > 1,
-        grade=grade_in(document),
-        latency=_latency(document),
+        has_changes=settings_count(figures) > 1,
+        grade=grade_in(figures),
+        latency=_latency(figures.responsiveness),
     )
 
 
@@ -118,91 +117,90 @@ def run_end_text(row: RunEntry) -> str:
     return "running" if row.is_running else "interrupted"
 
 
-def _rate(document: Any) -> str:
-    """Return the measured rate. A mean over loads of different directions would be the rate of nothing."""
-    transactions_s = number_in(document, "measured", "total", "transactions_s")
-    if transactions_s is not None:
-        return f"{numbers.transaction_number(transactions_s)}/s"
-    mbit_s = None if is_in_phases(document) else number_in(document, "measured", "total", "mbit_s")
-    return numbers.mbit(None if mbit_s is None else mbit_s * 1e6)
+def _rate(figures: RunBrief) -> str:
+    """Return the measured rate."""
+    if figures.transactions_s is not None:
+        return f"{numbers.transaction_number(figures.transactions_s)}/s"
+    return numbers.mbit(listed_bit_s(figures))
 
 
-def _test(document: Any) -> str:
+def _test(figures: RunBrief) -> str:
     """Return workload, direction and sessions in a few cells: `→5`, `⇄2`, `rr→10`.
 
     The plan has the settings of the start only; if they changed, it is what changed: `1 → 4 sessions`.
     """
-    direction = _ARROWS.get(str(value_in(document, "plan", "direction")))
-    sessions = number_in(document, "plan", "sessions")
-    if direction is None or sessions is None:
+    plan = figures.plan
+    if plan.direction is None or plan.sessions is None:
         return numbers.UNKNOWN
-    if is_in_phases(document):
+    if _is_in_phases(figures):
         return _UNDER_LOAD
-    if value_in(document, "plan", "responsiveness") in _OF_ONE_LOAD:
+    direction = numbers.arrow(plan.direction)
+    if plan.responsiveness in _OF_ONE_LOAD:
         return f"{_UNDER_LOAD} {direction}"
-    workload = numbers.sanitize(str(value_in(document, "plan", "workload")))
+    workload = numbers.sanitize(plan.workload or "")
     workload = "" if workload == "stream" else workload
-    if changed := numbers.changed_settings(_settings_in_turn(document)):
+    if changed := numbers.changed_settings(_settings_in_turn(figures)):
         return f"{workload} {changed}".strip()
-    return f"{workload}{direction}{sessions:.0f}"
+    return f"{workload}{direction}{plan.sessions}"
 
 
-def is_in_phases(document: Any) -> bool:
+def _is_in_phases(figures: RunBrief) -> bool:
     """Return whether a run loaded a link in several directions in turn: a rate of all of it means nothing."""
-    return value_in(document, "plan", "responsiveness") == ResponsivenessTest.PHASES.value
+    return figures.plan.responsiveness is ResponsivenessTest.PHASES
 
 
-def grade_in(document: Any) -> str:
+def listed_bit_s(figures: RunBrief) -> float | None:
+    """Return the rate of a run; a mean over loads of different directions would be the rate of nothing."""
+    return None if figures.mbit_s is None or _is_in_phases(figures) else figures.mbit_s * 1e6
+
+
+def grade_in(figures: RunBrief) -> str:
     """Return the grade of latency under load; empty without one."""
-    grade = value_in(document, "responsiveness", "grade")
+    grade = None if figures.responsiveness is None else figures.responsiveness.grade
     return grade if grade in GRADES else ""
 
 
-def _latency(document: Any) -> str:
+def _latency(latency: ListedLatency | None) -> str:
     """Return the latency under load in one phrase: `idle 412 µs, out +45.2 ms, …`; empty if none was measured."""
-    if value_in(document, "responsiveness", "loads") is None:
+    if latency is None:
         return ""
-    idle_ms = number_in(document, "responsiveness", "idle_ms", "p50")
-    words = [] if idle_ms is None else [f"idle {numbers.latency(idle_ms * _MILLISECOND_NS)}"]
-    for load in list_in(document, "responsiveness", "loads"):
-        direction, rise_ms = value_in(load, "direction"), number_in(load, "rise_ms")
-        if direction in _ARROWS and rise_ms is not None:
-            name = "both" if direction == Direction.DUPLEX.value else direction
-            words.append(f"{name} {responsiveness.rise(rise_ms * _MILLISECOND_NS)}")
-    if grade := grade_in(document):
-        words.append(f"grade {grade}")
-    per_minute = number_in(document, "responsiveness", "round_trips", "per_minute")
-    if per_minute is not None:
-        words.append(f"{numbers.number(per_minute)} round trips a minute")
+    words = [] if latency.idle_ms is None else [f"idle {numbers.latency(latency.idle_ms * _MILLISECOND_NS)}"]
+    for load in latency.loads:
+        if load.direction is not None and load.rise_ms is not None:
+            name = "both" if load.direction is Direction.DUPLEX else load.direction.value
+            words.append(f"{name} {responsiveness.rise(load.rise_ms * _MILLISECOND_NS)}")
+    if latency.grade in GRADES:
+        words.append(f"grade {latency.grade}")
+    if latency.per_minute is not None:
+        words.append(f"{numbers.number(latency.per_minute)} round trips a minute")
     return ", ".join(words)
 
 
-def settings_count(document: Any) -> int:
-    """Return how many different settings a run's document has periods of; 0 if it has none."""
-    return len(set(_settings_in_turn(document)))
+def settings_count(figures: RunBrief) -> int:
+    """Return how many different settings a run had; 0 if that is unknown."""
+    return len(set(_settings_in_turn(figures)))
 
 
-def _settings_in_turn(document: Any) -> list[Settings]:
-    """Return the settings of a document's periods; none if it is damaged."""
+def _settings_in_turn(figures: RunBrief) -> list[Settings]:
+    """Return the settings of a run's periods; none if they are damaged."""
     try:
-        return [_settings(period) for period in list_in(document, "stretches")]
-    except (PlanError, TypeError, ValueError):
+        return [_settings(period) for period in figures.stretches]
+    except (PlanError, ValueError):
         return []
 
 
-def _settings(period: Any) -> Settings:
+def _settings(period: ListedSettings) -> Settings:
     """Return a period's settings. Raises ValueError or PlanError for a damaged one."""
-    sessions, window_bytes = value_in(period, "sessions"), value_in(period, "window_bytes")
-    rate_mbit_s, datagram_bytes = value_in(period, "rate_mbit_s"), value_in(period, "datagram_bytes")
-    sizes = (window_bytes, datagram_bytes)
-    if not isinstance(sessions, int) or not all(isinstance(size, int | None) for size in sizes):
-        raise TypeError("a number of another type")
-    if not isinstance(rate_mbit_s, int | float | None):
-        raise TypeError("a rate of another type")
-    rate_bit_s = None if rate_mbit_s is None else round(rate_mbit_s * 1e6)
-    is_search = value_in(period, "rate") == "search"
-    direction = Direction(value_in(period, "direction"))
-    return Settings(direction, sessions, window_bytes, rate_bit_s, datagram_bytes, searches_rate=is_search)
+    if period.direction is None or period.sessions is None:
+        raise ValueError("no settings")
+    return Settings(
+        period.direction,
+        period.sessions,
+        period.window_bytes,
+        None if period.rate_mbit_s is None else round(period.rate_mbit_s * 1e6),
+        period.datagram_bytes,
+        searches_rate=period.rate == "search",
+    )
 
 
 @lru_cache(maxsize=8)

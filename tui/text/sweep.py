@@ -7,7 +7,8 @@ from typing import Any, Final, Literal
 from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.counter_sums import percent_of
-from ...engine.results.json_document import DOCUMENT_VERSION, build_document, round_figure
+from ...engine.results.json_document import DOCUMENT_VERSION, encode, round_figure
+from ...engine.results.run_result import RunResult
 from ...engine.results.sweep import (
     AXES,
     MAX_HIDDEN_GAIN_PERCENT,
@@ -207,7 +208,7 @@ def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
         "figure": sweep.figure,
         "is_complete": len(cells) == len(sweep.points),
         "axes": {axis: list(sweep.values(axis)) for axis in AXES},
-        "cells": [_cell_json(sweep, cell) for cell in sort_results(sweep, cells)],
+        "cells": [_cell_json(cell) for cell in sort_results(sweep, cells)],
         "knees": [
             {
                 "axis": knee.axis,
@@ -232,8 +233,8 @@ def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
     }
 
 
-def _cell_json(sweep: Sweep, cell: SweepResult) -> dict[str, Any]:
-    whole = build_document(cell.summary, run_id=cell.run_id, preset=sweep.preset, verdict="none")
+def _cell_json(cell: SweepResult) -> dict[str, Any]:
+    whole = encode(RunResult.of_run(cell.summary, run_id=cell.run_id))
     settings = {axis: cell.point.value(axis) for axis in AXES}
     return {"run_id": cell.run_id, **settings, **{name: whole[name] for name in ("measured", "cpu", "tcp")}}
 

@@ -1,97 +1,110 @@
-"""The results of a responsiveness test in a run's JSON document. Pure.
+"""The shape of a responsiveness test's results in a run's JSON document. Pure.
 
 Times are in milliseconds, rates in Mb/s, unknown values are null.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
-from ...model.plan import PROBE_PACE_NS, SECOND_NS
-from ..rounding import round_figure, round_known, round_ms
+from ...model.plan import PROBE_PACE_NS
+from ..json_document import figure, figures_of, mbit, ms, round_figure, seconds
 from .grade import GRADE_SCALE
-from .result import Latency, LoadedLatency, Responsiveness, RoundTrips, SenderQueue
+from .result import Responsiveness
 from .round_trips import RPM_METHOD
 
 
-def responsiveness_document(result: Responsiveness) -> dict[str, Any]:
-    """Return the results with their scales and methods."""
-    return {
-        "probe": result.probe,
-        "probe_pace_ms": round_ms(PROBE_PACE_NS),
-        "idle_ms": _latency(result.idle),
-        "rise_ms": round_ms(result.rise_ns),
-        "grade": result.grade,
-        "grade_scale": GRADE_SCALE,
-        "round_trips": _round_trips(result.round_trips),
-        "rpm_method": RPM_METHOD,
-        "loads": [_load(load) for load in result.loads],
-    }
+def _seconds(ns: float) -> float:
+    return round_figure(seconds(ns))
 
 
-def _load(load: LoadedLatency) -> dict[str, Any]:
-    rises, rates = load.one_way_rise_ns, load.bit_s
-    return {
-        "direction": load.direction.value,
-        "sessions": load.sessions,
-        "start_s": round_figure(load.start_ns / SECOND_NS),
-        "measured_s": round_figure(load.measured_ns / SECOND_NS),
-        "end_s": round_figure(load.end_ns / SECOND_NS),
-        "mbit_s": {"out": _mbit_s(rates.out), "in": _mbit_s(rates.in_), "total": _mbit_s(rates.total)},
-        "latency_ms": _latency(load.latency),
-        "rise_ms": round_ms(load.rise_ns),
-        "rise_p99_ms": round_ms(load.rise_p99_ns),
-        "peak_rise_ms": round_ms(load.peak_rise_ns),
-        "one_way_rise_ms": {"out": round_ms(rises.out), "in": round_ms(rises.in_)},
-        "lost_percent": round_known(load.lost_percent),
-        "handshake_ms": _latency(load.handshake),
-        "answer_ms": _latency(load.answer),
-        "tcp_rtt_ms": _latency(load.tcp_rtt),
-        "queues": [_queue(queue) for queue in load.queues],
-        "round_trips": _round_trips(load.round_trips),
-        "is_steady": load.is_steady,
-    }
+@dataclass(frozen=True, slots=True)
+class ProbeTimes:
+    """The times of one kind of probe."""
+
+    count: int | None = figure()
+    mean: float | None = figure("mean_ns", ms)
+    p50: float | None = figure("p50_ns", ms)
+    p99: float | None = figure("p99_ns", ms)
 
 
-def _queue(queue: SenderQueue) -> dict[str, Any]:
-    return {
-        "end": queue.end.value,
-        "interface": queue.interface,
-        "qdisc": queue.qdisc,
-        "backlog_bytes": round_known(queue.backlog_bytes),
-        "most_backlog_bytes": queue.most_backlog_bytes,
-        "dropped": queue.dropped,
-        "driver_bytes": round_known(queue.driver_bytes),
-        "unsent_bytes": round_known(queue.unsent_bytes),
-        "drain_mbit_s": _mbit_s(queue.drain_bit_s),
-        "delay_ms": round_ms(queue.delay_ns),
-        "unsent_ms": round_ms(queue.unsent_ns),
-    }
+@dataclass(frozen=True, slots=True)
+class RoundTripFigures:
+    """Round trips a minute, and their parts."""
+
+    per_minute: float | None = figure()
+    class_: str | None = figure("classification")
+    confidence: str | None = figure()
+    foreign: float | None = figure()
+    loaded: float | None = figure()
+    handshake_ms: float | None = figure("handshake_ns", ms)
+    answer_ms: float | None = figure("answer_ns", ms)
+    loaded_ms: float | None = figure("loaded_ns", ms)
 
 
-def _round_trips(result: RoundTrips | None) -> dict[str, Any] | None:
-    if result is None:
-        return None
-    return {
-        "per_minute": round_figure(result.per_minute),
-        "class": result.classification,
-        "confidence": result.confidence,
-        "foreign": round_figure(result.foreign),
-        "loaded": round_figure(result.loaded),
-        "handshake_ms": round_ms(result.handshake_ns),
-        "answer_ms": round_ms(result.answer_ns),
-        "loaded_ms": round_ms(result.loaded_ns),
-    }
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """What waited at a sender's own host."""
+
+    end: str | None = figure()
+    interface: str | None = figure()
+    qdisc: str | None = figure()
+    backlog_bytes: float | None = figure()
+    most_backlog_bytes: int | None = figure()
+    dropped: int | None = figure()
+    driver_bytes: float | None = figure()
+    unsent_bytes: float | None = figure()
+    drain_mbit_s: float | None = figure("drain_bit_s", mbit)
+    delay_ms: float | None = figure("delay_ns", ms)
+    unsent_ms: float | None = figure("unsent_ns", ms)
 
 
-def _latency(latency: Latency | None) -> dict[str, Any] | None:
-    if latency is None:
-        return None
-    return {
-        "count": latency.count,
-        "mean": round_ms(latency.mean_ns),
-        "p50": round_ms(latency.p50_ns),
-        "p99": round_ms(latency.p99_ns),
-    }
+@dataclass(frozen=True, slots=True)
+class LoadFigures:
+    """Latency while the link was loaded in one direction, or in both: the shape has a field for each member."""
+
+    direction: str | None = figure()
+    sessions: int | None = figure()
+    start_s: float | None = figure("start_ns", _seconds)
+    measured_s: float | None = figure("measured_ns", _seconds)
+    end_s: float | None = figure("end_ns", _seconds)
+    out_mbit_s: float | None = figure("bit_s.out", mbit, at="mbit_s.out")
+    in_mbit_s: float | None = figure("bit_s.in_", mbit, at="mbit_s.in")
+    total_mbit_s: float | None = figure("bit_s.total", mbit, at="mbit_s.total")
+    latency_ms: ProbeTimes | None = figure("latency")
+    rise_ms: float | None = figure("rise_ns", ms)
+    rise_p99_ms: float | None = figure("rise_p99_ns", ms)
+    peak_rise_ms: float | None = figure("peak_rise_ns", ms)
+    out_rise_ms: float | None = figure("one_way_rise_ns.out", ms, at="one_way_rise_ms.out")
+    in_rise_ms: float | None = figure("one_way_rise_ns.in_", ms, at="one_way_rise_ms.in")
+    lost_percent: float | None = figure()
+    handshake_ms: ProbeTimes | None = figure("handshake")
+    answer_ms: ProbeTimes | None = figure("answer")
+    tcp_rtt_ms: ProbeTimes | None = figure("tcp_rtt")
+    queues: tuple[QueueFigures, ...] = ()
+    round_trips: RoundTripFigures | None = figure()
+    is_steady: bool | None = figure()
 
 
-def _mbit_s(bit_s: float | None) -> float | None:
-    return None if bit_s is None else round_figure(bit_s / 1e6)
+@dataclass(frozen=True, slots=True)
+class ResponsivenessFigures:
+    """The results with their scales and methods."""
+
+    probe: str | None = figure()
+    probe_pace_ms: float | None = figure()
+    idle_ms: ProbeTimes | None = figure("idle")
+    rise_ms: float | None = figure("rise_ns", ms)
+    grade: str | None = figure()
+    grade_scale: str | None = figure()
+    round_trips: RoundTripFigures | None = figure()
+    rpm_method: str | None = figure()
+    loads: tuple[LoadFigures, ...] = ()
+
+
+def responsiveness_figures(result: Responsiveness) -> ResponsivenessFigures:
+    """Return the figures of a test."""
+    return figures_of(
+        ResponsivenessFigures,
+        result,
+        probe_pace_ms=ms(PROBE_PACE_NS),
+        grade_scale=GRADE_SCALE,
+        rpm_method=RPM_METHOD,
+    )

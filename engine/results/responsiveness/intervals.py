@@ -71,7 +71,7 @@ class QueueSum(Sums):
 
 @dataclass(slots=True)
 class LoadInterval:
-    """One interval under load, or several in a row: numbers `first` to `last`.
+    """One interval under load, or several in a row: numbers `first` to `last`. It has a field for each sum.
 
     Times are counted by bucket, those of `requests` and `datagrams` as the probes found them. `received_bytes` of
     each direction arrived in `received_ns` of its receiver's clock. `peaks_ns` has the longest mean of a short time

@@ -94,7 +94,7 @@ class RoundTrips:
 
 @dataclass(frozen=True, slots=True)
 class LoadedLatency:
-    """Latency while the link was loaded in one direction, or in both.
+    """Latency while the link was loaded in one direction, or in both: a field for each figure of a document.
 
     The load lasted from `start_ns` to `end_ns` after the start of the run; figures are from `measured_ns` on, when
     the queue was full. `bit_s` is the goodput. `rise_ns` is the rise of the mean, `peak_rise_ns` that of the 0.4 s

@@ -12,30 +12,25 @@ import json
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from ...host.process_identity import is_process_alive
 from ...model.events import Reason
+from ...model.plan import Direction, ResponsivenessTest
 from ...model.serialization import make_printable
-from ..run_result import list_in, number_in, value_in
+from ..json_document import decode, encode, figure, is_number, part
 from .layouts import LIST_INDEX
 from .log_file import LogConnection, open_for_writing
 from .removal import pause_after
 
 _MAX_TEXT: Final = 4_000
 DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
-_RATES: Final = ("mbit_s", "transactions_s", "percent_of_expected")
-_PLAN: Final = ("workload", "direction", "sessions", "responsiveness")
-_SETTINGS: Final = ("direction", "sessions", "window_bytes")
-_LOADS: Final = 3  # of a responsiveness test
 _PIECE: Final = 100  # documents, some milliseconds
 _MAX_DOCUMENT: Final = 4 << 20  # of characters: that of a run with 1,000 changes has half of it
-_MAX_VALUE_TEXT: Final = 100  # of a value that a damaged document may have
-
-DigestRow = tuple[str, float | None, float | None, float | None]
 _MAX_PARTS: Final = 32  # of a filter; SQLite limits the depth of an expression
 _BATCH: Final = 256
 _COLUMNS: Final = (
@@ -89,6 +84,68 @@ class RunQuery:
     is_descending: bool = True
 
 
+DigestRow = tuple[str, float | None, float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlan:
+    """The test that a list names."""
+
+    workload: str | None = figure()
+    direction: Direction | None = figure()
+    sessions: int | None = figure()
+    responsiveness: ResponsivenessTest | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSettings:
+    """The settings of a period; a digest does not have those of datagrams."""
+
+    direction: Direction | None = figure()
+    sessions: int | None = figure()
+    window_bytes: int | None = figure()
+    rate: str | None = figure(omitted=True)
+    rate_mbit_s: float | None = figure(omitted=True)
+    datagram_bytes: int | None = figure(omitted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLoad:
+    """How much latency rose under one load."""
+
+    direction: Direction | None = figure()
+    rise_ms: float | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLatency:
+    """Latency under load in a few figures."""
+
+    grade: str | None = figure()
+    rise_ms: float | None = figure()
+    idle_ms: float | None = figure(at="idle_ms.p50")
+    loads: tuple[ListedLoad, ...] = ()
+    per_minute: float | None = figure(at="round_trips.per_minute")
+    class_: str | None = figure(at="round_trips.class")
+
+
+@dataclass(frozen=True, slots=True)
+class RunBrief:
+    """What a list shows of a run: members of its document."""
+
+    plan: ListedPlan = part(ListedPlan)
+    stretches: tuple[ListedSettings, ...] = ()
+    responsiveness: ListedLatency | None = figure(omitted=True)
+    mbit_s: float | None = figure(at="measured.total.mbit_s", omitted=True)
+    transactions_s: float | None = figure(at="measured.total.transactions_s", omitted=True)
+    percent: float | None = figure(at="measured.total.percent_of_expected", omitted=True)
+
+    @classmethod
+    def of(cls, document: object) -> Self:
+        """Read a document. What is missing or damaged in it is unknown."""
+        return decode(cls, document)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
     """A run in a list. `figures` has at least the parts of its document that a list shows.
@@ -108,7 +165,7 @@ class RunEntry:
     is_running: bool
     note: str | None
     group: str | None
-    figures: dict[str, Any] | None
+    figures: RunBrief
 
 
 def find_numbers(connection: LogConnection, query: RunQuery) -> RunNumbers:
@@ -125,9 +182,9 @@ def order_sql(connection: LogConnection, query: RunQuery) -> tuple[str, tuple[st
     """Return the statement that finds the numbers of a query, and its parameters."""
     conditions: list[str] = []
     parameters: list[str] = []
-    for field, part in [each for each in query.parts if each[1]][:_MAX_PARTS]:
+    for field, text in [each for each in query.parts if each[1]][:_MAX_PARTS]:
         columns = (SEARCH_FIELDS[field.removesuffix(WHOLE)],) if field else _ALL_FIELDS
-        parameters.append(part.casefold())
+        parameters.append(text.casefold())
         place = f"?{len(parameters)}"
         matches = _is_whole if field.endswith(WHOLE) else _contains
         conditions.append(f"({' OR '.join(matches(column, place) for column in columns)})")
@@ -261,32 +318,21 @@ def _entry(row: tuple[Any, ...]) -> RunEntry:
 
 
 def digest_row(document: object) -> DigestRow:
-    """Return the values of DIGEST_COLUMNS for a document. What is missing or damaged in it is left out."""
-    mbit_s, transactions_s, percent = (number_in(document, "measured", "total", name) for name in _RATES)
-    return json.dumps(_brief(document), separators=(",", ":")), mbit_s, transactions_s, percent
+    """Return the values of DIGEST_COLUMNS for a document; the same settings in a row are one."""
+    brief = RunBrief.of(document)
+    turns = (ListedSettings(each.direction, each.sessions, each.window_bytes) for each in brief.stretches)
+    stretches = tuple(settings for settings, _ in groupby(turns))
+    rest = replace(brief, stretches=stretches, mbit_s=None, transactions_s=None, percent=None)
+    text = json.dumps(encode(rest), separators=(",", ":"))
+    return text, brief.mbit_s, brief.transactions_s, brief.percent
 
 
-def _brief(document: object) -> dict[str, Any]:
-    """Return what a list shows of a document besides its rates; of such a part it is the same again."""
-    turns: list[Any] = []
-    for period in list_in(document, "stretches"):
-        settings = _part(period, _SETTINGS)
-        if not turns or turns[-1] != settings:
-            turns.append(settings)
-    brief = {"plan": _part(value_in(document, "plan"), _PLAN), "stretches": turns}
-    if (responsiveness := _responsiveness(value_in(document, "responsiveness"))) is not None:
-        brief["responsiveness"] = responsiveness
-    return brief
-
-
-def read_digest(row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """Return a document with just the parts that a list shows; None without any."""
+def read_digest(row: tuple[Any, ...]) -> RunBrief:
+    """Return what a list shows."""
     brief, *rates = row
-    document = load_document(brief)
-    if document is None:
-        return None
-    known = map(number_in, rates)
-    return {**_brief(document), "measured": {"total": dict(zip(_RATES, known, strict=True))}}
+    found = RunBrief.of(load_document(brief))
+    known = (rate if is_number(rate) else None for rate in rates)
+    return RunBrief(found.plan, found.stretches, found.responsiveness, *known)
 
 
 def load_document(text: object) -> dict[str, Any] | None:
@@ -331,30 +377,3 @@ def _add_piece(connection: LogConnection) -> bool:
     if digests:
         pause_after(began)
     return bool(digests)
-
-
-def _responsiveness(value: object) -> dict[str, Any] | None:
-    """Return the grade, the rises of latency and the round trips a minute of a test that has them."""
-    found = _part(value, ("grade", "rise_ms"))
-    if found is None:
-        return None
-    return {
-        **found,
-        "idle_ms": _part(value_in(value, "idle_ms"), ("p50",)),
-        "loads": [_part(load, ("direction", "rise_ms")) for load in list_in(value, "loads")[:_LOADS]],
-        "round_trips": _part(value_in(value, "round_trips"), ("per_minute", "class")),
-    }
-
-
-def _part(value: object, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return some members of an object, as far as they are plain values."""
-    if not isinstance(value, dict):
-        return None
-    members = cast("dict[str, Any]", value)
-    return {name: _plain(members[name]) for name in names if name in members}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return value[:_MAX_VALUE_TEXT]
-    return value if value is None or isinstance(value, bool) or number_in(value) is not None else "?"

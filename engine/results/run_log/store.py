@@ -26,6 +26,7 @@ from .labels import truncate_label, validate_label, validate_note
 from .listing import (
     DIGEST_COLUMNS,
     ID_BEGINS,
+    RunBrief,
     RunEntry,
     RunNumbers,
     RunQuery,
@@ -75,11 +76,7 @@ class RunRecord(RunEntry):
     """A run with the detail of its end and its whole document."""
 
     detail: str | None
-
-    @property
-    def document(self) -> dict[str, Any] | None:
-        """The document: all figures, and not only those of a list."""
-        return self.figures
+    document: dict[str, Any] | None
 
 
 class RunLog:
@@ -449,7 +446,8 @@ def _read_records(connection: LogConnection, numbers: RunNumbers) -> list[RunRec
 
 def _row(row: tuple[Any, ...]) -> RunRecord:
     cells = dict(zip(_COLUMNS, row, strict=True))
-    return RunRecord(**read_cells(cells), figures=_document(cells["document"]), detail=cell_text(cells["detail"]))
+    document, detail = _document(cells["document"]), cell_text(cells["detail"])
+    return RunRecord(**read_cells(cells), figures=RunBrief.of(document), document=document, detail=detail)
 
 
 def _document(text: object) -> dict[str, Any] | None:

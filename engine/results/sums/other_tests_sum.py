@@ -1,11 +1,10 @@
 """The other tests of the endpoint: what they carried beside a run, in one interval and in the whole. Pure."""
 
-from typing import Any, Final
+from typing import Final
 
 from ...model.events import Sampled
 from ...model.plan import SECOND_NS
 from ...model.samples import OtherTests
-from ..rounding import round_figure
 from ..summary import OtherTestsSummary
 
 FIGURES: Final = ("other_tests", "other_received_mbit_s", "other_sent_mbit_s")
@@ -27,18 +26,6 @@ def interval_figures(far: Sampled | None) -> dict[str, float | int | None]:
         return {}
     rates = (_bit_s(count, far.sample.interval_ns) / 1e6 for count in (others.received_bytes, others.sent_bytes))
     return dict(zip(FIGURES, (others.tests, *rates), strict=True))
-
-
-def other_tests_document(others: OtherTestsSummary | None) -> dict[str, Any] | None:
-    """Return the summary for programs; None if the endpoint does not tell."""
-    if others is None:
-        return None
-    return {
-        "most_tests": others.most_tests,
-        "most_sessions": others.most_sessions,
-        "received_mbit_s": round_figure(others.received_bit_s / 1e6),
-        "sent_mbit_s": round_figure(others.sent_bit_s / 1e6),
-    }
 
 
 def _bit_s(count: int, span_ns: int) -> float:

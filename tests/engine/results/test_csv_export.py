@@ -22,6 +22,7 @@ from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from linkgauge.engine.results.run_log import RunRecord
+from linkgauge.engine.results.run_log.listing import RunBrief
 from linkgauge.engine.results.run_log.run_rows import run_rows
 from linkgauge.engine.results.sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from linkgauge.engine.results.udp.interval_figures import FIGURES
@@ -368,10 +369,11 @@ def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
         label=None,
         group=None,
         is_running=False,
-        figures=whole,
+        figures=RunBrief(),
+        document=whole,
         detail="",
     )
-    header, full, bare = run_rows([record, replace(record, figures=None)])
+    header, full, bare = run_rows([record, replace(record, document=None)])
     assert header[:8] == ["run_id", "started_utc", "peer", "label", "preset", "verdict", "address", "ip_version"]
     row = dict(zip(header, full, strict=True))
     assert (row["address"], row["ip_version"], row["near_host"], row["far_host"]) == ("192.0.2.7", "4", "", "db-02")
@@ -392,7 +394,15 @@ def test_the_row_of_a_run_has_the_settings_that_its_results_are_of() -> None:
     }
     common = {"started_utc": None, "reason": None, "verdict": "none", "note": None, "preset": "", "peer": "db-02"}
     record = RunRecord(
-        **common, number=1, run_id="r1", label=None, group=None, is_running=False, figures=document, detail=""
+        **common,
+        number=1,
+        run_id="r1",
+        label=None,
+        group=None,
+        is_running=False,
+        document=document,
+        figures=RunBrief(),
+        detail="",
     )
     header, row = run_rows([record])
     cells = dict(zip(header, row, strict=True))

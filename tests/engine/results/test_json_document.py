@@ -20,8 +20,9 @@ from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.socket_info import SocketInfo
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.json_document import build_document, round_figure, subject_document
+from linkgauge.engine.results.json_document import encode, round_figure
 from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_result import RunResult, SubjectFigures
 
 from ... import json_schemas
 from .datagram_runs import DATAGRAM_BYTES, draw_datagram_run
@@ -34,7 +35,7 @@ def test_a_mode_is_automatic_where_the_plan_names_none(mode: Mode | None) -> Non
     """Whatever the sockets say of it."""
     workload = Workload.UDP if mode is not None and mode.is_for_datagrams else Workload.STREAM
     summary = replace(replay(simplex()).summary(), plan=Plan(mode=mode, workload=workload))
-    document = build_document(summary, run_id="r1", preset="gbe-fd-1500", verdict="short")
+    document = encode(RunResult.of_run(summary))
     assert document["tcp"]["mode_choice"] == ("automatic" if mode is None else "requested")
 
 
@@ -50,7 +51,9 @@ def test_the_document_has_every_promised_key() -> None:
         *(replace(event, settings=window) for event in (near, far) if isinstance(event, Sampled)),
         Ended(RunEnd(Reason.STOPPED, "by you")),
     ]
-    made = build_document(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short")
+    made = encode(
+        RunResult.of_run(replay(events).summary(), run_id="r1", preset="gbe-fd-1500", verdict="short", label="a")
+    )
     rate = {"mbit_s": 941.482, "basis": "documented", "source": "table 1"}
     measured = {
         "bytes": 25 * MIB,
@@ -134,14 +137,17 @@ def test_the_document_has_every_promised_key() -> None:
         "other_tests": None,
         "warnings": ["the window is smaller than asked for"],
         "ended": {"reason": "stopped", "detail": "by you"},
+        "label": "a",
+        "note": None,
+        "group": None,
+        "why": [],
+        **dict.fromkeys(("started_utc", "peer", "address", "ip_version", "near", "far")),
     }
 
 
 def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
     """Unknown is null, not zero."""
-    made = build_document(
-        replay([started(DUPLEX, Expectation())]).summary(), run_id="r", preset="loopback", verdict="none"
-    )
+    made = encode(RunResult.of_run(replay([started(DUPLEX, Expectation())]).summary()))
     assert made["measured"] == made["expected"] == {"out": None, "in": None, "total": None}
     assert made["tcp"]["retransmits"] is None
     assert made["ended"]["reason"] == "failed"
@@ -150,7 +156,7 @@ def test_a_run_that_measured_nothing_is_a_document_of_nulls() -> None:
 def test_a_run_until_it_is_stopped_has_no_duration() -> None:
     """Its warm-up is a second."""
     start = replace(started(OUT, Expectation()), plan=Plan(duration_ns=None))
-    made = build_document(replay([start]).summary(), run_id="r", preset="loopback", verdict="none")
+    made = encode(RunResult.of_run(replay([start]).summary()))
     assert (made["plan"]["duration_s"], made["plan"]["warmup_s"]) == (None, 1.0)
 
 
@@ -158,7 +164,7 @@ def test_the_requested_rate_and_number_of_bytes_are_in_the_plan() -> None:
     """Without them a reader could not tell why a test was slow, or why it ended. The schema describes both."""
     for plan in (Plan(), Plan(rate_bit_s=100_500_000, bytes_limit=5 << 20)):
         start = replace(started(OUT, Expectation()), plan=plan)
-        made = build_document(replay([start]).summary(), run_id="r", preset=None, verdict="none")
+        made = encode(RunResult.of_run(replay([start]).summary(), run_id="r"))
         json_schemas.check("run.schema.json", made)
     assert (made["plan"]["rate_mbit_s"], made["plan"]["bytes"]) == (100.5, 5_242_880)
 
@@ -171,9 +177,7 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_the_results
     later = replace(far, sample=replace(far.sample, index=1, elapsed_ns=2 * TICK), settings=DUPLEX)
     both = ExpectedRate(1_800_000_000, "documented", "table 2")
     events[3:3] = [Changed(TICK, DUPLEX, Expectation(total=both)), later]
-    made = build_document(
-        replay(events).summary(), run_id="r1", preset="gbe", verdict="none", period_verdicts=("short", "fail")
-    )
+    made = encode(RunResult.of_run(replay(events).summary(), verdicts=("short", "fail")))
     assert made["expected"]["total"]["source"] == "table 2"
     assert made["measured"] == made["stretches"][1]["measured"]
     assert [stretch["verdict"] for stretch in made["stretches"]] == ["short", "fail"]
@@ -185,7 +189,7 @@ def test_the_document_of_datagrams_has_every_figure_and_none_of_tcp(direction: D
     """What adds up in the measurement adds up here; the schema knows every key."""
     events, fates = draw_datagram_run(1, direction)
     events[0] = replace(events[0], ip_version=6, near=_host("veth"), far=_host("ixgbe", "device"))
-    document = build_document(replay(events).summary(), run_id="r1", preset=None, verdict="none")
+    document = encode(RunResult.of_run(replay(events).summary(), run_id="r1"))
     json_schemas.check("run.schema.json", json.loads(json.dumps(document)))
     assert {key: document["plan"][key] for key in ("rate", "rate_mbit_s", "datagram_bytes")} == {
         "rate": "fixed",
@@ -219,18 +223,15 @@ def _host(kind: str, sort: Literal["virtual", "device"] = "virtual") -> HostInfo
 def test_a_rate_without_a_limit_and_a_search_are_named(settings: Settings, rate: str) -> None:
     """A null rate alone would be unknown."""
     plan = Plan(workload=Workload.UDP, settings=settings)
-    document = build_document(
-        replace(replay(simplex()).summary(), plan=plan), run_id="r1", preset=None, verdict="none"
-    )
+    document = encode(RunResult.of_run(replace(replay(simplex()).summary(), plan=plan), run_id="r1"))
     assert document["plan"]["rate"] == rate
     json_schemas.check("run.schema.json", document)
 
 
-def test_a_document_names_what_was_measured() -> None:
-    """In the words of the stream's first line. A run that did not start has nulls."""
+def test_a_result_names_what_was_measured() -> None:
+    """A run that did not start has nulls."""
     begun = replace(started(OUT, Expectation()), address="2001:db8::7", ip_version=6)
-    document = subject_document(begun)
+    document = encode(SubjectFigures.of(begun))
     assert (document["peer"], document["address"], document["ip_version"]) == ("db-02:5820", "2001:db8::7", 6)
     assert document["far"]["hostname"] == HOST.hostname
-    assert set(subject_document(None).values()) == {None}
-    assert subject_document(None).keys() == document.keys()
+    assert encode(SubjectFigures.of(None)) == dict.fromkeys(document)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Changed, Event, Expectation, Warned
 from linkgauge.engine.model.plan import SECOND_NS, Direction
-from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.json_stream import end_line, error_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
+from linkgauge.engine.results.run_result import RunResult
 
 from ... import json_schemas
 from .datagram_runs import draw_datagram_run
@@ -26,7 +27,7 @@ def lines_of(events: list[Event]) -> list[dict[str, Any]]:
     for event in events:
         intervals = meter.feed(event)
         found += event_lines(event, intervals, meter, run_id="r1", preset="gbe")
-    document = build_document(replay(events).summary(), run_id="r1", preset="gbe", verdict="none")
+    document = encode(RunResult.of_run(replay(events).summary(), run_id="r1"))
     found.append(end_line(document, run_id="r1"))
     return json.loads(json.dumps(found))
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.events import Ended, Sampled, Started, Warned
-from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
+from linkgauge.engine.results.run_result import RunResult, SubjectFigures
 
 DATA = Path(__file__).parent / "data"
 
@@ -49,9 +50,8 @@ def test_the_summary_of_a_saved_run_equals_the_printed_summary(log: RunLog, docu
     for event in log.events(document["run_id"]):
         meter.feed(event)
     meter.flush()
-    made = build_document(
-        meter.summary(), run_id=document["run_id"], preset=document["preset"], verdict=document["verdict"]
-    )
+    names = {name: document[name] for name in ("run_id", "preset", "verdict", "label")}
+    made = encode(RunResult.of_run(meter.summary(), **names))
     assert made.pop("responsiveness") is made.pop("other_tests") is None
     assert made["plan"].pop("exclusive") is False
     for key in ("bytes", "rate_mbit_s", "rate", "datagram_bytes", "responsiveness"):  # of later versions
@@ -63,6 +63,8 @@ def test_the_summary_of_a_saved_run_equals_the_printed_summary(log: RunLog, docu
             assert [measured.pop(key) for key in ("packets_s", "ip_mbit_s", "wire_mbit_s", "udp")] == [None] * 4
             assert measured.pop("counted_by") == "receiver"
     assert made.pop("dialect") == "linkgauge"
+    for key in ("note", "group", "why", *encode(SubjectFigures())):
+        assert not made.pop(key)
     assert made["tcp"].pop("mode_choice") == "automatic"
     transfer = ("transfer_time_ratio", "efficiency_percent", "buffer_delay_percent", "buffer_delay_ms")
     assert [made["tcp"].pop(key) for key in transfer] == [None, 99.99, None, 1.053]

@@ -1,6 +1,7 @@
 """Results read from documents: of this version, of an earlier one, and of a damaged run log."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import Reason
-from linkgauge.engine.results.run_result import RunResult
+from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_result import FindingFigures, LimitFigures, PrecisionFigures, RunResult
+
+from .datagram_runs import draw_datagram_run
+from .drawn_runs import draw_run
+from .responsiveness_runs import Link, steady
 
 EARLIER = json.loads((Path(__file__).parent / "data" / "earlier_version.json").read_text(encoding="utf-8"))
 _ANY = st.recursive(
@@ -24,9 +33,45 @@ def test_the_document_of_an_earlier_version_has_its_result() -> None:
     total = EARLIER["measured"]["total"]
     assert result.total is not None
     assert (result.total.bytes, result.total.bit_s) == (total["bytes"], total["mbit_s"] * 1e6)
-    assert (result.total.is_datagrams, result.total.loss) == (False, None)
+    assert (result.total.is_datagrams, result.total.loss, result.other_tests) == (False, None, None)
     assert result.verdict == EARLIER["verdict"]
     assert result.reason is Reason(EARLIER["ended"]["reason"])
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([Workload.STREAM, Workload.RR, Workload.CRR, Workload.UDP]),
+    st.sampled_from(list(Direction)),
+    st.sampled_from(list(Reason)),
+)
+def test_a_result_that_is_written_and_read_is_the_same(
+    seed: int, workload: Workload, direction: Direction, reason: Reason
+) -> None:
+    """What a watch, a mesh and a list know of a run is the same before and after it was stored."""
+    chance = random.Random(seed)  # noqa: S311 (no secret)
+    plan = Plan(Settings(direction, 2), workload, warmup_auto=chance.random() < 0.5)
+    meter = replay(draw_run(chance, plan, chance.randrange(1, 20), reason=reason, changes=chance.randrange(3)))
+    found = FindingFigures("loss", "far", "out", 0.5, 0.9, "Packets are lost.", "2 %", "...")
+    names = {"run_id": "r1", "preset": "gbe", "verdict": "short", "label": "a", "group": "b", "findings": (found,)}
+    rare = {
+        "until_ci": PrecisionFigures(1.5, True),
+        "cell": {"near": "a"},
+        "latency_limit": LimitFigures(30.0, "B"),
+    }
+    verdicts = [chance.choice(["pass", "fail"]) for _ in meter.summary().periods]
+    check_round_trip(RunResult.of_run(meter.summary(), meter.started, verdicts=verdicts, **names, **rare))
+
+
+def test_a_result_with_datagrams_or_latency_under_load_is_the_same_too() -> None:
+    """And one that measured nothing."""
+    for events in (draw_datagram_run(3, Direction.DUPLEX)[0], Link(steady(out_ms=45.0)).events(), []):
+        meter = replay(events)
+        check_round_trip(RunResult.of_run(meter.summary(), meter.started))
+
+
+def check_round_trip(result: RunResult) -> None:
+    """Check that a result is the same after it was written and read."""
+    assert RunResult.of(json.loads(json.dumps(encode(result)))) == result
 
 
 @pytest.mark.parametrize(

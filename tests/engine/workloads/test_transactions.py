@@ -9,8 +9,9 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
-from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_result import RunResult
 
 from .plans import plan_of
 
@@ -70,7 +71,7 @@ async def test_counts_and_percentiles_of_a_run_agree_everywhere(record_once: Rec
         summary.measured.in_.transactions or 0
     )
     assert summary.near_cpu.msec_per_transaction
-    measured = build_document(summary, run_id="r", preset="", verdict="none")["measured"]["total"]
+    measured = encode(RunResult.of_run(summary))["measured"]["total"]
     percentiles = [measured["latency_us"][name] for name in ("min", "p50", "p90", "p99", "p99_9", "max")]
     assert percentiles == sorted(percentiles)
     assert percentiles[0] > 0

@@ -26,7 +26,7 @@ from linkgauge.presets.diagnosis.evidence import (
 from linkgauge.presets.diagnosis.finding import (
     MIN_CONFIDENCE,
     FindingCode,
-    findings_json,
+    finding_figures,
     read_findings,
 )
 from linkgauge.presets.wire import DEFAULT_VARIANT
@@ -121,7 +121,7 @@ def test_a_recorded_run_is_explained_by_the_fault_of_its_link(path: Path) -> Non
     else:
         assert (findings[0].share or 0) >= 0.5
         assert findings[0].remedy
-    assert read_findings(json.loads(json.dumps(findings_json(findings)))) != ()
+    assert read_findings(finding_figures(findings)) != ()
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["title"])
@@ -420,7 +420,7 @@ def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> N
     ]
     assert all(0 <= share <= 1 for share in shares)
     assert sum(shares) <= 1.001
-    stored = read_findings(json.loads(json.dumps(findings_json(findings), allow_nan=False)))
+    stored = read_findings(finding_figures(findings))
     assert [(each_finding.code, each_finding.text, each_finding.evidence) for each_finding in stored] == [
         (each_finding.code, each_finding.text, each_finding.evidence) for each_finding in findings
     ]

@@ -1,6 +1,7 @@
 """Findings: which of them are an answer, and in what order."""
 
 import pytest
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.presets.diagnosis.finding import Finding, rank_findings, read_findings
 
 
@@ -30,4 +31,4 @@ def test_findings_without_an_expected_rate_are_ranked_by_their_time() -> None:
 @pytest.mark.parametrize("damaged", [None, {}, "x", [1], [{"code": "no-such"}], [{"code": "loss"}]])
 def test_damaged_findings_of_a_run_log_read_as_none(damaged: object) -> None:
     """The run log is a file, and files get changed."""
-    assert read_findings(damaged) == ()
+    assert read_findings(RunResult.of({"why": damaged}).findings) == ()

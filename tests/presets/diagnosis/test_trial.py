@@ -8,7 +8,7 @@ from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
-from linkgauge.presets.diagnosis.finding import Finding, findings_json, read_findings
+from linkgauge.presets.diagnosis.finding import Finding, finding_figures, read_findings
 from linkgauge.presets.diagnosis.trial import Trial
 from linkgauge.tui.cli.click_extension import make_command
 from linkgauge.tui.cli.options import PlanOptions
@@ -95,6 +95,4 @@ def test_a_finding_has_its_trial_and_the_run_log_does_without() -> None:
     """Earlier versions refuse a key that they do not know, and an earlier finding has none."""
     finding = Finding("loss", 0.5, 0.9, "Packets are lost.", "2 %", "…", trial=Trial(congestion="bbr"))
     assert decode(Finding, encode(finding)) == finding
-    stored = findings_json((finding,))
-    assert "trial" not in stored[0]
-    assert read_findings(stored) == (replace(finding, trial=None),)
+    assert read_findings(finding_figures((finding,))) == (replace(finding, trial=None),)

@@ -13,19 +13,15 @@ from linkgauge.engine.model.errors import (
     UnknownPreset,
     UsageError,
 )
-from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, PerDirection, Plan
-from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
-from linkgauge.presets.verdict import Verdict, VerdictCode
+from linkgauge.engine.model.events import Reason
+from linkgauge.engine.results.run_result import RunResult
+from linkgauge.presets.verdict import VerdictCode
 from linkgauge.tui.cli.termination import (
     RunStopper,
+    exit_status,
     handle_signals,
-    mesh_exit_status,
-    unfinished_exit_status,
-    verdict_exit_status,
+    run_exit_status,
 )
-
-RATE = Measurement(1_176_250_000, 10 * SECOND_NS)
 
 
 class Run:
@@ -95,12 +91,6 @@ async def test_a_signal_before_any_run_cancels_the_task() -> None:
         await asyncio.create_task(work())
 
 
-def summary(out: Measurement | None, reason: Reason) -> Summary:
-    """Return a summary of a run out."""
-    cpu, tcp = CpuSummary(None, None, None, None), TcpSummary(None, None, None, None, None, None)
-    return Summary(Plan(), PerDirection(out, None, out), Expectation(), (), cpu, cpu, tcp, (), RunEnd(reason, ""))
-
-
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -117,25 +107,30 @@ def test_what_a_person_can_correct_on_the_command_line_exits_2(error: LinkgaugeE
 
 
 @pytest.mark.parametrize(
-    ("word", "reason", "total", "status"),
+    ("word", "reason", "is_measured", "number", "status"),
     [
-        ("pass", Reason.COMPLETED, RATE, 0),
-        ("none", Reason.COMPLETED, RATE, 0),
-        ("none", Reason.STOPPED, RATE, 0),
-        ("short", Reason.COMPLETED, RATE, 1),
-        ("fail", Reason.COMPLETED, RATE, 1),
-        ("none", Reason.COMPLETED, None, 3),
-        ("none", Reason.INTERRUPTED, RATE, 3),
-        ("none", Reason.PEER_LOST, RATE, 3),
-        ("none", Reason.PEER_STOPPED, RATE, 3),
-        ("none", Reason.WORKER_LOST, None, 3),
+        ("pass", Reason.COMPLETED, True, None, 0),
+        ("none", Reason.COMPLETED, True, None, 0),
+        ("none", Reason.STOPPED, True, signal.SIGINT, 0),
+        ("short", Reason.COMPLETED, True, None, 1),
+        ("fail", Reason.COMPLETED, True, None, 1),
+        ("none", Reason.COMPLETED, False, None, 3),
+        ("none", Reason.INTERRUPTED, True, None, 3),
+        ("none", Reason.INTERRUPTED, True, signal.SIGTERM, 143),
+        ("none", Reason.PEER_LOST, True, signal.SIGINT, 3),
+        ("none", Reason.PEER_STOPPED, True, None, 3),
+        ("none", Reason.WORKER_LOST, False, None, 3),
     ],
 )
 def test_the_exit_status_tells_a_bad_link_from_a_test_that_was_none(
-    word: VerdictCode, reason: Reason, total: Measurement | None, status: int
+    word: VerdictCode, reason: Reason, is_measured: bool, number: int | None, status: int
 ) -> None:
-    """0 pass or nothing to judge, 1 short or fail, 3 not run to its end or nothing measured."""
-    assert verdict_exit_status(summary(total, reason), Verdict(word, "")) == status
+    """0 pass or nothing to judge, 1 short or fail, 3 not run to its end or nothing measured, else the signal's."""
+    measured = {"total": {"bytes": 1_176_250_000}} if is_measured else None
+    result = RunResult.of({"verdict": word, "ended": {"reason": reason}, "measured": measured})
+    assert run_exit_status(result, number) == status
+    if word == "none" and status == 0:
+        assert run_exit_status(result, is_judged=True) == 3
 
 
 @pytest.mark.parametrize(
@@ -145,16 +140,11 @@ def test_the_exit_status_tells_a_bad_link_from_a_test_that_was_none(
         ("short", None, 1),
         ("fail", None, 1),
         ("none", None, 3),
+        (None, None, 3),
         ("pass", 2, 130),
-        ("none", 15, 143),
+        (None, 15, 143),
     ],
 )
-def test_a_mesh_ends_by_its_verdict_or_by_the_signal(word: str, number: int | None, status: int) -> None:
-    """A mesh that a signal cut short is no pass, whatever its cells say so far."""
-    assert mesh_exit_status(word, number) == status
-
-
-def test_a_command_without_a_whole_result_is_incomplete_or_ended_by_its_signal() -> None:
-    """A script tells the two apart."""
-    assert unfinished_exit_status(None) == 3
-    assert unfinished_exit_status(signal.SIGINT) == 130
+def test_a_command_ends_by_its_verdict_or_by_the_signal(word: str | None, number: int | None, status: int) -> None:
+    """What a signal cut short is no pass, whatever it has so far."""
+    assert exit_status(word, number) == status

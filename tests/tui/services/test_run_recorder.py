@@ -7,13 +7,15 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
 from linkgauge.tui.services.run_recorder import RunRecorder
+from linkgauge.tui.services.run_spec import Record
 
 from ..scripted_mesh import run_events
 
 
 def recorder(log: RunLog | None) -> RunRecorder:
     """Return a recorder of a run of a group."""
-    return RunRecorder(LiveDiagnosis(Meter()), log=log, preset_id=None, peer="db-02", label="one", group="many")
+    record = Record(label="one", group="many")
+    return RunRecorder(LiveDiagnosis(Meter()), log=log, preset_id=None, peer="db-02", record=record)
 
 
 def test_a_run_that_comes_whole_is_in_the_log_like_one_that_came_event_by_event(tmp_path: Path) -> None:
@@ -21,11 +23,11 @@ def test_a_run_that_comes_whole_is_in_the_log_like_one_that_came_event_by_event(
     events = run_events(1e9)
     with RunLog.open(tmp_path) as log:
         whole, single = recorder(log), recorder(log)
-        outcome = whole.record_whole(events, {"extra": 1})
+        outcome = whole.record_whole(events, {"cell": {"near": "a"}})
         for event in events:
             single.add(event)
         single.meter.flush()
-        assert single.finish({"extra": 1}).document == {**outcome.document, "run_id": single.run_id}
+        assert single.finish({"cell": {"near": "a"}}).document == {**outcome.document, "run_id": single.run_id}
         assert tuple(log.events(whole.run_id)) == tuple(log.events(single.run_id)) == events
         row = log.find(whole.run_id)
     assert (row.peer, row.label, row.group, row.verdict, row.document) == (

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.results.run_log import RunLog, RunQuery, RunRecord
+from linkgauge.engine.results.run_log.listing import RunBrief
 from linkgauge.tui.cli.render.runs import run_list
 from linkgauge.tui.text.run_list import RunFilter, filter_parts, run_line, settings_count, short_peers
 
@@ -24,7 +25,8 @@ def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | N
         is_running=False,
         note=None,
         group=None,
-        figures=None,
+        figures=RunBrief(),
+        document=None,
         detail=None,
     )
 
@@ -106,7 +108,7 @@ def changed_row(*settings: tuple[str, Any, int | None], workload: str = "stream"
     names = ("direction", "sessions", "window_bytes")
     periods = [dict(zip(names, values, strict=True)) for values in settings]
     document = {"plan": {**periods[0], "workload": workload}, "stretches": periods}
-    return replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document)
+    return replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=RunBrief.of(document))
 
 
 def test_a_udp_run_is_listed_with_the_rates_and_sizes_that_it_had() -> None:
@@ -117,7 +119,7 @@ def test_a_udp_run_is_listed_with_the_rates_and_sizes_that_it_had() -> None:
 
     def listed(*periods: dict[str, Any]) -> str:
         document = {"plan": {**periods[0], "workload": "udp"}, "stretches": list(periods)}
-        line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document))
+        line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=RunBrief.of(document)))
         return line.test.replace("\N{NO-BREAK SPACE}", " ")
 
     assert listed(rates[0]) == "udp→1"
@@ -149,7 +151,7 @@ def test_a_run_whose_settings_changed_is_not_listed_under_its_first_plan(
     """What changed is said where the plan of other runs stands; a damaged document has the plan."""
     changed = changed_row(*settings)
     assert run_line(changed).test.replace("\N{NO-BREAK SPACE}", " ") == test
-    assert settings_count(changed.document) == count
+    assert settings_count(changed.figures) == count
     _, (line,) = run_list([changed])
     assert (f"{count}\N{NO-BREAK SPACE}settings" in line) is (count > 1)
 

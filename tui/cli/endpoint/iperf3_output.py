@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ....engine.model.events import Event
+from ....engine.results.json_document import encode
 from ....engine.results.meter import Meter
 from ....engine.results.run_log import new_run_id
-from ....presets.diagnosis.finding import Finding
+from ....engine.results.run_result import RunResult
+from ....presets.diagnosis.finding import Finding, finding_figures
 from ....presets.diagnosis.live import LiveDiagnosis
 from ....presets.verdict import judge
-from ...services.run_recorder import run_document
 from ...text.server_output import server_output
 
 _RANDOM: Final = random.SystemRandom()
@@ -38,9 +39,12 @@ class Iperf3Output:
     def document(self) -> dict[str, Any]:
         """Return the document of `--json`, with an id of its own; call it once, after the last event."""
         self._meter.flush()
-        summary = self._meter.summary()
         run_id = new_run_id(datetime.now(UTC), _RANDOM)
-        return run_document(summary, judge(summary), run_id, None, findings=self._findings)
+        summary, findings = self._meter.summary(), finding_figures(self._findings)
+        verdict = judge(summary)
+        words = [period.word for period in verdict.periods]
+        result = RunResult.of_run(summary, verdicts=words, run_id=run_id, verdict=verdict.word, findings=findings)
+        return encode(result)
 
     @property
     def _findings(self) -> tuple[Finding, ...]:

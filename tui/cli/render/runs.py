@@ -13,10 +13,9 @@ from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.meter import replay
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
-from ....engine.results.run_result import number_in
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import grade_in, is_in_phases, run_end_text, settings_count, short_peers
+from ...text.run_list import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
@@ -101,8 +100,7 @@ def _line(cells: Sequence[str], widths: Mapping[str, int], short: Mapping[str, s
 
 
 def _rate_cell(row: RunEntry) -> str:
-    mbit_s = None if is_in_phases(row.figures) else number_in(row.figures, "measured", "total", "mbit_s")
-    return numbers.mbit(None if mbit_s is None else mbit_s * 1e6)
+    return numbers.mbit(listed_bit_s(row.figures))
 
 
 def _verdict_cell(row: RunEntry) -> str:

@@ -1,6 +1,7 @@
 """A run's summary in a terminal: tables, notes, findings, and the verdict at the end."""
 
 from collections.abc import Iterator
+from dataclasses import astuple, replace
 from typing import Final
 
 from rich.cells import cell_len
@@ -75,11 +76,25 @@ def summary_parts(
     if summary.responsiveness is not None:
         yield from _responsiveness(summary.responsiveness, queue_findings)
         yield Text()
+    yield from _measured_parts(summary, pass_percent)
+    yield Text()
+    yield _notes(summary)
+    yield Text()
+    if findings:
+        yield findings_part(findings, findings_period(summary))
+        yield Text()
+    first = headline(summary, verdict)
+    yield Text.assemble(
+        (first.mark, VERDICT_STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text
+    )
+
+
+def _measured_parts(summary: Summary, pass_percent: float) -> Iterator[RenderableType]:
+    """Yield the tables of what was measured."""
     if summary.measured.total is None:
         yield Text("  nothing was measured after the warm-up")
-    elif summary.plan.has_phases:
-        yield _cpu(summary)
-    else:
+        return
+    if not summary.plan.has_phases:
         yield _rates(summary, pass_percent)
         if summary.measured.total.transactions is not None:
             yield Text()
@@ -96,17 +111,7 @@ def summary_parts(
             yield Text()
             yield _periods(summary, pass_percent)
         yield Text()
-        yield _cpu(summary)
-    yield Text()
-    yield _notes(summary)
-    yield Text()
-    if findings:
-        yield findings_part(findings, findings_period(summary))
-        yield Text()
-    first = headline(summary, verdict)
-    yield Text.assemble(
-        (first.mark, VERDICT_STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text
-    )
+    yield _cpu(summary)
 
 
 def _grid() -> Table:
@@ -228,8 +233,8 @@ def _rates(summary: Summary, pass_percent: float) -> Padding:
     columns = (rate_unit(summary), "± 95 %", "MiB/s", "payload", "expected", "share", "source")
     table = _NumberTable(*columns, optional=(7, 3, 4, 2, 5), words=(7,))
     for row in rate_rows(summary, pass_percent):
-        cells = (row.rate, _bare(row.margin), row.mib_rate, row.payload, row.expected, row.share, row.source)
-        table.add_row(_row_name(row.direction), *cells)
+        direction, *cells = astuple(replace(row, margin=_bare(row.margin)))
+        table.add_row(_row_name(direction), *cells)
     return _indent(table)
 
 
@@ -244,8 +249,7 @@ def _losses(summary: Summary) -> Padding:
     columns = ("packets/s", "sent", "lost", "loss", "duplicates", "late", "reordered")
     table = _NumberTable(*columns, optional=(2, 6))
     for row in loss_rows(summary):
-        counts = (row.packets_s, row.sent, row.lost, row.loss, row.duplicates, row.late, row.reordered)
-        table.add_row(_row_name(row.direction), *counts)
+        table.add_row(_row_name(row.direction), *astuple(row)[1:])
     return _indent(table)
 
 
@@ -278,7 +282,7 @@ def _cpu(summary: Summary) -> Padding:
     unit = "MiB" if summary.plan.workload.is_bulk else "trans"
     table = _NumberTable("CPU", "busiest core", "linkgauge", f"per {unit}", optional=(3, 2))
     for row in cpu_rows(summary):
-        table.add_row(row.end, row.host, row.hottest_core, row.process, row.cost)
+        table.add_row(*astuple(row))
     return _indent(table)
 
 

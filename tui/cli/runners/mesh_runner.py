@@ -56,7 +56,7 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import mesh_exit_status, unfinished_exit_status
+from ..termination import exit_status
 from .recording import error_lines, open_recording, stop_on_signal
 
 if TYPE_CHECKING:
@@ -104,14 +104,14 @@ def run_mesh(job: MeshJob) -> int:
             write_in_background()  # the terminal may have stopped
     if result is None:
         print_stderr("interrupted before anything was measured")
-        return unfinished_exit_status(progress.signal_number)
+        return exit_status(None, progress.signal_number)
     if log is not None and not result.spec.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.spec.pass_percent)
-    return mesh_exit_status(verdict, progress.signal_number)
+    return exit_status(verdict, progress.signal_number)
 
 
 def is_over(spec: MeshSpec) -> bool:

@@ -12,7 +12,7 @@ from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ...services.storage import open_run_log
 from ..output import emit_json_line, print_stderr
-from ..termination import RunStopper, handle_signals, interruption, unfinished_exit_status
+from ..termination import RunStopper, exit_status, handle_signals, interruption
 
 
 class Progress(Protocol):
@@ -72,4 +72,4 @@ def end_unmeasured(signal_number: int | None, *, as_json_stream: bool) -> int:
     if as_json_stream:
         emit_json_line(error_line(text))
     print_stderr(text)
-    return unfinished_exit_status(signal_number)
+    return exit_status(None, signal_number)

@@ -41,9 +41,9 @@ from ..output import (
 from ..render.summary import summary_parts
 from ..termination import (
     RunStopper,
+    exit_status,
     interruption,
-    signal_exit_status,
-    verdict_exit_status,
+    run_exit_status,
 )
 from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
 
@@ -94,10 +94,10 @@ def run_test(test: RunSpec) -> int:
         print_stderr(f"saved as {'run' if len(ids) == 1 else 'runs'} {' and '.join(ids)}")
     _print_results(test, progress, outcome)
     if signal_number is not None and progress.experiment is not None:
-        return signal_exit_status(signal_number)
+        return exit_status(None, signal_number)
     if signal_number is None:
         thin_old_runs()
-    return verdict_exit_status(outcome.summary, outcome.verdict, signal_number)
+    return run_exit_status(outcome.result, signal_number)
 
 
 def _print_results(test: RunSpec, progress: _Progress, outcome: Outcome) -> None:

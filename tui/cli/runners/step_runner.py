@@ -33,12 +33,7 @@ from ...services.run_spec import RunSpec
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
-from ..termination import (
-    INCOMPLETE,
-    RunStopper,
-    signal_exit_status,
-    verdict_exit_status,
-)
+from ..termination import RunStopper, exit_status, run_exit_status
 from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
 
 _GROUP_PREFIX: Final = "steps-"
@@ -100,10 +95,9 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
         findings = () if progress.bad is None else progress.bad.findings
         emit_rich(*step_parts(progress.steps, goals=progress.goals, verdict=progress.verdict, findings=findings))
     if number is not None:
-        return signal_exit_status(number)
+        return exit_status(None, number)
     thin_old_runs()
-    status = verdict_exit_status(outcome.summary, progress.verdict)
-    return INCOMPLETE if progress.verdict.word == "none" and not status else status
+    return run_exit_status(replace(outcome.result, verdict=progress.verdict.word), is_judged=True)
 
 
 async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> None:

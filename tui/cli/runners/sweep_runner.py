@@ -31,7 +31,7 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import PASS, RunStopper, unfinished_exit_status
+from ..termination import PASS, RunStopper, exit_status
 from .recording import error_lines, open_recording, stop_on_signal
 
 
@@ -61,7 +61,7 @@ def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
         print_stderr(
             f"{numbers.quantity(missing, 'run')} missing; to continue: {PROGRAM} sweep --resume {sweep.group}"
         )
-    return unfinished_exit_status(progress.signal_number)
+    return exit_status(None, progress.signal_number)
 
 
 def _run_missing(spec: RunSpec, log: RunLog | None, progress: "_Progress") -> None:

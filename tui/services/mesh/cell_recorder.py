@@ -4,10 +4,9 @@ The hosts know no presets. The expected rate is found here, for the interfaces t
 the run's first event, so that the run log has it as if it had been known from the start.
 """
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from ....engine.model.errors import DecodeError, LinkgaugeError, UnknownLineRate
 from ....engine.model.events import Event, Started
@@ -26,16 +25,15 @@ from ....presets.expectation import find_expectation, limit_expectation
 from ....presets.preset import Preset
 from ....presets.wire import DEFAULT_VARIANT, Variant
 from ..run_recorder import RunRecorder
-from ..run_spec import Judging
+from ..run_spec import Judging, Record
 
-_CELL: Final = "cell"
 _AT_EXPECTED: Final = "at-expected"
 _NO_EVENTS: Final = "the host sent no events of the test"
 
 
 @dataclass(frozen=True, slots=True)
 class RunCell:
-    """The cell of a run, as the run's document has it. `near` began it; `is_again` is the second run, alone."""
+    """The cell of a run, as its result has it. `near` began it; `is_again` is the second run, alone."""
 
     sender: str
     receiver: str
@@ -43,10 +41,10 @@ class RunCell:
     is_again: bool = False
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Self | None:
-        """Read a document; None for that of another run."""
+    def of(cls, run: RunResult) -> Self | None:
+        """Return the cell of a run; None for one of no mesh."""
         try:
-            return decode(cls, document.get(_CELL))
+            return decode(cls, run.cell)
         except DecodeError:
             return None
 
@@ -86,13 +84,12 @@ class CellRecorder:
             log=self._log,
             preset_id=None if preset is None else preset.id,
             peer=started.peer,
-            label=f"{ended.cell.sender} to {ended.cell.receiver}",
-            group=self._plan.group,
+            record=Record(label=f"{ended.cell.sender} to {ended.cell.receiver}", group=self._plan.group),
         )
         texts = [None, *ended.texts[1:]] if ended.texts else []  # the first event has its expectation now
         run_cell = RunCell(*ended.cell, ended.near, self.is_again(ended))
-        outcome = recorder.record_whole(events, {_CELL: encode(run_cell)}, texts)
-        return figure_of_run(ended.cell, outcome.run_id, RunResult.of(outcome.document), ended.failure)
+        outcome = recorder.record_whole(events, {"cell": encode(run_cell)}, texts)
+        return figure_of_run(ended.cell, outcome.run_id, outcome.result, ended.failure)
 
     def is_again(self, ended: CellEnded) -> bool:
         """Return whether a cell was measured once more, alone."""

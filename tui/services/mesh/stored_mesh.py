@@ -113,11 +113,12 @@ def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
     together: dict[Cell, CellFigure] = {}
     alone: dict[Cell, CellFigure] = {}
     for row in log.runs_of_group(plan.group):  # the newest first
-        run_cell = None if row.document is None else RunCell.of(row.document)
-        if row.document is None or run_cell is None:
+        run = RunResult.of(row.document)
+        run_cell = RunCell.of(run)
+        if run_cell is None:
             continue
         cell = run_cell.cell
-        figure = figure_of_run(cell, row.run_id, RunResult.of(row.document))
+        figure = figure_of_run(cell, row.run_id, run)
         kind = alone if run_cell.is_again else together
         if cell not in kind or (kind[cell].value is None and figure.value is not None):
             kind[cell] = figure

@@ -112,7 +112,7 @@ class PeerCheck:
             outcome = session.outcome
         if outcome is None:  # the recorder closes every run
             return CheckResult(CheckVerdict.FAILED, detail="the run has no end", run_id=self.run_id)
-        return result_of_run(RunResult.of(outcome.document), self.run_id)
+        return result_of_run(outcome.result, self.run_id)
 
 
 def result_of_run(run: RunResult, run_id: str) -> CheckResult:

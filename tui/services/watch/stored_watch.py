@@ -241,13 +241,12 @@ class StoredWatch:
             return None
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
-        document = record.document
-        if document is None:  # the end of a run is written before its document: a kill can come in between
-            try:
-                document = load_stored_run(self._log, record).outcome.document
-            except RunLogError:  # its entries are damaged: the test is made again
-                return None
-        return result_of_run(RunResult.of(document), run_id)
+        if record.document is not None:
+            return result_of_run(RunResult.of(record.document), run_id)
+        try:  # the end of a run is written before its document: a kill can come in between
+            return result_of_run(load_stored_run(self._log, record).outcome.result, run_id)
+        except RunLogError:  # its entries are damaged: the test is made again
+            return None
 
     def close(self) -> None:
         """Close the journal."""

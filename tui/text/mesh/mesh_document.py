@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 from ....engine.model.plan import SECOND_NS
-from ....engine.results.json_document import DOCUMENT_VERSION
-from ....engine.results.rounding import round_known
+from ....engine.results.json_document import DOCUMENT_VERSION, round_known
 from ....mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
 from ....mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ....mesh.plan import Host, MeshPlan

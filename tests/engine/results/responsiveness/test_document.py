@@ -9,12 +9,13 @@ import pytest
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.comparison import Comparison, compare
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
-from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.json_stream import end_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.run_log.listing import digest_row, read_digest
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.sample_merging import SampleMerger
-from linkgauge.presets.latency_limit import LatencyLimit, limit_document
+from linkgauge.presets.latency_limit import LatencyLimit, limit_figures
 from linkgauge.tui.text.comparison import comparison_json, figure_rows, plan_rows
 
 from .... import json_schemas
@@ -25,7 +26,7 @@ RUN = Link(steady(40, 8), local=1.0)
 
 def document_of(link: Link) -> dict[str, object]:
     """Return the document of a run."""
-    return build_document(replay(link.events()).summary(), run_id="r1", preset=None, verdict="none")
+    return encode(RunResult.of_run(replay(link.events()).summary(), run_id="r1"))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def document_of(link: Link) -> dict[str, object]:
 )
 def test_the_document_is_as_its_schema_says(link: Link) -> None:
     """With all results, with hardly any, and of a run that was too short."""
-    document = {**document_of(link), "latency_limit": limit_document(LatencyLimit(30 * MS, "B"))}
+    document = {**document_of(link), "latency_limit": encode(limit_figures(LatencyLimit(30 * MS, "B")))}
     json_schemas.check("run.schema.json", json.loads(json.dumps(document)))
 
 
@@ -64,7 +65,7 @@ def test_the_document_has_the_results_in_milliseconds() -> None:
 
 def test_a_run_without_such_a_test_says_so() -> None:
     """null, and not left out."""
-    document = build_document(Meter().summary(), run_id="r1", preset=None, verdict="none")
+    document = encode(RunResult.of_run(Meter().summary()))
     assert document["responsiveness"] is None
     assert document["plan"]["responsiveness"] is None
 
@@ -112,13 +113,11 @@ def test_a_file_of_an_older_version_is_continued_with_its_own_columns(tmp_path: 
 def test_the_list_of_runs_has_grade_and_rise() -> None:
     """A run of another kind has neither."""
     digest = read_digest(digest_row(document_of(RUN)))
-    assert digest is not None
-    assert digest["plan"]["responsiveness"] == "phases"
-    assert digest["responsiveness"]["grade"] == "A"
-    assert digest["responsiveness"]["rise_ms"] == pytest.approx(24, rel=0.02)
-    other = read_digest(digest_row(build_document(Meter().summary(), run_id="r1", preset=None, verdict="none")))
-    assert other is not None
-    assert "responsiveness" not in other
+    assert digest.plan.responsiveness == "phases"
+    assert digest.responsiveness is not None
+    assert digest.responsiveness.grade == "A"
+    assert digest.responsiveness.rise_ms == pytest.approx(24, rel=0.02)
+    assert read_digest(digest_row(encode(RunResult.of_run(Meter().summary())))).responsiveness is None
 
 
 def compared(first: Link, second: Link) -> Comparison:

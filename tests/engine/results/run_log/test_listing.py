@@ -1,7 +1,6 @@
 """The list of runs: its order and filters against a plain model, what is read for it, and the runs' digests."""
 
 import contextlib
-import json
 import math
 import random
 import sqlite3
@@ -12,9 +11,13 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
+from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.run_log import SEARCH_FIELDS, SORT_COLUMNS, RunEntry, RunLog, RunQuery, log_file
 from linkgauge.engine.results.run_log.listing import (
     DIGEST_COLUMNS,
+    ListedPlan,
+    ListedSettings,
+    RunBrief,
     digest_row,
     order_sql,
     read_digest,
@@ -70,12 +73,13 @@ def log(request: pytest.FixtureRequest, drawn_log: RunLog, tmp_path: Path) -> It
     assert path.read_bytes() == before
 
 
-def _total(entry: RunEntry, name: str) -> float | None:
-    return None if entry.figures is None else entry.figures["measured"]["total"][name]
+def _test(entry: RunEntry) -> tuple[Any, ...] | None:
+    plan = entry.figures.plan
+    return None if plan.workload is None else (plan.workload, plan.direction, plan.sessions)
 
 
 def _rate(entry: RunEntry) -> float | None:
-    mbit_s, transactions_s = _total(entry, "mbit_s"), _total(entry, "transactions_s")
+    mbit_s, transactions_s = entry.figures.mbit_s, entry.figures.transactions_s
     return (None if mbit_s is None else mbit_s * 1e6) if transactions_s is None else transactions_s
 
 
@@ -83,9 +87,9 @@ MODEL: dict[str, Callable[[RunEntry], Any]] = {
     "when": lambda entry: entry.number,
     "preset": lambda entry: entry.preset or None,
     "peer": lambda entry: entry.peer,
-    "test": lambda entry: None if entry.figures is None else tuple(entry.figures["plan"].values()),
+    "test": _test,
     "rate": _rate,
-    "%": lambda entry: _total(entry, "percent_of_expected"),
+    "%": lambda entry: entry.figures.percent,
     "verdict": lambda entry: None if entry.verdict is None else VERDICTS.index(entry.verdict),
     "label": lambda entry: (entry.label or "").casefold() or None,
 }
@@ -275,11 +279,9 @@ DOCUMENT: dict[str, Any] = {"plan": PLAN, "measured": {"out": {}, "total": TOTAL
 
 def test_a_digest_has_the_plan_the_settings_in_turn_and_the_rates() -> None:
     """The same settings in a row are one."""
-    assert read_digest(digest_row(DOCUMENT)) == {
-        "plan": {"workload": "stream", "direction": "out", "sessions": 4},
-        "stretches": [{"direction": "out", "sessions": 4, "window_bytes": 65_536}],
-        "measured": {"total": {"mbit_s": 941.5, "transactions_s": None, "percent_of_expected": 99.6}},
-    }
+    settings = ListedSettings(Direction.OUT, 4, 65_536)
+    found = RunBrief(ListedPlan("stream", Direction.OUT, 4), (settings,), mbit_s=941.5, percent=99.6)
+    assert read_digest(digest_row(DOCUMENT)) == found
 
 
 @pytest.mark.parametrize(
@@ -298,7 +300,7 @@ def test_a_damaged_document_has_a_short_digest(document: object) -> None:
     brief, *rates = digest_row(document)
     assert len(brief) < 400
     assert rates == [None] * 3
-    assert read_digest((brief, *rates)) is not None
+    assert read_digest((brief, *rates)).mbit_s is None
 
 
 def _columns(path: Path) -> list[tuple[Any, ...]]:
@@ -321,7 +323,7 @@ def test_runs_of_an_older_linkgauge_get_the_digest_that_a_new_run_has(tmp_path: 
         assert log.add_digests()
         assert not log.add_digests()
         rows = _columns(log.path)
-    assert json.loads(rows.pop(6)[0]) == {"plan": None, "stretches": []}
+    assert read_digest(rows.pop(6)) == RunBrief()
     del expected[6]
     assert rows == expected
 
@@ -341,9 +343,7 @@ def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> No
             write_run(log, f"20261122-011530-{seen:04}", document=DOCUMENT)
             found = log.find_runs(RunQuery(column="rate"))
             assert len(found) == 1_002 + seen
-            assert {
-                entry.figures["measured"]["total"]["mbit_s"] for entry in log.entries(found) if entry.figures
-            } == {941.5}
+            assert {entry.figures.mbit_s for entry in log.entries(found)} == {941.5}
             seen += 1
         thread.join()
         assert None not in [row[0] for row in _columns(log.path)]

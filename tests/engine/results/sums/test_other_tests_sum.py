@@ -5,7 +5,7 @@ from linkgauge.engine.model.plan import SECOND_NS, End, Settings
 from linkgauge.engine.model.samples import OtherTests, Sample, combine
 from linkgauge.engine.results.summary import OtherTestsSummary
 from linkgauge.engine.results.sums.end_sum import EndSum
-from linkgauge.engine.results.sums.other_tests_sum import interval_figures, other_tests_document
+from linkgauge.engine.results.sums.other_tests_sum import interval_figures
 
 
 def sample(index: int, others: OtherTests | None) -> Sample:
@@ -22,19 +22,12 @@ def test_rates_are_means_over_all_of_the_time_that_is_known() -> None:
     """Half of the time with 80 Mb/s are 40 Mb/s."""
     both = summarize(OtherTests(2, 3, 10_000_000, 1_000_000), OtherTests(), None)
     assert both == OtherTestsSummary(2, 3, 40e6, 4e6)
-    assert other_tests_document(both) == {
-        "most_tests": 2,
-        "most_sessions": 3,
-        "received_mbit_s": 40.0,
-        "sent_mbit_s": 4.0,
-    }
 
 
 def test_none_at_all_is_zero_and_an_endpoint_that_does_not_tell_is_unknown() -> None:
     """0 is measured."""
     assert summarize(OtherTests(), OtherTests()) == OtherTestsSummary(0, 0, 0.0, 0.0)
     assert summarize(None, None) is None
-    assert other_tests_document(summarize(None)) is None
 
 
 def test_an_interval_has_its_own_rates() -> None:

@@ -14,8 +14,9 @@ from linkgauge.engine.model.samples import Sample
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import Report
 from linkgauge.engine.results.csv_export import CsvWriter
-from linkgauge.engine.results.json_document import build_document
+from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.run_result import RunResult
 
 from ...results.meter_events import probe_sample
 
@@ -80,7 +81,7 @@ def _check_told(events: list[Event]) -> None:
     assert summary.probe.loaded is not None
     assert summary.measured.total is not None
     assert summary.measured.total.transactions is None
-    document = build_document(summary, run_id="r", preset=None, verdict="none")
+    document = encode(RunResult.of_run(summary))
     assert document["plan"]["probe"] is True
     idle = document["latency"]["idle_us"]
     assert idle["min"] <= idle["p50"] <= idle["max"]
@@ -100,6 +101,6 @@ async def test_a_run_without_a_probe_has_no_probe_latency(far_end: Peer, record:
     """Unknown is null, and no row has a percentile."""
     recorded = await record(Plan(duration_ns=SECOND_NS // 2), far_end)
     assert recorded.started.idle is None
-    document = build_document(replay(recorded.events).summary(), run_id="r", preset=None, verdict="none")
+    document = encode(RunResult.of_run(replay(recorded.events).summary()))
     assert document["latency"] is None
     assert document["plan"]["probe"] is False
