@@ -4,7 +4,7 @@ Pure. The result is a file in the schema of the catalogue, which the user can ed
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
@@ -21,16 +21,9 @@ _COUNTED: Final = {Workload.RR: "measured_transactions_s", Workload.CRR: "measur
 
 
 def baseline_toml(
-    summary: Summary,
-    *,
-    preset_id: str,
-    name: str,
-    run_id: str,
-    started_utc: str,
-    link: LinkSpec = NO_WIRE,
-    suggested_window_bytes: int | None = None,
+    summary: Summary, *, preset_id: str, name: str, run_id: str, started_utc: str, link: LinkSpec = NO_WIRE
 ) -> str:
-    """Return a preset file whose expected rates are those of the run.
+    """Return a preset file whose expected rates are those of the run, and whose suggested window is its window.
 
     Each period of the run gives the rate of its direction and sessions; of two with equal settings the later one
     counts. For rr and crr the rates are transactions a second, whichever end is the client.
@@ -38,11 +31,10 @@ def baseline_toml(
     Args:
         summary: The results of the run.
         preset_id: The id of the new preset.
-        name: Its name, for people.
+        name: Its name, for the user.
         run_id: The run, named as the source of each rate.
         started_utc: When the run began.
         link: The link; without one the wire model computes nothing.
-        suggested_window_bytes: The window to suggest.
 
     Raises:
         PlanError: The id is invalid.
@@ -52,8 +44,7 @@ def baseline_toml(
     plan = summary.plan
     rates = _rates_of_run(summary, run_id)
     column = _COUNTED.get(plan.workload, _COLUMN)
-    window = [] if suggested_window_bytes is None else [f"suggested_window_bytes = {suggested_window_bytes}"]
-    head = [
+    lines = [
         "# Made from a run; what is below may be edited.",
         "",
         "[source]",
@@ -65,20 +56,14 @@ def baseline_toml(
         f"id = {_text(preset_id)}",
         f"name = {_text(name)}",
         'family = "Own"',
-        *window,
+        *_window_line(plan.settings.window_bytes),
         "",
-        "[preset.link]",
         *_link_lines(link),
         "",
-        "[[preset.tables]]",
-        'table = "run"',
-        f'columns = ["{column}"]',
-        "rows = [",
-        *(f"  {{ row = {_text(_row(*key))}, values = [{rate:.6f}] }}," for key, rate in rates.items()),
-        "]",
+        *_table_lines(rates, column),
     ]
-    body = [line for key in rates for line in _rate_lines(*key, plan.workload, column)]
-    return "\n".join(head + body) + "\n"
+    lines += [line for key in rates for line in _rate_lines(*key, plan.workload, column)]
+    return "\n".join(lines) + "\n"
 
 
 def _rates_of_run(summary: Summary, run_id: str) -> dict[tuple[Flow, int], float]:
@@ -135,6 +120,22 @@ def _period_bit_s(period: Period) -> float | None:
     return sum(rates) if len(rates) == len(flows) else None
 
 
+def _window_line(window_bytes: int | None) -> Iterator[str]:
+    if window_bytes is not None:
+        yield f"suggested_window_bytes = {window_bytes}"
+
+
+def _table_lines(rates: Mapping[tuple[Flow, int], float], column: str) -> Iterator[str]:
+    """Yield the run's rates as the table of a document."""
+    yield "[[preset.tables]]"
+    yield 'table = "run"'
+    yield f'columns = ["{column}"]'
+    yield "rows = ["
+    for key, rate in rates.items():
+        yield f"  {{ row = {_text(_row(*key))}, values = [{rate:.6f}] }},"
+    yield "]"
+
+
 def _row(flow: Flow, sessions: int) -> str:
     return f"{flow}, {sessions} session{'' if sessions == 1 else 's'}"
 
@@ -154,6 +155,7 @@ def _rate_lines(flow: Flow, sessions: int, workload: Workload, column: str) -> l
 
 
 def _link_lines(link: LinkSpec) -> Iterator[str]:
+    yield "[preset.link]"
     yield f"framing = {_text(link.framing)}"
     if link.line_rate_bit_s is not None:
         yield f"line_rate_bit_s = {link.line_rate_bit_s}"

@@ -71,7 +71,6 @@ def make_preset(preset_id: str, run: str, *, force: bool) -> NewPreset:
         run_id=row.run_id,
         started_utc=day,
         link=link,
-        suggested_window_bytes=summary.plan.settings.window_bytes,
     )
     create_directory(path.parent)
     write_atomically(path, text)
