@@ -177,6 +177,6 @@ def test_a_run_is_listed_with_its_rate(
 ) -> None:
     """A mean over loads of different directions would be the rate of nothing."""
     document = {"plan": plan, "measured": {"total": total}}
-    line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=document))
+    line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=RunBrief.of(document)))
     assert line.rate.replace("\N{NO-BREAK SPACE}", " ") == rate
     assert line.rate_with_unit.replace("\N{NO-BREAK SPACE}", " ") == with_unit
