@@ -315,6 +315,8 @@ class ForkServerLease:
             except _ServerEndedError as error:
                 why = str(error)
                 ours.close()
+                if not self._shared.leases:
+                    break  # the last lease was returned meanwhile: nobody would end another server
             except BaseException:
                 ours.close()
                 raise

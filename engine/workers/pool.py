@@ -212,7 +212,11 @@ class WorkerPool:
 
     async def _start(self, number: int) -> None:
         self._refuse_closing()
-        process, sock = await self._fork(number)
+        try:
+            process, sock = await self._fork(number)
+        except WorkerError:
+            self._refuse_closing()  # the fork server may have ended with the pool
+            raise
         if self._closing:  # close() did not see this worker; it ends with its channel
             sock.close()
             await await_shielded(process.shut_down(END_DEADLINE_S))
