@@ -61,7 +61,7 @@ class Iperf3Service:
         """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
         self._options = options
         if options.users is not None:
-            options.users.not_before_s = int(time.time())
+            options.users.not_before_s = int(datetime.now(UTC).timestamp())
         self._admission, self._pending, self._log = endpoint.admission, endpoint.pending.beside(), endpoint.log
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
