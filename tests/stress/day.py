@@ -151,9 +151,7 @@ _NEAR: dict[str, Callable[[], Feed]] = {
 # The endpoint: a client each second, and ten strangers
 
 
-def _endpoint_second(
-    second: int, admission: Admission, log: EventLog, rates: EndpointRates, shown: EndpointLog
-) -> None:
+def _endpoint_second(second: int, admission: Admission, log: EventLog, rates: EndpointRates) -> None:
     with ExitStack() as stack:
         for number in range(10):
             address = f"10.{second % 251}.{number}.{second // 251 % 251}"
@@ -173,7 +171,7 @@ def _endpoint_second(
         )
         if not all(isinstance(each, ClientStatus) for each in status.clients):
             raise RuntimeError("a client without a status")
-        rates.update(status, shown.totals)
+        rates.update(status)
     log.add(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6, reason="completed"))
 
 
@@ -184,7 +182,7 @@ async def _endpoint(hours: float, mark: Callable[[], None]) -> None:
     rates = EndpointRates(EndpointInfo("db-02", "db-02:5820", "key", "linkgauge check db-02"))
     seconds = round(hours * 3_600)
     for second in range(seconds):
-        _endpoint_second(second, admission, log, rates, shown)
+        _endpoint_second(second, admission, log, rates)
         if not second % 60:
             await asyncio.sleep(0.02)  # the summary of a minute
         if (second + 1) * _MARKS % seconds < _MARKS:
