@@ -108,7 +108,7 @@ async def test_the_panel_shows_the_cell_at_the_cursor() -> None:
         mesh.run_cells(12)
         mesh.lose("db-04")
         await until(pilot, lambda: "12 of 12 cells" in screen_text(pilot.app))
-        assert app.screen.query_one(HeatMap).cell == ("db-01", "db-02")
+        await until(pilot, lambda: app.screen.query_one(HeatMap).cell == ("db-01", "db-02"))
         await pilot.press("n")
         await until(pilot, lambda: "why    interface at a lower speed" in screen_text(pilot.app))
         await pilot.press("down", "left", "left")
