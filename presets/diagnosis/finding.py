@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ...engine.model.errors import DecodeError
 from ...engine.model.plan import Direction, End
 from ...engine.model.serialization import OMITTED_AT_DEFAULT, decode
 from ...engine.results.json_document import encode, figures_of
-from ...engine.results.run_result import FindingFigures
 from .trial import Trial
+
+if TYPE_CHECKING:
+    from ...engine.results.run_result import FindingFigures
 
 FindingCode = Literal[
     "at-expected",
@@ -104,15 +106,17 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(relevant, key=lambda finding: -finding.rank))
 
 
-def finding_figures(findings: tuple[Finding, ...]) -> tuple[FindingFigures, ...]:
+def finding_figures(findings: tuple[Finding, ...]) -> "tuple[FindingFigures, ...]":
     """Return findings for programs; `share` is unknown if nothing is expected or nothing is missing.
 
     A trial is not in it: the remedy names its options, and an earlier version would refuse the key in a run log.
     """
+    from ...engine.results.run_result import FindingFigures  # a list of runs shows no findings, and starts sooner
+
     return tuple(figures_of(FindingFigures, finding) for finding in findings)
 
 
-def read_findings(figures: Iterable[FindingFigures]) -> tuple[Finding, ...]:
+def read_findings(figures: "Iterable[FindingFigures]") -> tuple[Finding, ...]:
     """Return the findings of a stored run; none if one is damaged, since the events can give them again."""
     try:
         return tuple(decode(Finding, encode(each)) for each in figures)

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
-from ....engine.results.meter import replay
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...text import numbers
 from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
@@ -127,6 +126,8 @@ class RunComparison:
 
 def compare_with_first(log: RunLog, rows: Sequence[RunRecord]) -> list[RunComparison]:
     """Return a comparison of each other run with the first; their events are the only source."""
+    from ....engine.results.meter import replay  # a list of runs needs none
+
     first, *others = ((row, replay(log.events(row.run_id)).summary()) for row in rows)
     return [RunComparison(first[0], row, compare(first[1], summary)) for row, summary in others]
 
