@@ -9,10 +9,16 @@ from math import ceil, floor
 from typing import Any, Final, Self, TypeVar, cast
 
 from ..model.latency_histogram import merge_counts
+from ..model.plan import SECOND_NS
 from ..model.samples import COMBINING, CoreTimes
 
 _EXACT_BITS: Final = 12
 T = TypeVar("T")
+
+
+def bits_per_second(bytes_: int, span_ns: int) -> float | None:
+    """Return a rate; None where no time was measured."""
+    return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 
 
 def percent_of(part: float | None, whole: float | None) -> float | None:

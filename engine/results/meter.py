@@ -38,7 +38,7 @@ from .run_totals import (
     sum_end,
     sum_senders,
 )
-from .summary import Summary
+from .summary import Measurement, Summary
 from .sums.sample_sum import RecentSamples, SampleOrder
 from .sums.traces import Traces
 from .udp.packet_overhead import packet_overhead
@@ -310,7 +310,7 @@ def _duplex_bit_s(both: Mapping[End, Sampled], workload: Workload) -> float | No
     if len(settings) < len(End) or settings[0] != settings[1] or settings[0].direction is not Direction.DUPLEX:
         return None
     received = ((flow, both[sender_of(flow, workload).other].sample) for flow in Direction.DUPLEX.flows)
-    return sum(sample.bytes_of(flow) * 8 * SECOND_NS / sample.interval_ns for flow, sample in received)
+    return sum(Measurement(sample.bytes_of(flow), sample.interval_ns).bit_s for flow, sample in received)
 
 
 def has_one_sampler(started: Started) -> bool:

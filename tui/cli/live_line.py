@@ -8,9 +8,11 @@ from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
-from ...engine.results.counter_sums import host_percent, percent_of
+from ...engine.results.counter_sums import host_percent
 from ...engine.results.meter import Interval, Meter
+from ...engine.results.summary import Measurement
 from ...engine.results.sums.receiver_sum import latency_counts
+from ...engine.results.sums.session_sums import SessionDatagrams
 from ..text import numbers
 from ..text.datagram_results import loss_percent
 from ..text.responsiveness import phase_text
@@ -157,11 +159,11 @@ def _loss(interval: Interval, flow: Direction) -> str:
     arrow = f" {numbers.arrow(flow)}" if len(interval.flows) > 1 else ""
     if receiver is None or not counts:
         return f"loss{arrow} {loss_percent(None):>8}"
-    received = sum(part.received or 0 for part in counts)
-    passed = sum(part.advanced or 0 for part in counts)
-    lost = percent_of(max(passed - received, 0), passed)
-    per_s = received * 1e9 / receiver.sample.interval_ns
-    return f"loss{arrow} {loss_percent(lost):>8}  {numbers.number(per_s):>9} packets/s"
+    sums = SessionDatagrams()
+    for part in counts:
+        sums.add(part)
+    per_s = sums.received * 1e9 / receiver.sample.interval_ns
+    return f"loss{arrow} {loss_percent(sums.lost_percent):>8}  {numbers.number(per_s):>9} packets/s"
 
 
 def _bit_s(interval: Interval, flow: Direction) -> float | None:
@@ -169,7 +171,7 @@ def _bit_s(interval: Interval, flow: Direction) -> float | None:
     received = interval.received_bytes(flow)
     if receiver is None or received is None:
         return None
-    return received * 8e9 / receiver.sample.interval_ns
+    return Measurement(received, receiver.sample.interval_ns).bit_s
 
 
 def _busy_text(sampled: Sampled | None) -> str:

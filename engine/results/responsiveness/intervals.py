@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...model.plan import SECOND_NS, Direction, End
+from ...model.plan import Direction, End
 from ...model.samples import GAUGE, PEAK, ProbeSample, QueueSample, Sample, SessionSample
-from ..counter_sums import OWN, Sums, extend_fields
+from ..counter_sums import OWN, Sums, bits_per_second, extend_fields
 from .distribution import (
     Counts,
     add_counts,
@@ -246,4 +246,4 @@ def goodput(intervals: Iterable[LoadInterval], flow: Direction) -> float | None:
     for interval in intervals:
         bytes_ += interval.received_bytes.get(flow, 0)
         span_ns += interval.received_ns.get(flow, 0)
-    return bytes_ * 8 * SECOND_NS / span_ns if span_ns else None
+    return bits_per_second(bytes_, span_ns)

@@ -14,6 +14,7 @@ from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Direction, End, PerDirection, sender_of
 from ...model.samples import ProbeSample
 from ...model.workload import Workload
+from ..counter_sums import bits_per_second
 from .distribution import (
     Counts,
     add_counts,
@@ -199,7 +200,7 @@ def _sender_queues(measured: Sequence[LoadInterval], direction: Direction, start
                 dropped=whole.dropped,
                 driver_bytes=_mean(whole.driver, whole.driver_readings),
                 unsent_bytes=_mean(whole.unsent, whole.unsent_readings),
-                drain_bit_s=whole.sent_bytes * 8 * SECOND_NS / whole.sent_ns if whole.sent_ns else None,
+                drain_bit_s=bits_per_second(whole.sent_bytes, whole.sent_ns),
             )
         )
     return queues

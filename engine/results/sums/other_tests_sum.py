@@ -3,9 +3,8 @@
 from typing import Final
 
 from ...model.events import Sampled
-from ...model.plan import SECOND_NS
 from ...model.samples import OtherTests
-from ..summary import OtherTestsSummary
+from ..summary import Measurement, OtherTestsSummary
 
 FIGURES: Final = ("other_tests", "other_received_mbit_s", "other_sent_mbit_s")
 """The columns of an interval: how many tests, and the payload that the endpoint received and sent in them."""
@@ -15,7 +14,7 @@ def summarize_others(others: OtherTests | None, span_ns: int) -> OtherTestsSumma
     """Return what the other tests carried in the time that is known; None if no sample tells of them."""
     if others is None:
         return None
-    rates = (_bit_s(count, span_ns) for count in (others.received_bytes, others.sent_bytes))
+    rates = (Measurement(count, span_ns).bit_s for count in (others.received_bytes, others.sent_bytes))
     return OtherTestsSummary(others.tests, others.sessions, *rates)
 
 
@@ -24,9 +23,6 @@ def interval_figures(far: Sampled | None) -> dict[str, float | int | None]:
     others = None if far is None else far.sample.others
     if far is None or others is None:
         return {}
-    rates = (_bit_s(count, far.sample.interval_ns) / 1e6 for count in (others.received_bytes, others.sent_bytes))
+    counts, span_ns = (others.received_bytes, others.sent_bytes), far.sample.interval_ns
+    rates = (Measurement(count, span_ns).bit_s / 1e6 for count in counts)
     return dict(zip(FIGURES, (others.tests, *rates), strict=True))
-
-
-def _bit_s(count: int, span_ns: int) -> float:
-    return count * 8 * SECOND_NS / span_ns

@@ -9,7 +9,7 @@ from ...model.latency_histogram import merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction
 from ...model.samples import PEAK, Sample, SessionSample
 from ..confidence import Estimate, RateSeries
-from ..counter_sums import OWN, Histogram, add_known, extend_fields
+from ..counter_sums import OWN, Histogram, add_known, bits_per_second, extend_fields
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
 
@@ -20,11 +20,6 @@ def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
         if counts.direction is flow:
             return dict(zip(counts.buckets, counts.counts, strict=True))
     return {}
-
-
-def bits_per_second(bytes_: int, span_ns: int) -> float | None:
-    """Return a rate; None where no time was measured."""
-    return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 
 
 @dataclass(slots=True)

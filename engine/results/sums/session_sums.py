@@ -7,8 +7,7 @@ from ...model.events import SessionTotal, Totals
 from ...model.plan import MIB, Direction, sender_of
 from ...model.samples import DatagramSample, Sample, SessionSample, sum_known
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_known, percent_of
-from .receiver_sum import bits_per_second
+from ..counter_sums import Histogram, add_known, bits_per_second, percent_of
 
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 

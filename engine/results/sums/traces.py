@@ -9,9 +9,9 @@ from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
 from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
 from ...model.workload import Workload
-from ..counter_sums import host_percent, hottest_core_percent
+from ..counter_sums import bits_per_second, host_percent, hottest_core_percent
 from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
-from .receiver_sum import bits_per_second, latency_counts
+from .receiver_sum import latency_counts
 from .session_sums import SessionDatagrams, SessionSums
 
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show

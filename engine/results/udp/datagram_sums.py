@@ -17,7 +17,7 @@ from typing import Final
 from ...model.datagram_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.events import SessionTotal
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
-from ...model.plan import SECOND_NS, Direction, End, sender_of
+from ...model.plan import Direction, End, sender_of
 from ...model.samples import (
     GAUGE,
     PART,
@@ -30,7 +30,7 @@ from ...model.samples import (
     sum_known,
 )
 from ...model.workload import Workload
-from ..counter_sums import Histogram, Sums, add_known
+from ..counter_sums import Histogram, Sums, add_known, bits_per_second
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
@@ -128,7 +128,7 @@ class _FlowSum(Sums):
     @property
     def sent_bit_s(self) -> float | None:
         """The rate of the sender's payload."""
-        return self.sent_bytes * 8 * SECOND_NS / self.sent_span_ns if self.sent_span_ns else None
+        return bits_per_second(self.sent_bytes, self.sent_span_ns)
 
     @property
     def missing(self) -> int | None:
