@@ -396,7 +396,7 @@ class SeriesOutputOptions:
 
         page = self.report
         if page is not None:
-            from ..report.html import check_report_path
+            from ..session.run_exports import check_report_path
 
             page = check_report_path(page)
         check_output_file("CSV file", self.csv, force=self.force)

@@ -273,7 +273,7 @@ class ReportOptions:
 
 def report_runs(options: ReportOptions) -> int:
     """Write runs as one HTML page with plots."""
-    from ...report.html import require_report_packages
+    from ...session.run_exports import require_report_packages
 
     require_report_packages()
     html = options.html

@@ -9,8 +9,8 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan
 from ...engine.results.responsiveness.plan import responsiveness_plan
 from ...engine.results.responsiveness.result import Responsiveness
-from ..session.instrument_values import Phase
-from ..session.live_readings import CockpitSnapshot, LiveReadings
+from .instrument_values import Phase
+from .live_readings import CockpitSnapshot, LiveReadings
 
 _FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
 

@@ -7,10 +7,10 @@ from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
-from linkgauge.tui.gauges.load_step_values import StepState, load_plan, responsiveness_reading, why_settings_fixed
+from linkgauge.tui.readings.instrument_values import PlotContent, plot_contents
+from linkgauge.tui.readings.live_readings import flow_reading
+from linkgauge.tui.readings.load_step_values import StepState, load_plan, responsiveness_reading, why_settings_fixed
 from linkgauge.tui.run.cockpit_state import CockpitState
-from linkgauge.tui.session.instrument_values import PlotContent, plot_contents
-from linkgauge.tui.session.live_readings import flow_reading
 
 from ..scripted_loads import emit_loads
 from ..scripted_run import ScriptedRun

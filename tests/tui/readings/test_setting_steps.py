@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload, all_workloads
-from linkgauge.tui.gauges.setting_steps import (
+from linkgauge.tui.readings.setting_steps import (
     DATAGRAM_STEPS,
     DURATION_STEPS,
     SESSION_STEPS,

@@ -4,7 +4,7 @@ import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
-from linkgauge.tui.session.plot_axes import REDRAW_NS, RateAxis, follow_values
+from linkgauge.tui.readings.plot_axes import REDRAW_NS, RateAxis, follow_values
 
 NOTHING = Expectation()
 

@@ -6,7 +6,7 @@ import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
-from linkgauge.tui.session.instrument_values import FlowReading, period_averages, plot_columns
+from linkgauge.tui.readings.instrument_values import FlowReading, period_averages, plot_columns
 
 from ..scripted_run import play
 

@@ -12,7 +12,7 @@ from linkgauge.engine.model.samples import OtherTests, Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.live import EvidenceCollector
-from linkgauge.tui.session.live_readings import LiveReadings
+from linkgauge.tui.readings.live_readings import LiveReadings
 
 from ...engine.results.drawn_runs import draw_run
 from ..scripted_run import play
