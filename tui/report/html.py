@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ... import __version__
+from ..words.table import Strong
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -24,4 +25,9 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.tests["strong"] = _is_strong
     return environment.get_template(template).render(values, version=__version__)
+
+
+def _is_strong(value: Any) -> bool:
+    return isinstance(value, Strong)

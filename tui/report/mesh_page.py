@@ -29,9 +29,14 @@ from ..mesh.mesh_spec import MeshSpec
 from ..mesh.stored_mesh import find_mesh, load_matrix
 from ..session.storage import data_dir
 from ..words import numbers
+from ..words.table import Column, Table
 from .html import render
 
-_COLUMNS: Final = ("from", "to", "result", "of expected", "beside others", "why", "run")
+_COLUMNS: Final = (
+    Column("from", is_text=True),
+    *map(Column, ("to", "result", "of expected", "beside others", "why")),
+    Column("run", is_text=True),
+)
 _CLASSES: Final = {
     CellMark.GOOD: "good",
     CellMark.SHORT: "slow",
@@ -89,8 +94,7 @@ def write_mesh_report(
         map_columns=list(range(1, len(order) + 1)),
         map_rows=[_map_row(matrix, scale, order, number) for number in range(len(order))],
         legend=legend(scale, spec.pass_percent),
-        columns=_COLUMNS,
-        rows=[_cells(figure) for _, figure in sorted(matrix.figures.items())],
+        results=Table(_COLUMNS, [_cells(figure) for _, figure in sorted(matrix.figures.items())]),
     )
     try:
         write_atomically(path, page)

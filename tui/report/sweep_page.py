@@ -29,12 +29,11 @@ from ..sweep.sweep_words import (
 )
 from ..words import numbers
 from ..words.summary import margin_cell
+from ..words.table import Column, Table
 from .html import render
 
-_COLUMNS: Final = (
-    *AXIS_NAMES.values(),
-    *("Mb/s", "±", "of expected", "CPU local", "CPU remote", "retransmits", "RTT", "run"),
-)
+_FIGURES: Final = ("Mb/s", "± 95 %", "of expected", "CPU local", "CPU remote", "retransmits", "RTT", "run")
+_COLUMNS: Final = (Column("direction", is_text=True), *map(Column, (*list(AXIS_NAMES.values())[1:], *_FIGURES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,7 @@ def write_sweep_report(
         description=_description(sweep, results),
         conclusions=list(_conclusions(sweep, results, failures)),
         grids=list(_grid_views(sweep, results)),
-        columns=_COLUMNS,
-        rows=[_cells(result) for result in sort_results(sweep, results)],
+        results=Table(_COLUMNS, [_cells(result) for result in sort_results(sweep, results)]),
     )
     try:
         write_atomically(path, page)

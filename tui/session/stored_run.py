@@ -10,7 +10,7 @@ from ...engine.model.events import Changed, Expectation, Opened, Sampled
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
-from ...engine.results.comparison import Comparison, compare
+from ...engine.results.comparison import compare
 from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
@@ -25,9 +25,8 @@ from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge
 from ..readings.instrument_values import Phase
 from ..readings.live_readings import CockpitSnapshot, LiveReadings
-from ..words import numbers
-from ..words.comparison import ComparisonRow, figure_rows, plan_rows
-from ..words.run_list import RunLine, run_line
+from ..words.comparison import LETTERS, changed_settings, comparison_table, identity_differences
+from ..words.table import Table
 from .run_recorder import Outcome
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
@@ -119,19 +118,15 @@ def _parse_peer(text: str) -> Peer:
         return LOOPBACK
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonTable:
-    """A run against the first one: the settings that differ, then the figures."""
-
-    line: RunLine
-    plan_rows: tuple[ComparisonRow, ...]
-    figure_rows: tuple[ComparisonRow, ...]
-
-
-def compare_stored_runs(runs: Sequence[StoredRun]) -> list[ComparisonTable]:
-    """Return a table for each run after the first, which it is compared with."""
-    first = runs[0]
-    return [_table(first, other, compare(first.outcome.summary, other.outcome.summary)) for other in runs[1:]]
+def compare_stored_runs(runs: Sequence[StoredRun]) -> list[Table]:
+    """Return a table for each run after the first, which it is compared with; runs are named by letters."""
+    first, *others = runs
+    tables: list[Table] = []
+    for letter, other in zip(LETTERS[1:], others, strict=False):
+        comparison = compare(first.outcome.summary, other.outcome.summary)
+        settings = [*changed_settings(comparison), *identity_differences(first.row, other.row)]
+        tables.append(comparison_table(comparison, settings, ("A", letter), f"{letter} compared with A"))
+    return tables
 
 
 def rate_points(run: StoredRun) -> list[PlotPoint]:
@@ -140,16 +135,6 @@ def rate_points(run: StoredRun) -> list[PlotPoint]:
         point for period in run.readings.periods for point in period.points.get(period.settings.direction, [])
     ]
     return sorted(points, key=lambda point: point.at_s)
-
-
-def _table(first: StoredRun, other: StoredRun, comparison: Comparison) -> ComparisonTable:
-    first_line, other_line = run_line(first.row), run_line(other.row)
-    rows = plan_rows(comparison)
-    for name in ("peer", "preset"):
-        before, after = getattr(first_line, name), getattr(other_line, name)
-        if before != after:
-            rows.append(ComparisonRow(name, before or numbers.UNKNOWN, after or numbers.UNKNOWN))
-    return ComparisonTable(other_line, tuple(rows), tuple(figure_rows(comparison)))
 
 
 def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:

@@ -391,6 +391,16 @@ def arrow(direction: Direction) -> str:
     return {Direction.OUT: "→", Direction.IN: "←", Direction.DUPLEX: "⇄"}[direction]
 
 
+def row_name(direction: Direction) -> str:
+    """Return the name of a direction's row; that of both is their total."""
+    return "total" if direction is Direction.DUPLEX else str(direction)
+
+
+def direction_name(direction: Direction) -> str:
+    """Return the name of a direction's row with its arrow: `out →`, `total ⇄`."""
+    return f"{row_name(direction):<3} {arrow(direction)}"
+
+
 def reason(value: Reason) -> str:
     """Return why a run ended, in a few words."""
     return _REASONS[value]

@@ -86,11 +86,13 @@ def test_each_run_is_compared_with_the_first(world: Any, history_log: RunLog) ->
     """Peer and preset are among the settings that differ, and only if they do."""
     runs = [load_stored_run(history_log, history_log.find(run_id)) for run_id in (FIRST, SHORT, CHANGED)]
     short, changed = compare_stored_runs(runs)
-    names = [row.name for row in short.plan_rows]
+    names = [name for _, name, *_ in short.rows]
     assert "peer" in names
     assert "preset" not in names
-    assert "preset" in [row.name for row in changed.plan_rows]
-    assert short.figure_rows
+    assert "preset" in [name for _, name, *_ in changed.rows]
+    assert "out Mb/s" in names
+    assert [column.title for column in changed.columns] == ["", "", "A", "C", ""]
+    assert changed.title == "C compared with A"
 
 
 def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, history_log: RunLog) -> None:

@@ -16,11 +16,11 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.summary import Summary
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.words.comparison import (
+    changed_settings,
     difference_words,
     figure_name,
     figure_value_words,
     plan_difference_words,
-    plan_rows,
 )
 
 SINGLE_SESSION = Settings()
@@ -122,7 +122,7 @@ def test_runs_of_any_two_plans_are_compared() -> None:
     assert values["message sizes"] == ("none", "200/1 000")
     assert values["bytes"] == ("unlimited", "5.00 MiB")
     assert values["near cores"] == ("default", "0/1")
-    assert {"local cores"} == {row.name for row in plan_rows(comparison) if "cores" in row.name}
+    assert {"local cores"} == {name for name, *_ in changed_settings(comparison) if "cores" in name}
     limited = plan_difference_words(compare(first, summary_of(Plan(rate_bit_s=100_000_000))))
     assert [(name, after.replace("\N{NO-BREAK SPACE}", " ")) for name, _, after in limited] == [
         ("rate", "100 Mb/s")
