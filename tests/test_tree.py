@@ -87,7 +87,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/watch/peer_table": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
     "tui/watch/watch_lines": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
     "tui/watch/watch_log": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
-    "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
+    "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_line.py, printed in tests/tui/cli/commands/test_runs.py",
     "tui/words/table": "data without code; printed in tests/tui/cli/render/test_table.py and tests/tui/report/test_html.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/sweep/test_sweep_words.py, printed in tests/tui/cli/commands/test_sweep.py",
 }

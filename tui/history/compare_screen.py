@@ -27,7 +27,7 @@ from ..session.run_exports import ExportRuns
 from ..session.stored_run import StoredRun, compare_stored_runs, rate_points, read_stored_run
 from ..words import numbers
 from ..words.comparison import LETTERS, MARKS, MARKS_LEGEND
-from ..words.run_list import RunLine, run_line
+from ..words.run_line import RunLine, run_line
 from ..words.table import Table
 
 _STYLES: Final = {MARKS[True]: "bold", MARKS[None]: MUTED}

@@ -31,11 +31,10 @@ from ..kit.widgets.key_footer import KeyFooter
 from ..kit.widgets.typed_input import Debounce, TextField
 from ..words import numbers
 from ..words.comparison import LETTERS
-from ..words.run_list import run_line
+from ..words.run_line import run_line
 from .compare_screen import CompareScreen
+from .listed_runs import RunLines, RunPage, RunPlace, RunSelection, describe_run, page_around, read_first_page
 from .run_detail import RunDetail
-from .run_pages import RunPage, RunPlace, page_around, read_first_page
-from .run_selection import RunLines, RunSelection, describe_run
 from .run_table import RunList, RunTable
 
 _log = logging.getLogger(__name__)

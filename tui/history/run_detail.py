@@ -14,7 +14,7 @@ from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import MUTED
 from ..kit.widgets.typed_input import TextField
 from ..words import numbers
-from ..words.run_list import RunLine
+from ..words.run_line import RunLine
 
 
 class RunDetail(VerticalScroll):

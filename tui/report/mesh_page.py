@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...engine.host.saved_files import write_atomically
-from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.model.errors import LinkgaugeError
 from ...engine.results.run_log import RunLog
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
@@ -30,7 +29,7 @@ from ..mesh.stored_mesh import find_mesh, load_matrix
 from ..session.storage import data_dir
 from ..words import numbers
 from ..words.table import Column, Table
-from .html import render
+from .html import render, write_page
 
 _COLUMNS: Final = (
     Column("from", is_text=True),
@@ -96,10 +95,7 @@ def write_mesh_report(
         legend=legend(scale, spec.pass_percent),
         results=Table(_COLUMNS, [_cells(figure) for _, figure in sorted(matrix.figures.items())]),
     )
-    try:
-        write_atomically(path, page)
-    except OSError as error:
-        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
+    write_page(path, page)
 
 
 def _description(spec: MeshSpec, matrix: MeshMatrix) -> str:

@@ -29,7 +29,7 @@ from ..words.datagram_results import (
 from ..words.iperf3 import host_text, source_sentences
 from ..words.plan import core_affinity_text
 from ..words.responsiveness import load_table, result_facts, share_text, split_findings
-from ..words.run_list import run_line
+from ..words.run_line import run_line
 from ..words.summary import (
     Headline,
     cpu_table,

@@ -1,8 +1,7 @@
-"""Runs of the log: rebuilt from their events, compared with each other, and selected."""
+"""Runs of the log: rebuilt from their events, and compared with each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
@@ -13,7 +12,7 @@ from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import compare
 from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
-from ...engine.results.run_log import RunLog, RunQuery, RunRecord
+from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures
 from ...engine.results.sums.traces import PlotPoint
 from ...presets.catalog import Catalog
@@ -135,27 +134,3 @@ def rate_points(run: StoredRun) -> list[PlotPoint]:
         point for period in run.readings.periods for point in period.points.get(period.settings.direction, [])
     ]
     return sorted(points, key=lambda point: point.at_s)
-
-
-def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:
-    """Yield runs, the oldest first, that began at `earliest` or later, and whose peer or remote host has a text.
-
-    The text is a part of the peer, of its address or of its host's name, in upper or lower case. A run without a
-    known start has none that is late enough.
-    """
-    for run in log.records(log.find_runs(RunQuery(is_descending=False))):
-        if (earliest is None or _is_since(run, earliest)) and (host is None or _has_host(run, host.casefold())):
-            yield run
-
-
-def _is_since(run: RunRecord, earliest: datetime) -> bool:
-    try:
-        return run.started_utc is not None and datetime.fromisoformat(run.started_utc) >= earliest
-    except (ValueError, TypeError):  # no time, or one without a zone
-        return False
-
-
-def _has_host(run: RunRecord, text: str) -> bool:
-    subject = RunResult.of(run.document).subject
-    names = (run.peer, subject.address, None if subject.far is None else subject.far.hostname)
-    return any(text in str(name).casefold() for name in names if name is not None)

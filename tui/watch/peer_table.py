@@ -11,7 +11,7 @@ from ..kit.drawing.styled_lines import table_cell
 from ..kit.drawing.styles import BAD, MUTED, SHORT
 from ..kit.widgets.scroll_views import CursorList
 from ..words import numbers
-from ..words.run_list import short_peers
+from ..words.run_line import short_peers
 from .day_line import STATE_STYLES, day_line
 from .watch_figures import verdict_words
 from .watch_values import PeerRow, WatchView, day_slots

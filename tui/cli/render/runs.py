@@ -13,7 +13,7 @@ from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...words import numbers
 from ...words.comparison import changed_settings, comparison_json, comparison_table, identity_differences
-from ...words.run_list import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
+from ...words.run_line import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
 from ...words.table import Table
 from .table import PrintedTable
 

@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.results.run_log import RunLog, RunQuery, RunRecord
 from linkgauge.engine.results.run_log.listing import RunBrief
 from linkgauge.tui.cli.render.runs import run_list
-from linkgauge.tui.words.run_list import RunFilter, filter_parts, run_line, settings_count, short_peers
+from linkgauge.tui.words.run_line import RunFilter, filter_parts, run_line, settings_count, short_peers
 
 
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRecord:
