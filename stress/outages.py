@@ -1,6 +1,6 @@
 """The grid of outages: every test with a link or a far end that is away for a while, and what its result claims.
 
-Usage: .venv/bin/python tests/stress/outages.py [--cases 200] [--seed 7] [--jobs 8]
+Usage: .venv/bin/python stress/outages.py [--cases 200] [--seed 7] [--jobs 8]
 
 Without `--cases` it is the whole grid: outages that begin every half a second of a test of 5 s and of the 4 s
 behind it, of 0.5, 1.5 and 4 s, in each direction, of each workload, with an endpoint and with iperf3; the link
@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.end_to_end.outage_cases import KINDS, OutageCase, all_cases, find_lies
 from tests.end_to_end.outage_link import OutageLink

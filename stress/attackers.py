@@ -1,6 +1,6 @@
 """One attack on an endpoint, as a program: strangers without the key, and clients that have it.
 
-Usage: .venv/bin/python tests/stress/attackers.py NAME --port PORT [--victim-port PORT] [--tls FINGERPRINT] < KEY
+Usage: .venv/bin/python stress/attackers.py NAME --port PORT [--victim-port PORT] [--tls FINGERPRINT] < KEY
 
 `attacks.py` starts it, waits for the line "under way", and ends it. It attacks until it is ended.
 """

@@ -1,6 +1,6 @@
 """A near end as a program: a run that is recorded in a run log, with changes of its settings while it lasts.
 
-Usage: .venv/bin/python tests/stress/soak_client.py PEER --seconds 3 --seed 1 [--workload rr] [--tls FINGERPRINT]
+Usage: .venv/bin/python stress/soak_client.py PEER --seconds 3 --seed 1 [--workload rr] [--tls FINGERPRINT]
 
 The key is the first line of standard input, the run log in LINKGAUGE_DATA_DIR. Prints "running" with the first
 sample, and at the end one line of JSON: the run, the reason of its end, and what could not be recorded.

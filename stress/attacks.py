@@ -1,6 +1,6 @@
 """Attacks on a real endpoint, one after another, while an honest client goes on measuring.
 
-Usage: .venv/bin/python tests/stress/attacks.py [--seconds 8] [--only NAME,NAME] [--deadline 15]
+Usage: .venv/bin/python stress/attacks.py [--seconds 8] [--only NAME,NAME] [--deadline 15]
 
 For each attack: an endpoint as an operator runs it (key, limits, log), the attacker as a program of its own
 (attackers.py), and honest runs from their start to their end, one after another. Prints a line for each attack:
@@ -26,7 +26,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from attackers import ATTACKS
 from attackers_of_iperf3 import ATTACKS_ON_IPERF3

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.results.run_log import RunLog

@@ -1,6 +1,6 @@
 """The footprint of linkgauge: memory, start-up time, many sessions, a long run.
 
-Usage: .venv/bin/python tests/stress/footprint.py [--minutes 10]
+Usage: .venv/bin/python stress/footprint.py [--minutes 10]
 
 Prints the time from the start of the app to its first frame, the memory of an idle endpoint, the time from the
 start of a run to its first byte, the rate of 128 sessions against one, and the memory of both ends after a minute
@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from processes import resident_mib, running
 from terminal import open_app

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from end_to_end.mesh_cases import Fault, MeshCase, draw_case, run_case
 from linkgauge.engine.host.cpu import read_core_times

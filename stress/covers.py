@@ -1,6 +1,6 @@
 """Coverage of the 95 % interval: how often those of short runs contain the mean of long runs.
 
-Usage: .venv/bin/python tests/stress/covers.py [--tries 100] [--preset 100mb-fd] [--seconds 3] [--long 20]
+Usage: .venv/bin/python stress/covers.py [--tries 100] [--preset 100mb-fd] [--seconds 3] [--long 20]
 
 Builds a link between two namespaces and carries out many short runs, with long ones among them. The truth is the
 mean of the long ones: drift affects both alike. A hundred tries take about nine minutes. Needs what `linkgauge lab`

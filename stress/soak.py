@@ -1,6 +1,6 @@
 """A soak test: runs and faults in random order over a link, with what must hold checked after each.
 
-Usage: .venv/bin/python tests/stress/soak.py [--minutes 60] [--seed 1] [--only cable_pulled] [--results DIR]
+Usage: .venv/bin/python stress/soak.py [--minutes 60] [--seed 1] [--only cable_pulled] [--results DIR]
 
 Two endpoints, the real command with a key and limits, one of them with TLS, are in a network namespace of their
 own; near ends are in another, and a pair of virtual interfaces joins both. Faults hit the link, processes of either
@@ -11,7 +11,7 @@ are left alone: a time namespace has none of its own, and to step the machine's 
 After each: every run has ended at both ends; the endpoint has released descriptors, threads, shared memory, workers
 and memory; this process has no child left; the endpoint serves; the run log can be read, and each run's document
 agrees with its events. Prints a line for each, then a table and CLEAN or what was violated, also after SIGTERM, and
-writes that to tests/stress/results. Exits with 1 if anything was. Unexpected ends on a starved machine are listed
+writes that to stress/results. Exits with 1 if anything was. Unexpected ends on a starved machine are listed
 separately, with its state. Needs the rights for namespaces and mounts.
 """
 
@@ -36,7 +36,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from actions import ACTIONS, SoakAction
 from endpoint_under_test import EndpointUnderTest, start_endpoints
@@ -296,14 +296,14 @@ def main() -> int:
         type=Path,
         default=_RESULTS,
         metavar="DIR",
-        help="where to write the report (tests/stress/results)",
+        help="where to write the report (stress/results)",
     )
     parser.add_argument(
         "--only",
         nargs="+",
         choices=[action.name for action in ACTIONS],
         metavar="ACTION",
-        help="carry out these runs and faults alone; by default all of tests/stress/actions.py",
+        help="carry out these runs and faults alone; by default all of stress/actions.py",
     )
     options = parser.parse_args()
     actions = [action for action in ACTIONS if options.only is None or action.name in options.only]

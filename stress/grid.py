@@ -31,8 +31,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "engine"))
 
 from cpu_faults import competitors, last_core, limited
 from grid_cases import Case

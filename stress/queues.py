@@ -30,7 +30,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from end_to_end.queue_cells import Cell, grid_cells, healthy_cells, held_back_cells
 from end_to_end.queue_judge import Judgement, report

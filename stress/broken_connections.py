@@ -1,6 +1,6 @@
 """Clients whose connections break at every state of a conversation, against a real endpoint.
 
-Usage: .venv/bin/python tests/stress/broken_connections.py [--sample] [--only TEXT] [--every N] [--log]
+Usage: .venv/bin/python stress/broken_connections.py [--sample] [--only TEXT] [--every N] [--log]
 
 For each endpoint (keyed, open, or with TLS; on uvloop or asyncio) and each group of cases: runs of a real near
 end, whose connections a relay breaks at the chosen moment and then holds open. After each group the endpoint must
@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from itertools import count, product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from breaking_relay import (
     ACCESS,

@@ -1,6 +1,6 @@
 """The latency of keys in the app, while a run over loopback keeps every core busy.
 
-Usage: .venv/bin/python tests/stress/keys.py [--keys 24] [--kept 200]
+Usage: .venv/bin/python stress/keys.py [--keys 24] [--kept 200]
 
 The app runs in a pseudo-terminal, and a terminal in memory renders its output. Every kind of key is pressed:
 settings, help, letters in both filters, arrows in both lists. The latency is from the key's byte to the frame that
@@ -22,7 +22,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median, quantiles
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from linkgauge.engine.far.loopback import embedded_endpoint
 from linkgauge.engine.model.events import Event

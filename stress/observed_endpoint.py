@@ -1,6 +1,6 @@
 """An endpoint in a process of its own, on either event loop, that says what it holds.
 
-Usage: .venv/bin/python tests/stress/observed_endpoint.py LOOP [CERT KEY]; the key of clients, if any, is the first
+Usage: .venv/bin/python stress/observed_endpoint.py LOOP [CERT KEY]; the key of clients, if any, is the first
 line of standard input. Prints its port, and what it holds for each further line of standard input.
 """
 

@@ -1,6 +1,6 @@
 """Far ends whose connections break at every state of a conversation, against a real near end.
 
-Usage: .venv/bin/python tests/stress/broken_far_ends.py [--sample] [--only TEXT]
+Usage: .venv/bin/python stress/broken_far_ends.py [--sample] [--only TEXT]
 
 A relay breaks one connection of a real endpoint at the chosen moment and then holds it open. The near end must end
 in time, with a reason that a person can read, and leave neither a worker nor a descriptor behind. Each case runs in
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from breaking_relay import (
     ACCESS,

@@ -1,6 +1,6 @@
 """The memory of a day: what both ends and the app keep of a run that lasts one, in fake time and without sockets.
 
-Usage: .venv/bin/python tests/stress/day.py [--hours 24] [--sessions 1] [--bound-mib 8] [--only NAME,NAME]
+Usage: .venv/bin/python stress/day.py [--hours 24] [--sessions 1] [--bound-mib 8] [--only NAME,NAME]
 
 Each subject gets a day of both ends' samples, or of an endpoint's clients, in a process of its own: the real
 sums, traces and states. Every half hour the settings change. Prints the memory (proportional set size)
@@ -26,7 +26,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.event_log import EventLog

@@ -1,6 +1,6 @@
 """Accuracy of the diagnosis: every cause of a slow link, produced on purpose, against the first finding.
 
-Usage: .venv/bin/python tests/stress/causes.py [--tries 10] [--only window-below-bdp,loss] [--record]
+Usage: .venv/bin/python stress/causes.py [--tries 10] [--only window-below-bdp,loss] [--record]
 
 Each try builds a link between two namespaces of this machine (engine/lab), impairs it in one way, runs over it for
 some seconds and diagnoses it. Prints for each cause how often its finding came first, and which others did. Other
@@ -40,7 +40,7 @@ from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.lab_link import NO_FAULTS, Faults, plan_lab_link
 from linkgauge.presets.wire import DEFAULT_VARIANT
 
-_SCENARIOS: Final = Path(__file__).parents[1] / "presets" / "diagnosis" / "scenarios"
+_SCENARIOS: Final = Path(__file__).parents[1] / "tests" / "presets" / "diagnosis" / "scenarios"
 _DEADLINE_S: Final = 60.0
 _PLAIN: Final = Settings()
 

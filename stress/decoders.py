@@ -96,7 +96,7 @@ from linkgauge.watch.peer_status import PeerStatus, advance
 
 _MUX_HEADER: Final = struct.Struct(">II")
 _KEY: Final = "k" * 22
-_WATCH_EXAMPLE: Final = Path(__file__).parents[2] / "packaging" / "watch.example.toml"
+_WATCH_EXAMPLE: Final = Path(__file__).parents[1] / "packaging" / "watch.example.toml"
 _MOST_DECOMPRESSED: Final = 1_000
 
 

@@ -1,12 +1,12 @@
 """Fuzzing of every decoder: whatever somebody else wrote, the worst result is an error that says so.
 
-Usage: .venv/bin/python tests/stress/fuzz.py [--inputs 200000] [--seed 1] [--only KIND,KIND] [--again KIND:NUMBER]
+Usage: .venv/bin/python stress/fuzz.py [--inputs 200000] [--seed 1] [--only KIND,KIND] [--again KIND:NUMBER]
 
 In turn: whole conversations, mutated as bytes and cut anywhere, for the state machine of either end, with and
 without a key; single messages, mutated as JSON values; and valid inputs of each decoder of decoders.py, mutated as
 bytes and as text. An input follows from its kind, its number and the seed alone. One process for each core. Prints
 inputs a second, what came of them, and each distinct fault with its first input, which is also written to
-tests/stress/results/fuzz; --again feeds one input once more, with its traceback. Exits with 1 after a fault.
+stress/results/fuzz; --again feeds one input once more, with its traceback. Exits with 1 after a fault.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.

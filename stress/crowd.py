@@ -1,6 +1,6 @@
 """Two hundred clients at once: how long until each is served or refused.
 
-Usage: .venv/bin/python tests/stress/crowd.py [--clients 200] [--silent 0]
+Usage: .venv/bin/python stress/crowd.py [--clients 200] [--silent 0]
 
 With --silent, that many connections stay silent meanwhile. Exits with 1 if a client gets no answer in 30 s, or if
 the endpoint keeps any resource.
@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from linkgauge.engine.host.event_loop import loop_factory
 from linkgauge.engine.model.errors import LinkgaugeError
