@@ -14,9 +14,9 @@ from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, expla
 from ..model.limits import Limits, TokenBucket
 from ..model.peer import ip_version_of, unmap_ip_address
 from ..model.plan import End
-from ..protocol.auth import RunSecret
 from ..protocol.messages import Message, Ping, Pong
 from ..protocol.state_machine import ControlStateMachine
+from ..protocol.tokens import RunSecret
 
 _log = logging.getLogger(__name__)
 

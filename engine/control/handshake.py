@@ -14,7 +14,6 @@ from ..host.event_loop import read_exactly
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
 from ..model.peer import KEY_VARIABLE, NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
-from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
 from ..protocol.peer_validation import replace_impossible_names
@@ -29,6 +28,7 @@ from ..protocol.preamble import (
     describe_version_mismatch,
     encode_preamble,
 )
+from ..protocol.tokens import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
 from .connection import ControlConnection
 
 _log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from ..model.peer import DEFAULT_PORT, SharedKey
 from ..model.plan import End
 from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
 from ..workers.fork_client import ForkServerLease
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from .acceptor import Acceptor
 from .client_service import ServiceContext, serve_client
 from .clients.admission import Admission

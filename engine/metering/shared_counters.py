@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from ..host.files import create_memory_file
+from ..host.memory_file import create_memory_file
 from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction

@@ -31,7 +31,7 @@ from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.other_tests_watch import OtherTestsWatch
+from ..protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation

@@ -18,8 +18,8 @@ from ..model.plan import (
     Settings,
 )
 from ..model.socket_info import SocketInfo
-from ..protocol.auth import RunSecret
 from ..protocol.messages import Change
+from ..protocol.tokens import RunSecret
 from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER

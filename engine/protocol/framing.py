@@ -16,8 +16,8 @@ from typing import Final
 from ..model.errors import ConnectionTampered, LimitReached, LinkgaugeError, RemoteProtocolError
 from ..model.plan import End
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
-from .auth import CODE_BYTES, FrameCodes, constant_time_equal
 from .messages import MESSAGES_BY_SENDER, Message, Report
+from .tokens import CODE_BYTES, FrameCodes, constant_time_equal
 
 _LENGTH: Final = struct.Struct(">I")
 # A far end's report of 256 connections and 256 cores is about 110 kB; no message of a near end is near 16 KiB.

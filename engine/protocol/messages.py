@@ -13,7 +13,7 @@ from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample
 from ..model.socket_info import SocketInfo
-from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
+from .tokens import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
 

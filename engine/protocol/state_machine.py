@@ -23,7 +23,6 @@ from ..model.errors import (
 )
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
-from .auth import FAR_ROLE, NEAR_ROLE, FrameCodes
 from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
@@ -57,6 +56,7 @@ from .preamble import (
     describe_version_mismatch,
     encode_preamble,
 )
+from .tokens import FAR_ROLE, NEAR_ROLE, FrameCodes
 
 
 class ControlState(StrEnum):

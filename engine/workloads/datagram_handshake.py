@@ -13,7 +13,6 @@ from typing import Final
 
 from ..host.event_loop import wait_until_readable
 from ..model.plan import SocketOptions
-from ..protocol.auth import constant_time_equal
 from ..protocol.datagram_handshake import (
     HELLO_BYTES,
     DatagramAccepted,
@@ -21,6 +20,7 @@ from ..protocol.datagram_handshake import (
     DatagramHello,
     decode_handshake,
 )
+from ..protocol.tokens import constant_time_equal
 from . import sockets
 from .session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec, hello_of
 from .udp.socket_options import explain_size

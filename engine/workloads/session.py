@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
-from ..host.files import create_memory_file
+from ..host.memory_file import create_memory_file
 from ..host.tcp_info import TcpInfo, read_bytes_taken, read_tcp_info
 from ..metering.shared_counters import (
     FIRST_TCP_WORD,

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from ...engine.lab.devices import check_tools
-from ...engine.lab.keeper import BaseKeeper, keep
+from ...engine.lab.link_keeper import BaseKeeper, keep
 from ...engine.lab.mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
 from ...engine.lab.namespaces import NetworkNamespace, create_privileged_namespace
 from ...engine.lab.switches import connect_host, connect_switches, create_switch

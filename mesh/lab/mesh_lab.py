@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.lab.keeper_process import KeptLab, command_beside, start_keeper
+from ...engine.lab.kept_lab import KeptLab, command_beside, start_keeper
 from ...engine.lab.mesh_spec import MeshLabSpec
 
 _KEEPER: Final = f"{__package__}.mesh_keeper"

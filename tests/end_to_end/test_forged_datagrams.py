@@ -15,8 +15,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Setting
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.datagram_handshake import DatagramAccepted, DatagramChallenge
-from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind
+from linkgauge.engine.protocol.payload_datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
 
 _UDP_HEADER = struct.Struct(">HHHH")  # RFC 768; a checksum of 0 is none
 

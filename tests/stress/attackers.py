@@ -37,11 +37,10 @@ from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.near.connect import query_host_info
-from linkgauge.engine.protocol.auth import NONCE_BYTES, TOKEN_BYTES
 from linkgauge.engine.protocol.datagram_handshake import COOKIE_BYTES, DatagramHello
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, add_length_prefix, compress, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -49,6 +48,7 @@ from linkgauge.engine.protocol.preamble import (
     DataHello,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import NONCE_BYTES, TOKEN_BYTES
 
 _GREETING = encode_preamble(CONTROL_KIND)
 _HELLO = encode_frame(Hello("ab" * NONCE_BYTES))

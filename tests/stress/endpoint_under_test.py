@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from linkgauge.engine.iperf3.protocol.auth import hash_password
+from linkgauge.engine.iperf3.protocol.users import hash_password
 from linkgauge.engine.model.peer import Access, Peer, SharedKey
 
 _DEADLINE_S = 60.0

@@ -25,8 +25,8 @@ from ...model.peer import IPERF3_SCHEME, unmap_ip_address
 from ...model.plan import MAX_BYTES_LIMIT, Direction, End, Plan
 from ...model.samples import Sample
 from ...model.socket_info import SocketInfo
-from ...protocol.other_tests_watch import OtherTestsWatch
-from ..protocol.auth import UserList
+from ...protocol.other_tests_warning import OtherTestsWatch
+from ..protocol.users import UserList
 from .requests import TestRequest
 
 

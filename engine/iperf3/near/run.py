@@ -40,7 +40,6 @@ from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
-from ..protocol.auth import make_token
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
     DEFAULT_DATAGRAM_BYTES,
@@ -50,6 +49,7 @@ from ..protocol.parameters import (
 from ..protocol.plans import omit_seconds, parameters_of
 from ..protocol.results import EndResults
 from ..protocol.states import list_streams
+from ..protocol.users import make_token
 from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
 

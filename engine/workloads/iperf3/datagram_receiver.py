@@ -5,7 +5,7 @@ from typing import Final
 
 from ...iperf3.protocol.datagrams import header_of
 from ...model.plan import SECOND_NS
-from ...protocol.datagrams import MAX_NUMBER
+from ...protocol.payload_datagrams import MAX_NUMBER
 from ..session import SessionContext, WorkerResources
 from ..udp.receiver import DatagramReceiver
 

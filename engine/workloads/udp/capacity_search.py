@@ -10,7 +10,7 @@ from typing import Final
 
 from ...model.datagram_counters import SEARCH_DONE
 from ...model.plan import MAX_RATE_BIT_S, SECOND_NS, Settings
-from ...protocol.datagrams import Feedback
+from ...protocol.payload_datagrams import Feedback
 from .rate_search import BestSecond, LossFreeSearch, RateSearch, Trial
 
 SEARCH_NS: Final = 10 * SECOND_NS

@@ -25,7 +25,6 @@ from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.protocol.auth import CODE_BYTES, NEAR_ROLE, FrameCodes
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import (
     Begun,
@@ -41,6 +40,7 @@ from linkgauge.engine.protocol.messages import (
 )
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from linkgauge.engine.protocol.state_machine import ControlState
+from linkgauge.engine.protocol.tokens import CODE_BYTES, NEAR_ROLE, FrameCodes
 
 from ...end_to_end.veth_link import VethLink
 from ..waiting import soon, until

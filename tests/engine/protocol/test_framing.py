@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.errors import ConnectionTampered, LimitReached, RemoteProtocolError
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.protocol.auth import CODE_BYTES, FAR_ROLE, NEAR_ROLE, FrameCodes
 from linkgauge.engine.protocol.framing import (
     _DICTIONARY,
     FrameReader,
@@ -20,6 +19,7 @@ from linkgauge.engine.protocol.framing import (
     encode_frame,
 )
 from linkgauge.engine.protocol.messages import Report
+from linkgauge.engine.protocol.tokens import CODE_BYTES, FAR_ROLE, NEAR_ROLE, FrameCodes
 
 LIMIT = 256 * 1024
 

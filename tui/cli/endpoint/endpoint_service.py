@@ -36,7 +36,7 @@ from ....engine.model.errors import (
 from ....engine.model.limits import Limits, limit_rules
 from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
 from ....engine.model.shell_commands import shell_command
-from ....engine.workloads.mode_trial import ModeChooser
+from ....engine.workloads.fastest_mode import ModeChooser
 from ....metrics.publication import PublishingPlan
 from ...services.credentials import key_from_environment, read_key_file
 from ...services.storage import cache_dir

@@ -6,7 +6,7 @@ import socket
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from linkgauge.engine.model.plan import Dialect, Direction, Mode, Settings, SocketOptions
-from linkgauge.engine.protocol.datagrams import DatagramKeys
+from linkgauge.engine.protocol.payload_datagrams import DatagramKeys
 from linkgauge.engine.workloads.iperf3.datagram_receiver import Iperf3Receiver
 from linkgauge.engine.workloads.iperf3.datagram_sender import Iperf3Sender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources

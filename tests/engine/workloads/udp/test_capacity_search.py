@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import MAX_RATE_BIT_S, Settings
-from linkgauge.engine.protocol.datagrams import Feedback
+from linkgauge.engine.protocol.payload_datagrams import Feedback
 from linkgauge.engine.workloads.udp.capacity_search import CapacitySearch, SearchPhase
 
 SIZE = 1_000

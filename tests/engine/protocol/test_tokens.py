@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.peer import AuthContext, SharedKey, mac
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.auth import (
+from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Welcome
+from linkgauge.engine.protocol.state_machine import ControlStateMachine
+from linkgauge.engine.protocol.tokens import (
     FAR_ROLE,
     NEAR_ROLE,
     TICKET_BYTES,
@@ -19,8 +21,6 @@ from linkgauge.engine.protocol.auth import (
     Tickets,
     constant_time_equal,
 )
-from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Welcome
-from linkgauge.engine.protocol.state_machine import ControlStateMachine
 
 KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
 TALK = AuthContext(b"what both have said", b"certificate")
