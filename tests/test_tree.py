@@ -13,9 +13,7 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
-    "engine/model/datagram_counters": "a table: tests/engine/metering/test_sampler.py, tests/engine/workloads/udp",
     "engine/lab/kept_lab": "how labs are opened: tests/engine/lab/test_link_lab.py and test_link_keeper.py, tests/mesh/lab/test_mesh_lab.py",
-    "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_pending.py and clients/test_admission.py",
     "engine/iperf3/far/observer": "a service's part: tests/engine/iperf3/far/test_service.py",

@@ -17,7 +17,7 @@ from ..host.saved_files import explain_exposure
 from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
-from ..protocol.tokens import constant_time_equal
+from ..model.shared_key import constant_time_equal
 from .connection import ControlConnection
 
 TLS_HANDSHAKE_RECORD: Final = b"\x16"  # the first byte of a TLS connection (RFC 8446, section 5.1)

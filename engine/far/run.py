@@ -23,7 +23,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample, SessionSample
-from ..model.socket_info import BUFFER_COUNTER_NAMES
+from ..model.session_counters import BUFFER_COUNTER_NAMES
 from ..protocol.messages import (
     Begun,
     Change,

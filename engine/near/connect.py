@@ -31,7 +31,8 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.host_info import HostInfo
-from ..model.peer import Peer, SshSettings, format_ssh_address, unmap_ip_address
+from ..model.ip_address import unmap_ip_address
+from ..model.peer import Peer, SshSettings, format_ssh_address
 from ..model.plan import End, SocketOptions
 from ..ssh.ssh_far_end import PromptCallback, SshFarEnd, open_ssh_far_end
 from .binding import is_reachable

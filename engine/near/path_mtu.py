@@ -16,7 +16,7 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
-from ..model.capabilities import Feature, why_unavailable
+from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,

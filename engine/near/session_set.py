@@ -17,7 +17,7 @@ from ..model.plan import (
     Direction,
     Settings,
 )
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..protocol.messages import Change
 from ..protocol.tokens import RunSecret
 from ..workers.ipc import OpenSession

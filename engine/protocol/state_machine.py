@@ -23,7 +23,8 @@ from ..model.errors import (
 )
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
-from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
+from ..model.shared_key import FAR_ROLE, NEAR_ROLE
+from .framing import PEER_NAMES, FrameCodes, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
     Challenge,
@@ -56,7 +57,6 @@ from .preamble import (
     describe_version_mismatch,
     encode_preamble,
 )
-from .tokens import FAR_ROLE, NEAR_ROLE, FrameCodes
 
 
 class ControlState(StrEnum):

@@ -13,6 +13,7 @@ from typing import Final
 
 from ..host.event_loop import wait_until_readable
 from ..model.plan import SocketOptions
+from ..model.shared_key import constant_time_equal
 from ..protocol.datagram_handshake import (
     HELLO_BYTES,
     DatagramAccepted,
@@ -20,7 +21,6 @@ from ..protocol.datagram_handshake import (
     DatagramHello,
     decode_handshake,
 )
-from ..protocol.tokens import constant_time_equal
 from . import sockets
 from .session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSpec, hello_of
 from .udp.socket_options import explain_size

@@ -22,9 +22,10 @@ from linkgauge.engine.model.errors import LabUnavailable, LinkgaugeError, PeerEr
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MAX_BLOCK_BYTES, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.serialization import encode_tagged
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run

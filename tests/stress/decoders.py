@@ -36,16 +36,17 @@ from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.iperf3.protocol.users import UserList, hash_password, make_token, parse_users
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import NO_ACCESS, Peer
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.serialization import decode_tagged, encode_tagged
+from linkgauge.engine.model.shared_key import NEAR_ROLE, NO_ACCESS
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,
     DatagramHello,
     decode_handshake,
 )
-from linkgauge.engine.protocol.framing import FrameReader, add_length_prefix, compress, decompress
+from linkgauge.engine.protocol.framing import FrameCodes, FrameReader, add_length_prefix, compress, decompress
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind, decode_path_datagram
 from linkgauge.engine.protocol.payload_datagrams import DatagramKeys, Feedback
 from linkgauge.engine.protocol.preamble import (
@@ -58,8 +59,7 @@ from linkgauge.engine.protocol.preamble import (
     encode_preamble,
 )
 from linkgauge.engine.protocol.probe_datagrams import EchoDatagram, ProbeDatagram, decode_echo, decode_probe
-from linkgauge.engine.protocol.serial_window import SerialWindow
-from linkgauge.engine.protocol.tokens import NEAR_ROLE, FrameCodes
+from linkgauge.engine.protocol.tokens import SerialWindow
 from linkgauge.engine.results.run_log import SORT_COLUMNS, RunLog, RunQuery
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
 from linkgauge.engine.ssh.ssh_far_end import _Login

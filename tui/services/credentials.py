@@ -25,17 +25,9 @@ from ...engine.host.saved_files import (
     write_atomically,
 )
 from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
-from ...engine.model.peer import (
-    IPERF3_PASSWORD_VARIABLE,
-    KEY_VARIABLE,
-    Access,
-    Iperf3Login,
-    Iperf3Settings,
-    Peer,
-    SharedKey,
-    canonical_host,
-    is_loopback_address,
-)
+from ...engine.model.ip_address import canonical_host, is_loopback_address
+from ...engine.model.peer import IPERF3_PASSWORD_VARIABLE, Iperf3Login, Iperf3Settings, Peer
+from ...engine.model.shared_key import KEY_VARIABLE, Access, SharedKey
 from .storage import config_dir, expand_home
 
 if TYPE_CHECKING:

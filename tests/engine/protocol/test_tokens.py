@@ -1,121 +1,19 @@
 """Keys, proofs and tokens: what opens an endpoint, and everything that must not."""
 
 import itertools
-from collections.abc import Callable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.peer import AuthContext, SharedKey, mac
-from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.messages import Challenge, Hello, Proof, Welcome
-from linkgauge.engine.protocol.state_machine import ControlStateMachine
 from linkgauge.engine.protocol.tokens import (
-    FAR_ROLE,
-    NEAR_ROLE,
     TICKET_BYTES,
     TOKEN_BYTES,
+    WINDOW_SERIALS,
     RunSecret,
     SerialTokens,
+    SerialWindow,
     TicketCheck,
     Tickets,
-    constant_time_equal,
 )
-
-KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
-TALK = AuthContext(b"what both have said", b"certificate")
-
-
-def conversation(near_nonce: str, far_nonce: str) -> tuple[ControlStateMachine, ControlStateMachine]:
-    """Return both machines of a conversation that is as far as the far end's challenge."""
-    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
-    near.send(Hello(near_nonce))
-    far.receive_data(near.data_to_send())
-    far.send(Challenge(far_nonce))
-    near.receive_data(far.data_to_send())
-    assert near.error is far.error is None
-    return near, far
-
-
-def test_only_the_two_ends_of_a_conversation_agree() -> None:
-    """The same key, words and certificate give the same proofs and secret; any other gives others."""
-    same = SharedKey("a-key-of-this-test")
-    assert same.prove(NEAR_ROLE, TALK) == KEY.prove(NEAR_ROLE, TALK)
-    assert same.derive_shared_secret(TALK) == KEY.derive_shared_secret(TALK)
-    changed = [
-        (OTHER, TALK),
-        (KEY, AuthContext(b"what both have sai", b"certificate")),
-        (KEY, AuthContext(b"what both have saidc", b"ertificate")),
-        (KEY, AuthContext(b"what both have said", b"")),
-    ]
-    for key, talk in changed:
-        assert not constant_time_equal(KEY.prove(NEAR_ROLE, TALK), key.prove(NEAR_ROLE, talk))
-        assert not constant_time_equal(KEY.derive_shared_secret(TALK), key.derive_shared_secret(talk))
-
-
-def test_a_reflected_proof_proves_nothing() -> None:
-    """The roles differ, and a proof is not the secret."""
-    proofs = [KEY.prove(NEAR_ROLE, TALK), KEY.prove(FAR_ROLE, TALK), KEY.derive_shared_secret(TALK)]
-    assert len(set(proofs)) == 3
-
-
-@pytest.mark.parametrize("cut", [0, 1, 31])
-def test_a_proof_that_is_cut_short_is_none(cut: int) -> None:
-    """Nor is nothing, nor one that is too long."""
-    proof = KEY.prove(FAR_ROLE, TALK)
-    assert not constant_time_equal(proof, proof[:cut])
-    assert not constant_time_equal(proof, proof + b"\0")
-
-
-@given(st.lists(st.binary(max_size=6), max_size=4), st.lists(st.binary(max_size=6), max_size=4))
-def test_parts_cannot_be_shifted_into_each_other(some: list[bytes], others: list[bytes]) -> None:
-    """Two lists of parts have the same code only where they are the same list."""
-    assert (mac(b"k", *some) == mac(b"k", *others)) == (some == others)
-
-
-def test_both_machines_have_the_same_transcript_and_a_replay_another() -> None:
-    """It has each end's nonce in it: a proof of yesterday's conversation is none of today's."""
-    near, far = conversation("ab" * 32, "cd" * 32)
-    assert near.transcript == far.transcript
-    replayed, fresh = conversation("ab" * 32, "ef" * 32)
-    assert replayed.transcript == fresh.transcript != near.transcript
-    yesterday = KEY.prove(NEAR_ROLE, AuthContext(near.transcript))
-    assert not constant_time_equal(KEY.prove(NEAR_ROLE, AuthContext(fresh.transcript)), yesterday)
-
-
-@pytest.mark.parametrize(
-    "tamper",
-    [
-        lambda data: data.replace(b"ab" * 32, b"ba" * 32),
-        lambda data: data.replace(b'"type":"Hello"', b'"type": "Hello"'),
-        lambda data: data.replace(b'"type":"Hello",', b"").replace(b'"}', b'","type":"Hello"}'),
-    ],
-    ids=["nonce", "length", "order"],
-)
-def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Callable[[bytes], bytes]) -> None:
-    """Even where it means the same: the transcript is what was on the wire."""
-    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
-    near.send(Hello("ab" * 32))
-    sent = near.data_to_send()
-    received = tamper(sent)
-    assert received != sent
-    far.receive_data(received[:12] + (len(received) - 16).to_bytes(4, "big") + received[16:])
-    assert far.error is None
-    assert far.messages_received()
-    far.send(Challenge("cd" * 32))
-    near.receive_data(far.data_to_send())
-    assert near.transcript != far.transcript
-
-
-def test_messages_after_the_challenge_are_not_part_of_the_transcript() -> None:
-    """Both ends can compute both proofs from the same bytes."""
-    near, far = conversation("ab" * 32, "cd" * 32)
-    before = near.transcript
-    near.send(Proof("ef" * 32))
-    far.receive_data(near.data_to_send())
-    far.send(Welcome("ef" * 32))
-    near.receive_data(far.data_to_send())
-    assert near.transcript == far.transcript == before
 
 
 def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
@@ -196,3 +94,35 @@ def test_a_ticket_is_good_once_and_only_where_it_belongs() -> None:
     assert all(answerer.redeem(asker.issue()) for _ in range(500))
     far_ahead = [asker.issue() for _ in range(500)][-1]
     assert not answerer.redeem(far_ahead)
+
+
+def test_serials_that_overtake_each_other_are_taken_once() -> None:
+    """The order of arrival does not matter; a repeat does."""
+    window = SerialWindow()
+    assert [window.take(serial) for serial in (2, 1, 5, 4, 2, 5, 3, 1)] == [
+        *(True, True, True, True),
+        *(False, False, True, False),
+    ]
+
+
+def test_what_is_far_behind_counts_as_taken() -> None:
+    """Nothing remembers it any more."""
+    window = SerialWindow()
+    assert window.take(WINDOW_SERIALS + 1)
+    assert not window.take(1)
+    assert window.take(2)
+    assert window.take(10**18)
+    assert not window.take(3)
+
+
+def test_zero_is_no_serial() -> None:
+    """It is what nothing begins with."""
+    assert not SerialWindow().take(0)
+
+
+@given(st.lists(st.integers(1, 3 * WINDOW_SERIALS), max_size=200))
+def test_no_serial_is_ever_taken_twice(serials: list[int]) -> None:
+    """Whatever their order, and however far they jump."""
+    window = SerialWindow()
+    taken = [serial for serial in serials if window.take(serial)]
+    assert len(taken) == len(set(taken))

@@ -33,8 +33,10 @@ from ....engine.model.errors import (
     TlsError,
     UsageError,
 )
+from ....engine.model.ip_address import check_zone, is_loopback_address
 from ....engine.model.limits import Limits, limit_rules
-from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
+from ....engine.model.peer import DEFAULT_PORT, Peer
+from ....engine.model.shared_key import SharedKey
 from ....engine.model.shell_commands import shell_command
 from ....engine.workloads.fastest_mode import ModeChooser
 from ....metrics.publication import PublishingPlan
