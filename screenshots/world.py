@@ -13,13 +13,13 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.app.app import LinkgaugeApp
+from linkgauge.tui.app.far_end_keeper import FarEndKeeper
+from linkgauge.tui.app_services import AppServices, StoredSweeps
 from linkgauge.tui.cli.terminal_app import AppBackend
-from linkgauge.tui.rendering.diff_compositor import screen_strips
-from linkgauge.tui.screens.app_services import AppServices, StoredSweeps
-from linkgauge.tui.services.far_end_keeper import FarEndKeeper
-from linkgauge.tui.services.run_spec import Judging, RunSpec
-from linkgauge.tui.state.instrument_values import Phase
+from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.session.instrument_values import Phase
+from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.pilot import Pilot
 
 WIDE: Final = (120, 40)

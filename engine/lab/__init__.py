@@ -6,7 +6,7 @@ Public: `link_lab` (open_lab, Lab, find_orphans, terminate_orphans), `link_spec`
 process of `link_keeper`, which builds the lab with `namespaces` (unshare, setns) and `devices` (ip, tc, TAP). A
 `relay` process carries frames for links that the kernel's queues cannot emulate.
 
-Several hosts: `mesh_spec` (MeshLabSpec); mesh/lab builds them. Both kinds of lab share `kept_lab`, the BaseKeeper
+Several hosts: `hosts_spec` (MeshLabSpec); mesh/lab builds them. Both kinds of lab share `kept_lab`, the BaseKeeper
 of `link_keeper`, and `devices`, which has the switches as well.
 
 A lab has no names outside: its processes alone hold its namespaces, devices and queues, which disappear with them.

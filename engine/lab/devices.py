@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from ..model.errors import LabError, LabUnavailable, explain_os_error
+from .hosts_spec import MESH_PREFIX_BITS, LabHost, LabTrunk
 from .link_spec import ETHERNET_HEADER_BYTES, PREFIX_BITS, LabLink
-from .mesh_spec import MESH_PREFIX_BITS, LabHost, LabTrunk
 from .namespaces import NetworkNamespace
 
 NEAR_DEVICE: Final = "near0"

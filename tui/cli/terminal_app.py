@@ -1,4 +1,4 @@
-"""The apps with their real services (`tui/screens/app_services`): engine, run log, sweeps, meshes, export."""
+"""The apps with their real services (`tui/app_services`): engine, run log, sweeps, meshes, export."""
 
 import asyncio
 import signal
@@ -27,22 +27,22 @@ from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ...watch.watch_plan import WatchPlan
-from ..app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
-from ..interfaces import WatchHandle
-from ..screens.app_services import AppServices, StoredMeshes, StoredServices, StoredSweeps
-from ..services.credentials import remember_access
-from ..services.far_end_keeper import FarEndKeeper
-from ..services.mesh.session import MeshSession
-from ..services.preferences import read_preferences, save_preferences
-from ..services.preset_choice import find_initial_preset, pick_preset
-from ..services.pruning import thin_old_runs
-from ..services.run_recorder import Outcome
-from ..services.run_session import RunSession, open_run_session
-from ..services.run_spec import Judging, Record, RunSpec
-from ..services.storage import config_dir, open_run_log
-from ..services.stored_run import ExportFormat, export_runs
-from ..services.user_presets import load_presets, problem_lines
-from ..text.summary import headline
+from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
+from ..app.far_end_keeper import FarEndKeeper
+from ..app_services import AppServices, StoredMeshes, StoredServices, StoredSweeps
+from ..mesh.mesh_session import MeshSession
+from ..session.credentials import remember_access
+from ..session.interfaces import WatchHandle
+from ..session.preferences import read_preferences, save_preferences
+from ..session.preset_choice import find_initial_preset, pick_preset
+from ..session.pruning import thin_old_runs
+from ..session.run_recorder import Outcome
+from ..session.run_session import RunSession, open_run_session
+from ..session.run_spec import Judging, Record, RunSpec
+from ..session.storage import config_dir, open_run_log
+from ..session.stored_run import ExportFormat, export_runs
+from ..session.user_presets import load_presets, problem_lines
+from ..words.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 

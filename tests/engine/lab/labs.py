@@ -10,9 +10,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from linkgauge.engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
 from linkgauge.engine.lab.link_lab import LAB_OWNER_VARIABLE, Lab
 from linkgauge.engine.lab.link_spec import LabLink
-from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from linkgauge.engine.lab.namespaces import find_processes
 
 LINK = LabLink(100_000_000, 1500, 1400, 24, "ethernet", 16_384, 400_000, smallest_bytes=84)
