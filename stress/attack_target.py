@@ -9,7 +9,8 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 
 _CONNECT_S = 10.0
 

@@ -34,14 +34,13 @@ from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from attackers_with_key import ATTACKS_WITH_KEY
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
-from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.shared_key import NONCE_BYTES, SharedKey
 from linkgauge.engine.near.connect import query_host_info
-from linkgauge.engine.protocol.auth import NONCE_BYTES, TOKEN_BYTES
 from linkgauge.engine.protocol.datagram_handshake import COOKIE_BYTES, DatagramHello
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, add_length_prefix, compress, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -49,6 +48,7 @@ from linkgauge.engine.protocol.preamble import (
     DataHello,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import TOKEN_BYTES
 
 _GREETING = encode_preamble(CONTROL_KIND)
 _HELLO = encode_frame(Hello("ab" * NONCE_BYTES))

@@ -33,10 +33,10 @@ from linkgauge.engine.model.plan import (
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.messages import Begun, Finish, Open, Ping, Ready, Start
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from linkgauge.engine.protocol.probe_datagrams import ProbeDatagram
+from linkgauge.engine.protocol.tokens import RunSecret, Tickets
 from linkgauge.engine.workloads.datagram_handshake import connect_datagrams
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
 from relay import open_relay

@@ -46,8 +46,9 @@ from linkgauge.engine.far import endpoint as far_endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import LinkgaugeError, PeerError
 from linkgauge.engine.model.events import Ended, Reason, Warned
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import PREAMBLE_BYTES

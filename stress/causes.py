@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from linkgauge.engine.host.event_loop import run
-from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.lab.devices import disable_offloads
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from linkgauge.engine.host.event_loop import run
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.near.run import open_run

@@ -27,28 +27,28 @@ from typing import Any, Final
 
 from linkgauge.engine.control.multiplexer import Mux
 from linkgauge.engine.iperf3.channel import Iperf3Channel
-from linkgauge.engine.iperf3.protocol.auth import UserList, hash_password, make_token, parse_users
 from linkgauge.engine.iperf3.protocol.json_bodies import MAX_PARAMETERS_BYTES, decode_body, encode_body
 from linkgauge.engine.iperf3.protocol.parameters import TestParameters, decode_parameters, encode_parameters
 from linkgauge.engine.iperf3.protocol.plans import plan_of
 from linkgauge.engine.iperf3.protocol.refusals import explain_number
 from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult, decode_results, encode_results
 from linkgauge.engine.iperf3.protocol.states import State
+from linkgauge.engine.iperf3.protocol.users import UserList, hash_password, make_token, parse_users
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import NO_ACCESS, Peer
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.serialization import decode_tagged, encode_tagged
-from linkgauge.engine.protocol.auth import NEAR_ROLE, FrameCodes
+from linkgauge.engine.model.shared_key import NEAR_ROLE, NO_ACCESS
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,
     DatagramHello,
     decode_handshake,
 )
-from linkgauge.engine.protocol.datagrams import DatagramKeys, Feedback
-from linkgauge.engine.protocol.framing import FrameReader, add_length_prefix, compress, decompress
+from linkgauge.engine.protocol.framing import FrameCodes, FrameReader, add_length_prefix, compress, decompress
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind, decode_path_datagram
+from linkgauge.engine.protocol.payload_datagrams import DatagramKeys, Feedback
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -59,10 +59,10 @@ from linkgauge.engine.protocol.preamble import (
     encode_preamble,
 )
 from linkgauge.engine.protocol.probe_datagrams import EchoDatagram, ProbeDatagram, decode_echo, decode_probe
-from linkgauge.engine.protocol.serial_window import SerialWindow
+from linkgauge.engine.protocol.tokens import SerialWindow
 from linkgauge.engine.results.run_log import SORT_COLUMNS, RunLog, RunQuery
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
-from linkgauge.engine.ssh.session import _Login
+from linkgauge.engine.ssh.ssh_far_end import _Login
 from linkgauge.engine.workers.ipc import (
     COMMANDS,
     EVENTS,

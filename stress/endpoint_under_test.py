@@ -16,8 +16,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from linkgauge.engine.iperf3.protocol.auth import hash_password
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.iperf3.protocol.users import hash_password
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 
 _DEADLINE_S = 60.0
 LIMITS = (

@@ -36,7 +36,7 @@ DEADLINE_S = 300.0  # generous: the machine may be busy, and the endpoint has it
 _HELLO = encode_frame(Hello())
 _CLIENT = """
 import asyncio, sys
-from linkgauge.engine.model.peer import Access, SharedKey
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings

@@ -38,7 +38,7 @@ from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, compress, decode_body, decompress, encode_frame
 from linkgauge.engine.protocol.messages import (

@@ -14,8 +14,8 @@ from endpoint_under_test import LIMITS, EndpointUnderTest
 from faults import DEADLINE_S, carry_out
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.peer import SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 from random_plans import plan_of

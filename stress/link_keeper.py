@@ -24,7 +24,7 @@ from linkgauge.engine.lab.devices import (
     qdisc_arguments,
     run_tool,
 )
-from linkgauge.engine.lab.keeper import LabKeeper, keep
+from linkgauge.engine.lab.link_keeper import LabKeeper, keep
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS
 from linkgauge.engine.lab.namespaces import NetworkNamespace
 from linkgauge.engine.model.serialization import encode

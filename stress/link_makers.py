@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from link_keeper import ROUTER_ADDRESS, LinkRequest, Offloads
-from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.lab.devices import FAR_DEVICE, NEAR_DEVICE
-from linkgauge.engine.lab.keeper_process import command_beside, lab_environment
+from linkgauge.engine.lab.kept_lab import command_beside, lab_environment
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS, LabLink
 from linkgauge.engine.model.errors import LabError, LabUnavailable
 from linkgauge.engine.model.peer import Peer

@@ -24,7 +24,8 @@ from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 
 LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 # Many clients at once, and short waits for those that say nothing.

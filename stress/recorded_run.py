@@ -19,7 +19,7 @@ from linkgauge.engine.model.events import (
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 
 TICK_NS = SECOND_NS // 4
 _MEAN_BYTES = 29_400_000  # of an interval at 941 Mb/s

@@ -19,8 +19,9 @@ from typing import Any
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.session.run_session import open_run_session

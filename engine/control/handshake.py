@@ -13,8 +13,18 @@ from ..host.description import describe_host
 from ..host.event_loop import read_exactly
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, PeerVersionMismatch, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.peer import KEY_VARIABLE, NO_ACCESS, AuthContext, Peer, SharedKey, ip_version_of
-from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
+from ..model.ip_address import ip_version_of
+from ..model.peer import Peer
+from ..model.shared_key import (
+    FAR_ROLE,
+    KEY_VARIABLE,
+    NEAR_ROLE,
+    NO_ACCESS,
+    NONCE_BYTES,
+    AuthContext,
+    SharedKey,
+    constant_time_equal,
+)
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Challenge, Hello, Introduction, Message, Proof, Refuse, Welcome
 from ..protocol.peer_validation import replace_impossible_names

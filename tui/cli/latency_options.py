@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan, SocketOptions

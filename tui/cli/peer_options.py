@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, find_unsupported, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan

@@ -8,7 +8,7 @@ from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED

@@ -26,7 +26,7 @@ from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import PrecisionFigures
-from ...engine.workloads.mode_trial import ModeChooser
+from ...engine.workloads.fastest_mode import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import InvalidKeyError, PlanError, UsageError
-from linkgauge.engine.model.peer import LOOPBACK, Access, Iperf3Login, Iperf3Settings, Peer, SharedKey
+from linkgauge.engine.model.peer import LOOPBACK, Iperf3Login, Iperf3Settings, Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.tui.session.credentials import (
     is_remembered,
     key_from_environment,

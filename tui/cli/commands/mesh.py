@@ -88,7 +88,7 @@ class HostOptions:
 
         Raises PlanError for the JSON of another program.
         """
-        from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
+        from ....engine.lab.hosts_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
         from ...mesh.mesh_spec import EmulatedHosts
 
         if self.emulated is not None:

@@ -33,10 +33,12 @@ from ....engine.model.errors import (
     TlsError,
     UsageError,
 )
+from ....engine.model.ip_address import check_zone, is_loopback_address
 from ....engine.model.limits import Limits, limit_rules
-from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
+from ....engine.model.peer import DEFAULT_PORT, Peer
+from ....engine.model.shared_key import SharedKey
 from ....engine.model.shell_commands import shell_command
-from ....engine.workloads.mode_trial import ModeChooser
+from ....engine.workloads.fastest_mode import ModeChooser
 from ....metrics.publication import PublishingPlan
 from ...endpoint.endpoint_log_lines import log_text
 from ...session.credentials import key_from_environment, read_key_file

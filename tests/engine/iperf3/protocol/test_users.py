@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.iperf3.protocol.auth import (
+from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, Iperf3Refusal
+from linkgauge.engine.iperf3.protocol.users import (
     CHECKS_PER_SECOND,
     MAX_SKEW_S,
     UserList,
@@ -19,7 +20,6 @@ from linkgauge.engine.iperf3.protocol.auth import (
     make_token,
     parse_users,
 )
-from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, Iperf3Refusal
 from linkgauge.engine.model.errors import InvalidKeyError
 
 from ...rsa_keys import private_pem, public_pem, server_key
@@ -224,7 +224,7 @@ def test_without_the_package_the_error_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['cryptography'] = None\n"
         "from linkgauge.engine.model.errors import UsageError\n"
-        "from linkgauge.engine.iperf3.protocol.auth import make_token\n"
+        "from linkgauge.engine.iperf3.protocol.users import make_token\n"
         "try: make_token('a', 'b', b'', 0)\n"
         "except UsageError as error: print(error)\n"
     )

@@ -11,11 +11,11 @@ from typing import Final
 
 from ..host.process_identity import is_process_alive
 from ..model.peer import Peer
-from .keeper_process import LAB_OWNER_VARIABLE, KeptLab, start_keeper
+from .kept_lab import LAB_OWNER_VARIABLE, KeptLab, start_keeper
 from .link_spec import FAR_ADDRESS, LabLink
 from .namespaces import end_processes
 
-_KEEPER: Final = f"{__package__}.keeper"
+_KEEPER: Final = f"{__package__}.link_keeper"
 _BUILD_DEADLINE_S: Final = 30.0
 _log = logging.getLogger(__name__)
 

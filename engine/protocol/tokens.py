@@ -1,71 +1,26 @@
-"""Authentication: proofs of the shared key by both ends, codes of later messages, tokens of data connections.
+"""The tokens of data connections, and the secret of a run that they are made with.
 
-Pure: bytes in, bytes out; randomness is an argument. Both ends hold the same key and never send it. Each sends a
-nonce, and the other proves the key over both nonces and every byte exchanged so far (the transcript). A proof is
-therefore valid for one conversation, one role and one version of the protocol only:
+Pure. The secret of a run is derived from the ends' shared secret (model/shared_key.py) and the frame of `Open`:
+data connections open only if both ends have the same plan. Each data connection shows a token derived from the
+run's secret.
 
-    near  preamble, Hello{nonce}
-    far   preamble, Challenge{nonce}
-    near  Proof     HMAC(key, "near", transcript, binding)
-    far   Welcome   HMAC(key, "far", transcript, binding)
-
-`binding` is the fingerprint of the certificate where TLS carries the conversation: a relay between the ends has
-another certificate. The near end proves first, so an endpoint reveals nothing to try keys on.
-
-A shared secret is derived from the same key and transcript, and never crosses the wire. Every later frame carries
-a code made with it (FrameCodes), so that nobody between the ends can add, change, remove or move a message. The
-secret of a run is derived from it as well, and from the frame of `Open`: data connections open only where both ends
-have the same plan. Each data connection shows a token derived from the run's secret.
-
-Two ends without a key have an empty shared secret and no codes: whoever reads their connection can compute the
+Two ends without a key have an empty shared secret: an attacker who reads their control connection can compute the
 tokens.
 """
 
 import hashlib
-import hmac
-import re
 import struct
 from typing import Final
 
-from ..model.peer import mac
-from .serial_window import SerialWindow
+from ..model.shared_key import constant_time_equal, mac
 
-NONCE_BYTES: Final = 32
 TOKEN_BYTES: Final = 16
-HEX_PATTERN: Final = re.compile(r"(?:[0-9a-f]{2})*")
 _SERIAL: Final = struct.Struct(">Q")
 _TOKEN: Final = struct.Struct(f"{TOKEN_BYTES}s")
 TICKET_BYTES: Final = _SERIAL.size + TOKEN_BYTES
+WINDOW_SERIALS: Final = 1_024
 _BLOCK_TOKENS: Final = 64  # a block takes about 40 µs to make
-NEAR_ROLE: Final = b"near"
-FAR_ROLE: Final = b"far"
 CODE_BYTES: Final = 16
-
-
-def constant_time_equal(expected: bytes, received: bytes) -> bool:
-    """Return whether both are equal, in a time that reveals nothing about either."""
-    return hmac.compare_digest(expected, received)
-
-
-class FrameCodes:
-    """The codes of the frames that one end sends: of the first, of the second, and so on.
-
-    A code depends on the frame's number, which both ends count and neither sends. After a frame that was changed,
-    added, removed or moved, no code is right.
-    """
-
-    __slots__ = ("_count", "_key")
-
-    def __init__(self, shared_secret: bytes, role: bytes) -> None:
-        """Begin with the first frame; `role` is its sender's."""
-        self._key = mac(shared_secret, b"frames", role)
-        self._count = 0
-
-    def next_code(self, frame: bytes) -> bytes:
-        """Return the code of the next frame, its length included."""
-        code = hmac.digest(self._key, _SERIAL.pack(self._count) + frame, "sha256")
-        self._count += 1
-        return code[:CODE_BYTES]
 
 
 class RunSecret:
@@ -152,6 +107,32 @@ class ListenerProof:
         parts = nonce, _SERIAL.pack(port)
         self.of_listener = mac(session_secret, b"crr listener", *parts)
         self.of_requester = mac(session_secret, b"crr requester", *parts)
+
+
+class SerialWindow:
+    """A window of serial numbers: each is taken once, in any order, as in IPsec (RFC 4303, section 3.4.3).
+
+    Those that are `WINDOW_SERIALS` behind the newest one count as taken.
+    """
+
+    __slots__ = ("_newest", "_taken")
+
+    def __init__(self) -> None:
+        self._newest = 0
+        self._taken = 1  # bit n is the serial n below the newest one; 0 is no serial
+
+    def take(self, serial: int) -> bool:
+        """Take a serial, from 1; return whether it had not been taken. Check its code first."""
+        ahead = serial - self._newest
+        if ahead > 0:
+            shifted = self._taken << ahead if ahead < WINDOW_SERIALS else 0
+            self._taken = (shifted | 1) & ((1 << WINDOW_SERIALS) - 1)
+            self._newest = serial
+            return True
+        if -ahead >= WINDOW_SERIALS or self._taken >> -ahead & 1:
+            return False
+        self._taken |= 1 << -ahead
+        return True
 
 
 class SerialTokens:

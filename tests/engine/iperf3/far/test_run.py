@@ -11,7 +11,7 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
-from linkgauge.engine.iperf3.far import client_test
+from linkgauge.engine.iperf3.far import run as far_run
 from linkgauge.engine.iperf3.far.observer import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
 from linkgauge.engine.iperf3.protocol.datagrams import HEADER_32, HELLO, REPLY
@@ -126,7 +126,7 @@ async def test_clients_that_fall_silent_before_and_after_payload_are_not_waited_
 
 async def test_a_stream_that_never_comes_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the number that says so."""
-    monkeypatch.setattr(client_test, "STREAMS_DEADLINE_S", 0.2)
+    monkeypatch.setattr(far_run, "STREAMS_DEADLINE_S", 0.2)
     async with serve() as scene:
         client = await go(scene.port, one_stream)
         assert await client.error() == ErrorNumber.STREAM_ACCEPT
@@ -135,7 +135,7 @@ async def test_a_stream_that_never_comes_ends_the_test(monkeypatch: pytest.Monke
 
 async def test_all_streams_have_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over a long way they have more time together; one now and then keeps no place for ever."""
-    monkeypatch.setattr(client_test, "STREAMS_DEADLINE_S", 0.3)
+    monkeypatch.setattr(far_run, "STREAMS_DEADLINE_S", 0.3)
     async with serve() as scene:
         for pause_s, last in ((0.2, State.TEST_START), (0.5, State.SERVER_ERROR)):
             client = await RawClient.connect(scene.port)
@@ -337,7 +337,7 @@ async def test_both_directions_of_a_number_of_bytes_end_at_it() -> None:
 
 async def test_a_client_that_has_miscounted_its_bytes_gets_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads of a client share one count without a lock. It would wait for the rest of it for ever."""
-    monkeypatch.setattr(client_test, "_UNCOUNTED_NS", 0)
+    monkeypatch.setattr(far_run, "_UNCOUNTED_NS", 0)
     async with serve() as scene:
         client = await RawClient.connect(scene.port)
         await client.start(reverse=True, num=5 << 20, client_version="3.21")

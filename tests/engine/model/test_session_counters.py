@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from linkgauge.engine.model.samples import SessionSample
-from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
+from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 
 
 def test_every_counter_is_a_field_of_a_sessions_sample() -> None:

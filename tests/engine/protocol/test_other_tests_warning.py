@@ -2,7 +2,7 @@
 
 from linkgauge.engine.model.plan import SECOND_NS, End
 from linkgauge.engine.model.samples import OtherTests, Sample
-from linkgauge.engine.protocol.other_tests_watch import OtherTestsWatch
+from linkgauge.engine.protocol.other_tests_warning import OtherTestsWatch
 
 ALONE = OtherTests()
 PART = OtherTests(1, 2, 2_000_000, 0)

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.host.machine import identify_machine
+from linkgauge.engine.host.machine_measurements import identify_machine
 from linkgauge.engine.model.events import Opened, Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.workloads import mode_trial
-from linkgauge.engine.workloads.mode_trial import ModeChooser, ModeTrial, try_modes
+from linkgauge.engine.workloads import fastest_mode
+from linkgauge.engine.workloads.fastest_mode import ModeChooser, ModeTrial, try_modes
 
 DEADLINE_S = 20.0
 KEPT = {Mode.COPY: ModeTrial(2_000, 1_000), Mode.SENDFILE: ModeTrial(1_000, 2_000)}
@@ -119,7 +119,7 @@ async def test_a_host_without_loopback_copies(monkeypatch: pytest.MonkeyPatch, t
     def refuse(*_arguments: Any, **_options: Any) -> socket.socket:
         raise OSError(101, "Network is unreachable")
 
-    monkeypatch.setattr(mode_trial.socket, "create_server", refuse)
+    monkeypatch.setattr(fastest_mode.socket, "create_server", refuse)
     assert await ModeChooser(tmp_path).choose() is Mode.COPY
     assert names(tmp_path) == []
 

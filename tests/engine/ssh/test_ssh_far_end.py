@@ -12,7 +12,7 @@ from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.engine.ssh.session import open_ssh_far_end
+from linkgauge.engine.ssh.ssh_far_end import open_ssh_far_end
 
 from ..conftest import RATE_BIT_S
 from ..waiting import until

@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from typing import Final
 
 from ..model.errors import RemoteProtocolError
-from ..model.peer import mac
+from ..model.shared_key import mac
 
 CONTROL_MAGIC: Final = b"linkgau\xff"  # as a little-endian number, more than MAX_NUMBER
 FEEDBACK_KIND: Final = b"F"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.errors import RemoteProtocolError
-from linkgauge.engine.protocol.datagrams import (
+from linkgauge.engine.protocol.payload_datagrams import (
     CONTROL_MAGIC,
     FEEDBACK_BYTES,
     MAX_NUMBER,

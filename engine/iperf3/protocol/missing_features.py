@@ -1,16 +1,16 @@
-"""What a far end cannot do: an iperf3 server compared with an endpoint of linkgauge.
+"""The features of an endpoint that an iperf3 server lacks, each with the reason.
 
-Pure. The one place that knows it: the command line refuses by it before anything is opened, and the app disables
-keys by it, with the reason.
+Pure. No other place knows them: the command line refuses such options before anything is opened, and the app
+disables such keys.
 """
 
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
-from .errors import PlanError
-from .peer import Peer
-from .plan import MIB, Plan, format_size
+from ...model.errors import PlanError
+from ...model.peer import Peer
+from ...model.plan import MIB, Plan, format_size
 
 MAX_IPERF3_WINDOW_BYTES: Final = 512 * MIB
 MAX_IPERF3_BLOCK_BYTES: Final = MIB
@@ -18,7 +18,7 @@ _ENDPOINT: Final = "run linkgauge endpoint on that host for it"
 
 
 class Feature(StrEnum):
-    """What a person may want of a far end."""
+    """A feature that the user may want of a far end."""
 
     LIVE_CHANGES = "live changes"
     TRANSACTIONS = "transactions"

@@ -1,4 +1,4 @@
-"""`python -m linkgauge.engine.lab.keeper`: the process that keeps a lab of one link and the far end at it.
+"""`python -m linkgauge.engine.lab.link_keeper`: the process that keeps a lab of one link and the far end at it.
 
 What every keeper does is here as well (`BaseKeeper`, `keep`): it builds, holds and takes down. It reads the request
 from one line of its standard input and answers with one line. When that input ends, as it does when the process at

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host.machine import Machine, identify_machine, load_measurement, save_measurement
+from linkgauge.engine.host.machine_measurements import Machine, identify_machine, load_measurement, save_measurement
 
 HERE = Machine("web-07", "Linux 6.12", 8)
 OTHERS = (Machine("db-02", "Linux 6.12", 8), Machine("web-07", "Linux 6.18", 8), Machine("web-07", "Linux 6.12", 4))

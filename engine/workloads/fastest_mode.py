@@ -25,7 +25,7 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Final
 
-from ..host.machine import forget_measurement, identify_machine, load_measurement, save_measurement
+from ..host.machine_measurements import forget_measurement, identify_machine, load_measurement, save_measurement
 from ..model.plan import MIB, SECOND_NS, Mode
 from .session import RECEIVE_BYTES, Payload, allocate_buffer
 from .sockets import set_congestion, supported_mode, unpaced_congestion

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import Lab, find_orphans, open_lab, terminate_orphans
+from linkgauge.engine.lab.link_lab import Lab, find_orphans, open_lab, terminate_orphans
 from linkgauge.engine.model.errors import LabError
 
 from ..child_processes import children_of
@@ -97,7 +97,7 @@ def test_a_user_without_rights_has_labs_where_users_may_have_namespaces() -> Non
     """Root in a user namespace of its own: everything works there, and nothing reaches outside."""
     code = textwrap.dedent(f"""
         import sys
-        from linkgauge.engine.lab.builder import open_lab
+        from linkgauge.engine.lab.link_lab import open_lab
         from linkgauge.engine.lab.link_spec import LabLink
         from linkgauge.engine.model.errors import LabUnavailable
         try:
@@ -132,9 +132,8 @@ def test_a_lab_is_gone_after_ctrl_c() -> None:
 def test_processes_that_outlive_lab_and_keeper_are_found_and_ended() -> None:
     """A daemon that a person started in the lab's shell; a lab that is up is left alone."""
     held = LabProcess("setsid sh -c 'trap \"\" HUP; echo up; exec sleep 600' < /dev/null & exec sleep 600")
-    keeper = next(pid for pid in held.parts if b"engine.lab.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes())
     assert not held.parts & set(find_orphans())
-    os.kill(keeper, signal.SIGKILL)
+    held.kill_keeper()
     held.process.kill()
     held.process.wait(DEADLINE_S)
     assert set(terminate_orphans()) <= held.parts

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.host import files
-from linkgauge.engine.host.files import InheritedBundle, create_memory_file, descriptor_path
+from linkgauge.engine.host import memory_file
+from linkgauge.engine.host.memory_file import InheritedBundle, create_memory_file, descriptor_path
 
 
 @pytest.mark.parametrize("has_memfd", [True, False])
@@ -44,7 +44,7 @@ def test_the_path_of_a_descriptor_leads_to_the_file() -> None:
 )
 def test_an_engine_that_did_not_arrive_whole_is_not_run(arrived: bytes, digest: str, message: str) -> None:
     """The module's source alone runs on the other host."""
-    module = Path(files.__file__).read_text(encoding="utf-8")
+    module = Path(memory_file.__file__).read_text(encoding="utf-8")
     source = f"{module}\nrun_bundle(10, {digest!r})\n"
     child = subprocess.run([sys.executable, "-c", source], input=arrived, capture_output=True, check=False)
     assert (child.returncode, child.stderr.decode().strip()) == (1, message)
@@ -63,7 +63,7 @@ def test_a_program_in_memory_hands_its_archive_to_its_children(monkeypatch: pyte
     class Loader:
         archive = "/proc/self/fd/7"
 
-    monkeypatch.setattr(files, "__loader__", Loader)
+    monkeypatch.setattr(memory_file, "__loader__", Loader)
     monkeypatch.setattr(sys, "platform", "linux")
     bundle = InheritedBundle()
     assert bundle.fds == (7,)

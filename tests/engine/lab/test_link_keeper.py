@@ -1,8 +1,6 @@
 """The keeper of a lab: the lab ends with it, and it ends with the process that started it."""
 
-import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +30,6 @@ def test_what_a_shell_left_in_the_background_ends_with_the_lab() -> None:
 def test_a_keeper_that_is_killed_takes_its_parts_with_it() -> None:
     """They see their input end; the command is the person's, and goes on until it ends."""
     held = LabProcess("echo up; read -r _; exit 5")
-    keeper = next(pid for pid in held.parts if b"engine.lab.keeper" in Path(f"/proc/{pid}/cmdline").read_bytes())
-    os.kill(keeper, signal.SIGKILL)
+    held.kill_keeper()
     held.check_gone()
     assert held.process.returncode == 5

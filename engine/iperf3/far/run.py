@@ -21,7 +21,7 @@ from ...model.errors import (
 )
 from ...model.events import EndText, Reason, RunEnd
 from ...model.plan import SECOND_NS, Direction, End
-from ...model.socket_info import SocketInfo
+from ...model.session_counters import SocketInfo
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
 from ...workers.pool import WorkerPool
 from ...workloads.byte_budget import extend_amount

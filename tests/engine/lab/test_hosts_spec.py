@@ -1,7 +1,7 @@
 """What can be built of emulated hosts, and where each of them is."""
 
 import pytest
-from linkgauge.engine.lab.mesh_spec import MAX_LAB_HOSTS, LabHost, LabTrunk, MeshLabSpec
+from linkgauge.engine.lab.hosts_spec import MAX_LAB_HOSTS, LabHost, LabTrunk, MeshLabSpec
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.serialization import decode, encode
 
