@@ -2,6 +2,6 @@
 
 May import engine/model and engine/host, but no asyncio; does not travel to a far end. Public: `meter` (Meter,
 replay), `summary`, `run_result` (RunResult), `json_document` (encode, decode), `run_log` (RunLog), `csv_export`,
-`comparison` (compare), `confidence`, `sweep`, `ceiling`. Within: `sums` (over samples), `counter_sums`,
+`comparison` (compare), `confidence`, `sweep`. Within: `sums` (over samples), `counter_sums`,
 `run_totals`, `sample_merging`, `interval_result`; `udp` has the sums of datagrams.
 """

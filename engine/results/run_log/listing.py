@@ -23,9 +23,9 @@ from ...model.events import Reason
 from ...model.plan import Direction, ResponsivenessTest
 from ...model.serialization import make_printable
 from ..json_document import decode, encode, figure, is_number, part
-from .layouts import LIST_INDEX
 from .log_file import LogConnection, open_for_writing
 from .removal import pause_after
+from .table_schema import LIST_INDEX
 
 _MAX_TEXT: Final = 4_000
 DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .layouts import read_pragma
 from .log_file import LogConnection, is_lock_error, open_for_writing
+from .table_schema import read_pragma
 
 _INCREMENTAL: Final = 2
 _PIECE_S: Final = 0.02  # of the lock at a time

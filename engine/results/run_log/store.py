@@ -20,9 +20,7 @@ from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, Sampled, Started
 from ...model.serialization import make_printable
-from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
-from .event_pages import decode_event, event_text, event_texts, read_page, thinned_until
-from .labels import truncate_label, validate_label, validate_note
+from .label_validation import truncate_label, validate_label, validate_note
 from .listing import (
     DIGEST_COLUMNS,
     ID_BEGINS,
@@ -44,6 +42,8 @@ from .listing import (
 )
 from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
 from .removal import file_size, remove_runs, run_sizes, used_bytes
+from .stored_events import decode_event, event_text, event_texts, read_page, thinned_until
+from .write_backlog import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:

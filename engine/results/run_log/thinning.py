@@ -25,10 +25,10 @@ from ...model.plan import SECOND_NS, Plan
 from ..meter import may_end_silent
 from ..sample_merging import SampleMerger
 from .event_blocks import pack_events
-from .event_pages import decode_event, encode_event, read_page, thinned_until
-from .layouts import COMPLETE
 from .log_file import LogConnection, open_for_reading, open_for_writing
 from .removal import give_back, pause_after, used_bytes
+from .stored_events import decode_event, encode_event, read_page, thinned_until
+from .table_schema import COMPLETE
 
 _DAMAGED: Final = -2  # in place of COMPLETE
 _MIN_NS: Final = 60 * SECOND_NS

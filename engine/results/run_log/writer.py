@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from ...model.errors import RunLogError
-from .entries import (
+from .log_file import connect_for_writing, explain_error, is_lock_error
+from .write_backlog import (
     BLOCK_CHARACTERS,
     BLOCK_EVENTS,
     Backlog,
@@ -35,7 +36,6 @@ from .entries import (
     SqlStatement,
     WaitingEntry,
 )
-from .log_file import connect_for_writing, explain_error, is_lock_error
 
 # What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
 # minutes of those of 128 duplex sessions, in about 180 MB at most. An entry has the weight of some sessions.

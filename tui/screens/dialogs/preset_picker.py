@@ -18,8 +18,8 @@ from ....engine.model.plan import Settings
 from ....engine.model.workload import Workload
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
+from ....presets.datasheet import build_sheet
 from ....presets.search import unknown_link_hint
-from ....presets.sheet import build_sheet
 from ...rendering.preset_sheet import sheet_parts
 from ...text import numbers
 from ...widgets.common.preset_list import PresetList, preset_sections

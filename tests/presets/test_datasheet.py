@@ -3,8 +3,8 @@
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.datasheet import Section, Sheet, build_sheet
 from linkgauge.presets.preset import Preset
-from linkgauge.presets.sheet import Section, Sheet, build_sheet
 from linkgauge.presets.wire import Variant
 
 CATALOG = load_catalog()
