@@ -12,8 +12,8 @@ from ..engine.model.plan import Direction, Plan
 from ..engine.model.serialization import make_printable
 from ..engine.model.workload import Workload
 from ..engine.results.summary import Period, Summary
-from .catalog import check_id
 from .preset import Flow, LinkSpec
+from .preset_validation import check_id
 
 NO_WIRE: Final = LinkSpec("none")
 _COLUMN: Final = "measured_mbit_s"

@@ -43,7 +43,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/results/responsiveness/plan": "tests/tui/text/test_responsiveness.py and tests/end_to_end/test_respond.py",
     "engine/results/responsiveness/result": "data without code; its limits in tests/engine/results/responsiveness/test_round_trips.py",
     "engine/results/responsiveness/steadiness": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
-    "engine/results/run_log/run_rows": "rows of runs: tests/engine/results/test_csv_export.py",
     "engine/host/end_signals": "signals of real commands: tests/end_to_end/test_ignored_signals.py, tests/tui/cli/test_termination.py",
     "engine/results/run_log/write_backlog": "the writer's queue: tests/engine/results/run_log/test_writer.py",
     "engine/results/run_log/stored_events": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",

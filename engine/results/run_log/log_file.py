@@ -45,7 +45,7 @@ _PRAGMAS: Final = (
     "synchronous = NORMAL",
     f"journal_size_limit = {_WAL_BYTES}",
 )
-# Of the processor's time, which a slow disk does not take: that of a sorted list of 50,000 runs without digests.
+# Of the processor's time, which a slow disk does not take: that of a sorted list of 50,000 runs without briefs.
 _STATEMENT_S: Final = 20.0
 _OPENING_S: Final = 2.0  # SQLite reads what tables there are, which is done in a millisecond
 _STEPS: Final = 50_000  # of SQLite's machine between two looks at the time: some milliseconds

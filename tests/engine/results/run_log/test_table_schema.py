@@ -26,13 +26,13 @@ _JOURNAL = """CREATE TABLE IF NOT EXISTS journal (
     )"""
 _LIST = """CREATE INDEX IF NOT EXISTS runs_list ON runs (id, preset, peer, label, started_utc, reason, verdict, \
 note, grp, brief, mbit_s, transactions_s, percent)"""
-_DIGESTS = ("brief TEXT", "mbit_s REAL", "transactions_s REAL", "percent REAL")
+_BRIEFS = ("brief TEXT", "mbit_s REAL", "transactions_s REAL", "percent REAL")
 _STEPS = (
     ("ALTER TABLE runs ADD COLUMN note TEXT", "ALTER TABLE runs ADD COLUMN grp TEXT"),
     (_BLOCKS, "CREATE TABLE removals (run_id TEXT NOT NULL UNIQUE)", "PRAGMA user_version = 2"),
     ("ALTER TABLE runs ADD COLUMN thinned INTEGER",),
     (
-        *(f"ALTER TABLE runs ADD COLUMN {column}" for column in _DIGESTS),
+        *(f"ALTER TABLE runs ADD COLUMN {column}" for column in _BRIEFS),
         _LIST,
         "CREATE INDEX IF NOT EXISTS runs_of_group ON runs (grp) WHERE grp IS NOT NULL",
         "CREATE INDEX IF NOT EXISTS runs_without_end ON runs (owner) WHERE reason IS NULL",
@@ -73,7 +73,7 @@ def test_a_file_of_each_version_is_read_as_it_is_and_upgraded_when_it_is_written
         assert path.read_bytes() == before
         log.set_note(run.run_id, "seen")
         assert log.find(run.run_id).note == "seen"
-        assert log.add_digests()
+        assert log.add_briefs()
         assert len(list(log.events(run.run_id))) == 26
         log.begin("r1", "", "h", group="g")
         assert [run.run_id for run in log.runs_of_group("g")] == ["r1"]
