@@ -37,6 +37,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/base_run": "a base class: tests/engine/far/test_run.py and tests/engine/iperf3/far/test_client_test.py",
     "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/iperf3/near/test_run.py",
     "engine/results/responsiveness/interval_figures": "columns and lines of an interval: tests/engine/results/test_csv_export.py and test_json_stream.py",
+    "engine/results/measured_result": "a result's rates: tests/engine/results/test_run_result.py and test_json_document.py",
     "engine/results/interval_result": "rows and lines of an interval: tests/engine/results/test_csv_export.py and test_json_stream.py",
     "engine/results/responsiveness/intervals": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
     "engine/results/responsiveness/loads": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",

@@ -15,10 +15,10 @@ from ..model.plan import MIB, SECOND_NS, Direction, End
 from ..model.samples import SessionSample
 from .counter_sums import host_percent, hottest_core_percent
 from .json_document import figure, mbit, part, round_figure, round_known, seconds, us
+from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .responsiveness.interval_figures import interval_figures
-from .run_result import mib, percent_of_expected
 from .summary import Measurement
 from .sums import other_tests_sum
 from .sums.receiver_sum import latency_counts

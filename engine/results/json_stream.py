@@ -14,8 +14,9 @@ from ..model.plan import SECOND_NS
 from ..model.workload import Workload
 from .interval_result import IntervalResult
 from .json_document import DOCUMENT_VERSION, encode, ms
+from .measured_result import expected_figures
 from .meter import Interval, Meter
-from .run_result import PlanFigures, SettingsFigures, SubjectFigures, expected_figures
+from .run_result import PlanFigures, SettingsFigures, SubjectFigures
 
 
 def event_lines(
