@@ -88,8 +88,14 @@ _INDEXES: Final = {
     "journal_of_series": "journal (series, number)",
     "journal_by_age": "journal (keep_until_s) WHERE keep_until_s IS NOT NULL",
 }
-_SQLITES_OWN: Final = (
-    ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"),
+# SQLite's own tables, as it defines them. A user's ANALYZE makes the last two: their rows are estimates, by which
+# SQLite chooses an index. Wrong ones cost time only, which is limited.
+_SQLITES_TABLES: Final = {
+    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
+    "sqlite_stat1": "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+}
+_SQLITES_INDEXES: Final = (
     *(("index", f"sqlite_autoindex_{table}_1", table, None) for table in ("runs", "events", "blocks", "removals")),
 )
 _MAX_ITEMS: Final = 30
@@ -213,7 +219,7 @@ def _layout_of(items: tuple[_Item, ...]) -> Layout:
 @functools.cache
 def _known_items() -> frozenset[_Item]:
     """Return all that a version of linkgauge may have written."""
-    tables = {"events": _EVENTS, **_ADDED_TABLES}
+    tables = {"events": _EVENTS, **_ADDED_TABLES, **_SQLITES_TABLES}
     items = [
         *(("table", "runs", "runs", sql) for sql in _statements_of_runs()),
         *(("table", name, name, sql) for name, sql in tables.items()),
@@ -221,7 +227,7 @@ def _known_items() -> frozenset[_Item]:
             ("index", name, index.split(maxsplit=1)[0], f"CREATE INDEX {name} ON {index}")
             for name, index in _INDEXES.items()
         ),
-        *_SQLITES_OWN,
+        *_SQLITES_INDEXES,
     ]
     return frozenset((type_, name, table, _plain(sql)) for type_, name, table, sql in items)
 
