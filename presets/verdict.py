@@ -245,12 +245,14 @@ def _words(measured: Measurement) -> str:
 
 
 def _nothing_arrived(summary: Summary) -> bool:
-    rates = [
-        measured
-        for measured in (summary.measured.out, summary.measured.in_)
-        if measured is not None and measured.span_ns > 0
-    ]
-    return bool(rates) and all(measured.bytes == 0 for measured in rates)
+    flows = _measured_flows(summary)
+    return bool(flows) and all(measured.bytes == 0 for measured in flows.values())
+
+
+def _measured_flows(summary: Summary) -> dict[str, Measurement]:
+    """Return what each direction measured in a time, by its name."""
+    flows = {"out": summary.measured.out, "in": summary.measured.in_}
+    return {name: each for name, each in flows.items() if each is not None and each.span_ns > 0}
 
 
 def _unfinished_text(summary: Summary) -> str:
@@ -268,11 +270,7 @@ def _unfinished_text(summary: Summary) -> str:
 def _measured_text(summary: Summary) -> str:
     if summary.plan.has_phases and summary.responsiveness is not None:
         return _loads_text(summary.responsiveness)
-    rates = [
-        f"{name} {_words(measured)}"
-        for name, measured in (("out", summary.measured.out), ("in", summary.measured.in_))
-        if measured is not None and measured.span_ns > 0
-    ]
+    rates = [f"{name} {_words(measured)}" for name, measured in _measured_flows(summary).items()]
     return f"Measured: {', '.join(rates)}." if rates else "Nothing was measured."
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ..model.events import Expectation, Reason, Started
 from ..model.host_info import HostInfo
-from ..model.plan import Dialect, Plan, Settings
+from ..model.plan import Dialect, Direction, Plan, Settings
 from ..model.workload import Workload
 from .json_document import (
     DOCUMENT_VERSION,
@@ -73,14 +73,14 @@ class PeriodFigures:
 
     @classmethod
     def of(cls, period: Period, summary: Summary, verdict: str | None) -> Self:
-        """Return the figures of a period of a run; the total expected of a single direction is that direction's."""
-        settings, expected = period.settings, period.expectation
-        whole = Expectation(expected.out, expected.in_, expected.total or expected[settings.direction])
+        """Return the figures of a period of a run."""
+        settings = period.settings
+        expected = _with_total(period.expectation, settings.direction)
         return figures_of(
             cls,
             period,
             settings=SettingsFigures.of(settings, summary.plan.workload),
-            measured=measured_figures(period.measured, whole, summary.overhead),
+            measured=measured_figures(period.measured, expected, summary.overhead),
             verdict=verdict,
         )
 
@@ -311,7 +311,8 @@ class RunResult:
             verdicts: The word of each of several periods.
             rest: What nobody measures: the id and the names of the run, its verdict, findings, and limits.
         """
-        plan, periods, expected = summary.plan, summary.periods, _expected_rates(summary)
+        plan, periods = summary.plan, summary.periods
+        expected = _with_total(summary.expectation, summary.newest_direction)
         found = summary.responsiveness
         nothing = dict.fromkeys(("run_id", "preset", "label", "note", "group", "until_ci", "cell", "latency_limit"))
         return figures_of(
@@ -386,9 +387,8 @@ class RunResult:
         return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 
-def _expected_rates(summary: Summary) -> Expectation:
-    """Return the expected rates; of a single direction, the total is that direction's."""
-    expected, direction = summary.expectation, summary.newest_direction
+def _with_total(expected: Expectation, direction: Direction | None) -> Expectation:
+    """Return the expected rates with a total: that of a single direction is the direction's own."""
     if expected.total is not None or direction is None:
         return expected
     return Expectation(expected.out, expected.in_, expected[direction])
