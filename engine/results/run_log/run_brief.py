@@ -16,6 +16,7 @@ from ...model.plan import Direction, ResponsivenessTest
 from ..json_document import decode, encode, figure, is_number, part
 from .log_file import LogConnection, open_for_writing
 from .removal import pause_after
+from .table_schema import transaction
 
 BRIEF_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
 _PIECE: Final = 100  # documents, some milliseconds
@@ -134,11 +135,9 @@ def _add_piece(connection: LogConnection) -> bool:
     sql = "SELECT number, document FROM runs WHERE brief IS NULL AND document IS NOT NULL LIMIT ?"
     rows = connection.execute(sql, (_PIECE,))
     briefs = [(*brief_row(load_document(text)), number) for number, text in rows]
-    connection.execute("BEGIN IMMEDIATE")
-    connection.executemany(
-        "UPDATE runs SET brief = ?, mbit_s = ?, transactions_s = ?, percent = ? WHERE number = ?", briefs
-    )
-    connection.execute("COMMIT")
+    with transaction(connection):
+        sql = "UPDATE runs SET brief = ?, mbit_s = ?, transactions_s = ?, percent = ? WHERE number = ?"
+        connection.executemany(sql, briefs)
     if briefs:
         pause_after(began)
     return bool(briefs)

@@ -383,9 +383,7 @@ class RunLog:
     def _set(self, sql: str, run_id: str, value: str | None) -> None:
         self._exact(run_id)
         with open_for_writing(self.path) as connection:
-            connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (value, run_id))
-            connection.execute("COMMIT")
 
     def _page(self, run_id: str, number: int, marks: set[int | None]) -> list[tuple[int, str]]:
         """Return the next events, from the one with this number on; none after the last.

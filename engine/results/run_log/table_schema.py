@@ -9,10 +9,11 @@ of a table, a trigger, or a generated column. So a change of the tables needs an
 with a higher one this module says that linkgauge has to be upgraded.
 """
 
+import contextlib
 import functools
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -163,15 +164,23 @@ def prepare_layout(path: Path, connection: sqlite3.Connection, layout: Layout | 
     if layout is None:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("BEGIN IMMEDIATE")  # one process creates the tables; a read-only file fails here
-    try:
+    with transaction(connection):  # one process creates the tables; a read-only file fails here
         _create(connection, read_layout(path, connection))
+    return read_layout(path, connection)
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """Write in a transaction: all of the block, or nothing if it raises an error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
         raise
-    return read_layout(path, connection)
 
 
 def _create(connection: sqlite3.Connection, layout: Layout | None) -> None:
