@@ -368,7 +368,7 @@ class ResultOptions:
 
     def to_record(self) -> "Record":
         """Return what the run log has of the run beside its measurements; raise PlanError for a bad label."""
-        from ...engine.results.run_log.labels import validate_label  # here: it loads SQLite
+        from ...engine.results.run_log.label_validation import validate_label  # here: it loads SQLite
         from ..session.run_spec import Record
 
         return Record(label=validate_label(self.label))

@@ -443,7 +443,7 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
     """Write a row for each run."""
     import csv
 
-    from ....engine.results.run_log.run_rows import run_rows
+    from ....engine.results.csv_export import run_rows
 
     if path is not None:
         write_csv_file(path, run_rows(runs))

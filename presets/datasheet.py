@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .expectation import WIRE_MODEL, model_deviation_percent
+from ..engine.model.events import ExpectedRate
+from .expectation import datagram_rates, model_deviation_percent, rates_to_show
 from .number_text import (
     DERIVATION_DIGITS,
     format_bytes,
@@ -18,7 +19,7 @@ from .number_text import (
     group_digits,
     significant_decimals,
 )
-from .preset import DocumentTable, DocumentValue, Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
+from .preset import DocumentTable, DocumentValue, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import (
     DEFAULT_VARIANT,
     FRAMING_NAMES,
@@ -100,49 +101,29 @@ def _link(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
 
 
 def _expected(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
-    if variant.changes(preset.link):
-        yield from _expected_with_options(preset, variant)
+    changed = variant.changes(preset.link)
+    if changed and preset.link.duplex == "half":
+        yield SheetLine("No expected rate: the wire model does not cover half duplex.", kind="note")
         return
-    for rate in preset.rates:
+    rates, computed = rates_to_show(preset, variant)
+    for rate in rates:
         yield SheetLine(_situation(rate), tuple(_rate_cells(preset, rate)))
         if rate.why is not None:
             yield SheetLine(rate.why, kind="note")
-    for flow in preset.computed:
-        derived = derive(preset.link, flow)
-        if derived is not None:
-            yield SheetLine(_FLOWS[flow], (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", WIRE_MODEL))
-    yield from _expected_datagrams(preset.link, DEFAULT_VARIANT, WIRE_MODEL)
-    if not preset.rates and not preset.computed:
+    for flow, expected in computed:
+        yield _computed_line(_FLOWS[flow], expected)
+    for flow, expected in datagram_rates(preset.link, variant).items():
+        yield _computed_line(f"udp, {_FLOWS[flow]}", expected)
+    if changed and preset.rates:
+        yield SheetLine("The document's own rates are for the link without these options.", kind="note")
+    if not changed and not rates and not computed:
         yield SheetLine(
             "No expected rate: no document has one, and without a line none can be computed.", kind="note"
         )
 
 
-def _expected_with_options(preset: Preset, variant: Variant) -> Iterator[SheetLine]:
-    """Yield the expected rates with link options, all from the wire model."""
-    half = preset.link.duplex == "half"
-    flows: tuple[Flow, ...] = () if half else ("simplex", "duplex")
-    source = f"{WIRE_MODEL} ({variant.description})"
-    for flow in flows:
-        derived = derive(preset.link, flow, variant)
-        if derived is not None:
-            yield SheetLine(_FLOWS[flow], (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", source))
-    if not half:
-        yield from _expected_datagrams(preset.link, variant, source)
-    if half:
-        yield SheetLine("No expected rate: the wire model does not cover half duplex.", kind="note")
-    elif preset.rates:
-        yield SheetLine("The document's own rates are for the link without these options.", kind="note")
-
-
-def _expected_datagrams(link: LinkSpec, variant: Variant, source: str) -> Iterator[SheetLine]:
-    """Yield the expected rates of UDP payload, which are those of the largest datagram."""
-    flows: tuple[Flow, ...] = ("simplex", "duplex")
-    for flow in flows:
-        derived = derive_datagrams(link, flow, variant)
-        if derived is not None:
-            cells = (format_rate(derived.bit_s, DERIVATION_DIGITS), "computed", source)
-            yield SheetLine(f"udp, {_FLOWS[flow]}", cells)
+def _computed_line(label: str, expected: ExpectedRate) -> SheetLine:
+    return SheetLine(label, (format_rate(expected.bit_s, DERIVATION_DIGITS), expected.basis, expected.source))
 
 
 def _situation(rate: Rate) -> str:

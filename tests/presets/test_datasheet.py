@@ -3,8 +3,9 @@
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.datasheet import Section, Sheet, build_sheet
+from linkgauge.presets.expectation import preset_json
 from linkgauge.presets.preset import Preset
-from linkgauge.presets.sheet import Section, Sheet, build_sheet
 from linkgauge.presets.wire import Variant
 
 CATALOG = load_catalog()
@@ -179,3 +180,11 @@ def test_both_directions_are_derived_from_the_acknowledgement_on() -> None:
         "acknowledgement on the wire | 84 bytes",
         "2 × 1 000 Mb/s × 2 × 1 460 / (2 × 1 538 + 84) | 1 848.1 Mb/s",
     ]
+
+
+def test_a_rate_of_datagrams_does_not_name_the_options_of_tcp() -> None:
+    """They do not change it. The sheet says what the JSON of a preset says."""
+    variant = Variant(tcp_option_bytes=8)
+    shown = lines(section(build_sheet(CATALOG.find("100mb-fd"), variant), "expected rates"))
+    assert "udp, one direction | 95.7 Mb/s | computed | the wire model" in shown
+    assert preset_json(CATALOG.find("100mb-fd"), variant)["udp"]["source"] == "the wire model"

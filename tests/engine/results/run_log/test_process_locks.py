@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.results.run_log.claims import claim, claimed, is_claimed
+from linkgauge.engine.results.run_log.process_locks import claim, claimed, is_claimed
 
 
 def test_a_name_is_claimed_once_until_it_is_given_back(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import PlanError, RunLogError
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.labels import (
+from linkgauge.engine.results.run_log.label_validation import (
     MAX_LABEL_CHARACTERS,
     MAX_NOTE_CHARACTERS,
     validate_label,

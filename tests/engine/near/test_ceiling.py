@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.plan import Mode
-from linkgauge.engine.results.ceiling import (
+from linkgauge.engine.near.ceiling import (
     CEILING_FILE_NAME,
     Ceiling,
     CeilingRate,

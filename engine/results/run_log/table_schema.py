@@ -9,10 +9,11 @@ of a table, a trigger, or a generated column. So a change of the tables needs an
 with a higher one this module says that linkgauge has to be upgraded.
 """
 
+import contextlib
 import functools
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -88,8 +89,14 @@ _INDEXES: Final = {
     "journal_of_series": "journal (series, number)",
     "journal_by_age": "journal (keep_until_s) WHERE keep_until_s IS NOT NULL",
 }
-_SQLITES_OWN: Final = (
-    ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"),
+# SQLite's own tables, as it defines them. A user's ANALYZE makes the last two: their rows are estimates, by which
+# SQLite chooses an index. Wrong ones cost time only, which is limited.
+_SQLITES_TABLES: Final = {
+    "sqlite_sequence": "CREATE TABLE sqlite_sequence(name,seq)",
+    "sqlite_stat1": "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "sqlite_stat4": "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+}
+_SQLITES_INDEXES: Final = (
     *(("index", f"sqlite_autoindex_{table}_1", table, None) for table in ("runs", "events", "blocks", "removals")),
 )
 _MAX_ITEMS: Final = 30
@@ -157,15 +164,23 @@ def prepare_layout(path: Path, connection: sqlite3.Connection, layout: Layout | 
     if layout is None:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("BEGIN IMMEDIATE")  # one process creates the tables; a read-only file fails here
-    try:
+    with transaction(connection):  # one process creates the tables; a read-only file fails here
         _create(connection, read_layout(path, connection))
+    return read_layout(path, connection)
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """Write in a transaction: all of the block, or nothing if it raises an error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
         raise
-    return read_layout(path, connection)
 
 
 def _create(connection: sqlite3.Connection, layout: Layout | None) -> None:
@@ -213,7 +228,7 @@ def _layout_of(items: tuple[_Item, ...]) -> Layout:
 @functools.cache
 def _known_items() -> frozenset[_Item]:
     """Return all that a version of linkgauge may have written."""
-    tables = {"events": _EVENTS, **_ADDED_TABLES}
+    tables = {"events": _EVENTS, **_ADDED_TABLES, **_SQLITES_TABLES}
     items = [
         *(("table", "runs", "runs", sql) for sql in _statements_of_runs()),
         *(("table", name, name, sql) for name, sql in tables.items()),
@@ -221,7 +236,7 @@ def _known_items() -> frozenset[_Item]:
             ("index", name, index.split(maxsplit=1)[0], f"CREATE INDEX {name} ON {index}")
             for name, index in _INDEXES.items()
         ),
-        *_SQLITES_OWN,
+        *_SQLITES_INDEXES,
     ]
     return frozenset((type_, name, table, _plain(sql)) for type_, name, table, sql in items)
 

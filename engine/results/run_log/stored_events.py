@@ -7,6 +7,7 @@ column, and a damaged file may have any bytes in it.
 """
 
 import json
+import sqlite3
 from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
@@ -18,6 +19,7 @@ from ...model.serialization import decode_tagged, encode_tagged
 from ...model.shell_commands import shell_command
 from .event_blocks import unpack_events
 from .log_file import MAX_VALUE_BYTES, LogConnection
+from .write_backlog import Block
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
@@ -84,6 +86,22 @@ def event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[st
         text if text is not None and text.isascii() and text.isprintable() else event_text(event)
         for event, text in zip(events, given, strict=True)
     ]
+
+
+def insert_block(connection: sqlite3.Connection, block: Block) -> None:
+    """Store a block of events."""
+    sql = "INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)"
+    connection.execute(sql, (block.run_id, block.first, block.last, block.data))
+
+
+def replace_events(
+    connection: sqlite3.Connection, run_id: str, first: int, last: int, blocks: Sequence[Block]
+) -> None:
+    """Store blocks in place of a run's rows and blocks with the events `first` to `last`."""
+    connection.execute("DELETE FROM blocks WHERE run_id = ? AND first BETWEEN ? AND ?", (run_id, first, last))
+    connection.execute("DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?", (run_id, first, last))
+    for block in blocks:
+        insert_block(connection, block)
 
 
 def thinned_until(connection: LogConnection, run_id: str) -> int | None:
