@@ -62,7 +62,7 @@ def _check_lines(lines: object) -> Sequence[str]:
 
 
 def _read_error(text: str, pairing: Pairing) -> CellFailure | None:
-    """Return the failure that a line describes (`pair_run.error_line`); None for the line of an event."""
+    """Return the failure that a line describes (`cell_run.error_line`); None for the line of an event."""
     members: Any = json.loads(text, object_pairs_hook=reject_duplicate_keys)
     if not isinstance(members, dict) or "error" not in members:
         return None

@@ -31,8 +31,8 @@ from .events import (
     MeshEvent,
     RoundBegan,
 )
+from .host_supervisor import HostSupervisor, describe_fault, together
 from .plan import MIN_HOSTS, Cell, MeshMode, MeshPlan, Pairing
-from .roster import Roster, describe_fault, together
 from .schedule import leave_out, make_rounds
 
 RUN_MARGIN_S: Final = 15.0
@@ -114,7 +114,7 @@ class Mesh:
         self._plan = plan
         self._find_rate = find_rate
         self._rates: dict[frozenset[str], int | LinkgaugeError] = {}
-        self._roster = Roster(cluster, plan.hosts, self._on_lost, plan.port)
+        self._supervisor = HostSupervisor(cluster, plan.hosts, self._on_lost, plan.port)
         rounds = make_rounds([host.name for host in plan.hosts], plan.seed)
         self._places = {
             cell: _Place(pairing, direction)
@@ -140,16 +140,18 @@ class Mesh:
         self._emit(MeshBegan(self._plan, len(self._pending)))
         for lost in self._missing:
             self._emit(lost)
-        await self._roster.open()
-        if len(self._roster.present) < MIN_HOSTS:
-            raise ClusterError(_too_few([*(HostLost(*item) for item in self._roster.lost.items()), *self._missing]))
-        self._start(self._roster.keep())
+        await self._supervisor.open()
+        if len(self._supervisor.present) < MIN_HOSTS:
+            raise ClusterError(
+                _too_few([*(HostLost(*item) for item in self._supervisor.lost.items()), *self._missing])
+            )
+        self._start(self._supervisor.keep())
         if self._find_rate is not None:
             await self._find_rates(self._find_rate)
 
     async def _find_rates(self, find_rate: FindRate) -> None:
         """Find the rate of each pair; raise LinkgaugeError where none has one."""
-        nics = await self._roster.read_interfaces()
+        nics = await self._supervisor.read_interfaces()
         for pair in dict.fromkeys(map(frozenset, self._places)):  # those that are done may be measured again
             first, second = sorted(pair)
             try:
@@ -167,7 +169,7 @@ class Mesh:
         await asyncio.gather(*self._background, return_exceptions=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_DEADLINE_S):
-                await self._roster.close()
+                await self._supervisor.close()
 
     def __aiter__(self) -> AsyncIterator[MeshEvent]:
         """Return the events."""
@@ -226,12 +228,12 @@ class Mesh:
             await self._until_stopped(self._measure_rounds())
         except ClusterError as error:
             detail = str(error)
-            self._roster.abandon()
+            self._supervisor.abandon()
         if self._stopping.is_set():
             detail = detail or _STOPPED.detail
         self._emit(MeshEnded(not self._pending and not detail, detail))
         if self._stopping.is_set():
-            await self._roster.close()
+            await self._supervisor.close()
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         """Do work until it is done or the mesh is stopped."""
@@ -291,7 +293,7 @@ class Mesh:
         for cell in tuple(self._pending):
             await self._has_room.wait()
             pairing = self._places[cell].pairing
-            for name, failure in self._roster.lost.items():
+            for name, failure in self._supervisor.lost.items():
                 if name in cell:
                     self._fail(cell, failure)
             if cell in self._pending:
@@ -308,7 +310,7 @@ class Mesh:
         """Keep the interfaces of pairs and yield the pairs that got theirs; the cells of the others fail."""
         pair_s = 2 * self._run_s + RUN_MARGIN_S
         wait_s = pair_s + _OTHERS_MARGIN_S
-        async with self._roster.holding(pairs, wait_s=wait_s, hold_s=wait_s + pair_s) as failures:
+        async with self._supervisor.holding(pairs, wait_s=wait_s, hold_s=wait_s + pair_s) as failures:
             for pairing, failure in failures.items():
                 for cell in self._cells_of(pairing) if only is None else [only]:
                     self._fail(cell, failure)
@@ -319,9 +321,9 @@ class Mesh:
         if cell not in self._pending:
             return
         place = self._places[cell]
-        suspects = [name for name in cell if self._roster.is_suspect(name)]
-        if suspects and (failure := await self._roster.find_fault(suspects)):
-            self._roster.note_failure(failure)
+        suspects = [name for name in cell if self._supervisor.is_suspect(name)]
+        if suspects and (failure := await self._supervisor.find_fault(suspects)):
+            self._supervisor.note_failure(failure)
             self._fail(cell, failure)
             return
         del self._pending[cell]
@@ -335,9 +337,9 @@ class Mesh:
         failure = outcome.failure
         self._emit(CellEnded(cell, place.pairing.near, outcome.events, failure, self._is_alone, outcome.texts))
         if failure is None:
-            self._roster.note_success(cell)
+            self._supervisor.note_success(cell)
         elif outcome.is_own:
-            self._roster.note_failure(failure)
+            self._supervisor.note_failure(failure)
         elif failure.code is FailureCode.UNREACHABLE:
             # The other run would be begun by the same host, over the same path.
             for other in self._cells_of(place.pairing):
@@ -356,7 +358,7 @@ class Mesh:
         plan = replace(base, settings=settings)
         lines: list[str] = []
         try:
-            lines = await self._roster.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
+            lines = await self._supervisor.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
             result = read_cell(lines, plan, place.pairing)
         except HostFault as fault:
             result = describe_fault(fault, near)
@@ -364,6 +366,6 @@ class Mesh:
             return _Outcome(result, tuple(lines))
         if result.host == near:
             return _Outcome((), failure=result, is_own=True)
-        fault = await self._roster.find_fault((near, far))
+        fault = await self._supervisor.find_fault((near, far))
         # What a host says of another is shown, and not counted.
         return _Outcome((), failure=fault or result, is_own=fault is not None)

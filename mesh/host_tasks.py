@@ -25,11 +25,11 @@ from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan
 from ..engine.model.serialization import encode
 from .cell_result import MAX_CELL_BYTES
+from .cell_run import RunRequest, encode_request, error_line
 from .events import FailureCode
 from .host_endpoint import LEASE_S, start_host_endpoint
-from .pair_run import PairRequest, encode_request, error_line
 
-_PAIR_MODULE: Final = f"{__package__}.pair_run"
+_RUN_MODULE: Final = f"{__package__}.cell_run"
 _POLL_S: Final = 0.5
 _CLOSE_DEADLINE_S: Final = 10.0  # a child is killed after 5
 _MAX_VERSION_LENGTH: Final = 40
@@ -245,10 +245,10 @@ async def run_cell(request: CellRequest) -> list[str]:
     if host is None:
         text = "this host has no endpoint of the mesh: its worker was restarted, or the endpoint has ended"
         return [error_line(text, FailureCode.FAILED, End.NEAR)]
-    pair = PairRequest(request.plan, request.peer_address, request.peer_port, host.key.reveal())
+    run = RunRequest(request.plan, request.peer_address, request.peer_port, host.key.reveal())
     with host.begin_cell() as activity:
         try:
-            child = await TetheredChild.start(_PAIR_MODULE, [], encode_request(pair))
+            child = await TetheredChild.start(_RUN_MODULE, [], encode_request(run))
         except WorkerError as error:
             return [error_line(str(error), FailureCode.FAILED, End.NEAR)]
         return await _read_run(child, activity, request)

@@ -27,7 +27,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "watch/events": "data without code",
-    "mesh/roster": "tests/mesh/test_coordinator.py",
+    "mesh/host_supervisor": "tests/mesh/test_coordinator.py",
     "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/interfaces": "protocols without code",
     "tui/screens/session_screen": "a base class: tests/tui/screens/mesh/test_mesh_screen.py and tests/tui/screens/watch/test_watch_screen.py",

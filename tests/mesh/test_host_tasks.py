@@ -69,7 +69,7 @@ async def open_hosts(key: SharedKey, *addresses: str) -> AsyncGenerator[list[int
 async def begin(request: CellRequest) -> "asyncio.Task[list[str]]":
     """Begin a cell, and return once its process has one of its own."""
     running = asyncio.create_task(run_cell(request))
-    await until(lambda: any(descendants(pid) for pid in children_named(os.getpid(), "pair_run")))
+    await until(lambda: any(descendants(pid) for pid in children_named(os.getpid(), "cell_run")))
     return running
 
 
@@ -136,13 +136,13 @@ async def test_a_cell_ends_when_it_is_overdue_its_process_is_killed_or_its_host_
         assert overdue == ("the test was not over after 0.5 s", "no-answer", None)
 
         running = await begin(request)
-        (pid,) = children_named(os.getpid(), "pair_run")
+        (pid,) = children_named(os.getpid(), "cell_run")
         os.kill(pid, signal.SIGKILL)
         text, code, end = failure_of(await running)
         assert "ended with status -9" in text
         assert (code, end) == ("failed", "near")
 
-        assert not children_named(os.getpid(), "pair_run")
+        assert not children_named(os.getpid(), "cell_run")
 
         running = await begin(request)
         await close_host(MESH, NEAR)
@@ -247,10 +247,10 @@ async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> 
             ((_, port),) = (await client.run(open_host, MESH, key, NEAR, __version__)).items()
             request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
             cell = asyncio.ensure_future(client.run(run_cell, request, on_error="return"))
-            await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "pair_run")))
+            await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "cell_run")))
             left = descendants(process.pid)
-            assert {"host_endpoint", "pair_run"} <= {
-                name for pid in left for name in ("host_endpoint", "pair_run") if name in command_of(pid)
+            assert {"host_endpoint", "cell_run"} <= {
+                name for pid in left for name in ("host_endpoint", "cell_run") if name in command_of(pid)
             }
         finally:
             process.kill()

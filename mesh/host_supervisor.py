@@ -35,7 +35,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Roster:
+class HostSupervisor:
     """The hosts of one mesh on a cluster.
 
     Args:

@@ -1,7 +1,7 @@
-"""`python -P -m linkgauge.mesh.pair_run`: the near end of one cell's run, as a child process.
+"""`python -P -m linkgauge.mesh.cell_run`: the near end of one cell's run, as a child process.
 
 It has a process of its own so that a Dask worker's event loop and memory have no part in what is measured, and so
-that nothing of a run is left in a worker that lives for weeks. It reads one line of standard input, a `PairRequest`
+that nothing of a run is left in a worker that lives for weeks. It reads one line of standard input, a `RunRequest`
 in JSON; the key in it is in no command line, environment or file. It ends when that input ends, and the kernel ends
 it a while after the run's duration, whatever it waits for then.
 
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class PairRequest:
+class RunRequest:
     """A run to carry out: its plan, the far host's endpoint, and the mesh's key."""
 
     plan: Plan
@@ -60,7 +60,7 @@ class PairRequest:
         return Peer(self.address, self.port, Access(SharedKey(self.key)))
 
 
-def encode_request(request: PairRequest) -> str:
+def encode_request(request: RunRequest) -> str:
     """Return a request as the line that this process reads."""
     return json.dumps(encode(request), separators=(",", ":"))
 
@@ -82,7 +82,7 @@ def failure_line(error: LinkgaugeError | OSError | MemoryError) -> str:
     return error_line(str(error), FailureCode.FAILED, End.NEAR)
 
 
-async def run_pair(request: PairRequest) -> list[str]:
+async def carry_out(request: RunRequest) -> list[str]:
     """Carry out a run and return the lines of its events, or the one line of its failure."""
     lines: list[str] = []
     size = 0
@@ -113,11 +113,11 @@ async def _answer_request() -> list[str]:
     """Return what the run of standard input's first line came to; nothing where that input ends before."""
     async with open_standard_input(_MAX_REQUEST_BYTES) as reader:
         try:
-            request = decode(PairRequest, json.loads(await reader.readline()))
+            request = decode(RunRequest, json.loads(await reader.readline()))
         except (LinkgaugeError, ValueError, RecursionError) as error:
             return [error_line(f"no request that can be read: {error}", FailureCode.FAILED, End.NEAR)]
         _limit_lifetime(request.plan)
-        running = asyncio.create_task(run_pair(request))
+        running = asyncio.create_task(carry_out(request))
         input_end = asyncio.create_task(reader.read())
         await asyncio.wait([running, input_end], return_when=asyncio.FIRST_COMPLETED)
         for task in (running, input_end):
