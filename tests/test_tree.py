@@ -26,7 +26,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/over_ssh/ssh_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
-    "watch/events": "data without code",
     "mesh/host_supervisor": "tests/mesh/test_coordinator.py",
     "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/interfaces": "protocols without code",

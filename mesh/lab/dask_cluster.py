@@ -2,9 +2,9 @@
 
 The programs are Dask's own, started as they would be on real hosts. Nothing of Dask is imported here.
 
-Every user of a machine can reach loopback, and a Dask cluster runs any code. So on loopback both ends prove that
-they belong to the lab, with one certificate that is made for it alone. Only the user who started the lab may read its
-files. Namespaces need no certificate: nobody else can enter them.
+Every user of a machine can reach loopback, and a Dask cluster runs any code. So both ends prove on loopback that
+they belong to the lab, with one certificate that is made for it alone. Only the user who started the lab may read
+its files. Namespaces need no certificate: nobody else can enter them.
 """
 
 import http.client
