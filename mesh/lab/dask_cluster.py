@@ -76,8 +76,8 @@ class DaskScheduler:
     def read(cls, file: Path, host: str) -> Self | None:
         """Return the scheduler that wrote a file; None before it has."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            facts: dict[str, Any] = json.loads(file.read_bytes())
-            return cls(str(facts["address"]), host, int(facts["services"]["dashboard"]))
+            written: dict[str, Any] = json.loads(file.read_bytes())
+            return cls(str(written["address"]), host, int(written["services"]["dashboard"]))
         return None
 
     def count_workers(self) -> int:

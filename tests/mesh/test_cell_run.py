@@ -178,7 +178,7 @@ async def test_a_line_that_is_no_request_is_a_failure() -> None:
     output = await child.read_all(MAX_CELL_BYTES)
     assert await child.end() == 0
     text = failure_of((output or "").splitlines())["error"]
-    assert text == "no request that can be read: .port: expected a whole number of 64 bits, got 'x'"
+    assert text == "the request cannot be read: .port: expected a whole number of 64 bits, got 'x'"
 
 
 async def run_code(code: str) -> tuple[int | None, str]:

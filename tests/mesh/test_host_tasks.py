@@ -160,7 +160,7 @@ async def test_an_endpoint_that_was_killed_ends_the_cells_of_its_host(endpoint: 
         running = await begin(CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0))
         (pid,) = children_named(os.getpid(), "host_endpoint")
         os.kill(pid, signal.SIGKILL)
-        assert failure_of(await running) == ("this host's endpoint has ended meanwhile", "failed", "near")
+        assert failure_of(await running) == ("this host's endpoint ended during the test", "failed", "near")
         assert not await renew_host(MESH, NEAR)
         port = await open_host(MESH, key, NEAR, __version__)
         assert (await query_host_info(Peer(NEAR, port, Access(key)))).hostname
@@ -178,7 +178,7 @@ async def test_without_its_coordinator_a_host_ends_what_it_has(endpoint: Endpoin
     async with asyncio.timeout(DEADLINE_S):
         lines = await run_cell(CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0))
         assert not await holding
-    assert failure_of(lines) == ("this host's endpoint has ended meanwhile", "failed", "near")
+    assert failure_of(lines) == ("this host's endpoint ended during the test", "failed", "near")
     await until(lambda: not ours())
     assert not await renew_host(MESH, NEAR)
 
