@@ -31,7 +31,7 @@ from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Faults, plan_lab_link
-from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 from picture import discard, write
 from scenes import SCENES, Scene
 from world import World

@@ -364,7 +364,7 @@ def test_the_documents_list_every_finding() -> None:
 
 def test_the_readme_lists_every_key_of_the_app() -> None:
     """By the first name of each."""
-    from linkgauge.tui.actions import ACTIONS, ScreenKind
+    from linkgauge.tui.kit.actions import ACTIONS, ScreenKind
 
     table = (
         (ROOT / "README.md").read_text(encoding="utf-8").partition("## Keys of the app")[2].partition("\n## ")[0]

@@ -42,8 +42,8 @@ from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_stream import event_lines
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
-from linkgauge.tui.state.endpoint import EndpointInfo, EndpointLog, EndpointRates
-from linkgauge.tui.state.live_readings import LiveReadings
+from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLog, EndpointRates
+from linkgauge.tui.readings.live_readings import LiveReadings
 from processes import resident_mib
 from recorded_run import TICK_NS, recorded_events
 

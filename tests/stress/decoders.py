@@ -74,11 +74,11 @@ from linkgauge.engine.workers.ipc import (
 )
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 from linkgauge.presets import catalog
-from linkgauge.tui.services.credentials import parse_pasted_key, parse_pasted_peer, read_key_file, with_access
-from linkgauge.tui.services.preferences import FILE_NAME, read_preferences
-from linkgauge.tui.services.stored_run import load_stored_run
-from linkgauge.tui.services.watch.watch_file import read_watch_file
-from linkgauge.tui.text.run_list import run_line
+from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_peer, read_key_file, with_access
+from linkgauge.tui.session.preferences import FILE_NAME, read_preferences
+from linkgauge.tui.session.stored_run import load_stored_run
+from linkgauge.tui.watch.session.watch_file import read_watch_file
+from linkgauge.tui.words.run_list import run_line
 from linkgauge.watch.event_codec import UnreadEntry, event_text, parse_event, read_events
 from linkgauge.watch.events import (
     ChangeFound,

@@ -33,7 +33,7 @@ from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import judge
-from linkgauge.tui.services.run_recorder import Outcome
+from linkgauge.tui.session.run_recorder import Outcome
 from terminal import Terminal, open_app, thread_times_ms
 
 _TARGET_MS = 50.0

@@ -23,9 +23,9 @@ from linkgauge.engine.model.peer import Access, Peer, SharedKey
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.run_session import open_run_session
-from linkgauge.tui.services.run_spec import RunSpec
-from linkgauge.tui.services.storage import data_dir
+from linkgauge.tui.session.run_session import open_run_session
+from linkgauge.tui.session.run_spec import RunSpec
+from linkgauge.tui.session.storage import data_dir
 from random_plans import change_of
 
 

@@ -31,7 +31,7 @@ def mtu(options: MtuOptions) -> int:
     ones disappear and no router says so: TCP connections can hang there.
     """
     from ....engine.host.event_loop import run
-    from ...text.path_mtu import path_mtu_json, path_mtu_lines
+    from ..render.path_mtu import path_mtu_json, path_mtu_lines
     from ..termination import PASS, SHORT
 
     far_end = options.far_end.find_peer(options.peer)

@@ -38,10 +38,10 @@ from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_
 from ....engine.model.shell_commands import shell_command
 from ....engine.workloads.mode_trial import ModeChooser
 from ....metrics.publication import PublishingPlan
-from ...services.credentials import key_from_environment, read_key_file
-from ...services.storage import cache_dir
-from ...text import numbers
-from ...text.endpoint import log_text
+from ...endpoint.endpoint_log_lines import log_text
+from ...session.credentials import key_from_environment, read_key_file
+from ...session.storage import cache_dir
+from ...words import numbers
 from ..output import (
     emit_json,
     emit_json_line,

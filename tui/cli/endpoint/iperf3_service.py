@@ -13,7 +13,7 @@ from ....engine.iperf3.protocol.auth import UserList
 from ....engine.model.errors import LinkgaugeError, UsageError
 from ....engine.model.peer import IPERF3_PORT, is_loopback_address
 from ....engine.model.shell_commands import shell_command
-from ...services.credentials import read_iperf3_users
+from ...session.credentials import read_iperf3_users
 
 
 @dataclass(frozen=True, slots=True)
