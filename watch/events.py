@@ -34,7 +34,7 @@ class CheckVerdict(StrEnum):
     """Without a result."""
 
     @classmethod
-    def of_run(cls, word: VerdictCode) -> "CheckVerdict":
+    def of_run(cls, word: str | None) -> "CheckVerdict":
         """Return the verdict for a run that has a result, by the word of the run's own verdict."""
         return cls.BELOW if word in {"short", "fail"} else cls.GOOD
 
@@ -69,6 +69,11 @@ class CheckResult:
     why: str | None = None
     detail: str | None = None
     run_id: str | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether its rate was compared with an expected one; a good result without one is only measured."""
+        return self.percent is not None or self.verdict is CheckVerdict.BELOW
 
     @property
     def word(self) -> VerdictCode:

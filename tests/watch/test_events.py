@@ -12,7 +12,7 @@ def test_a_run_with_a_result_keeps_its_word(word: VerdictCode) -> None:
     """A rate that nothing is expected of is good, and passes."""
     percent = {"pass": 99.0, "short": 50.0, "fail": 49.9, "none": None}[word]
     result = CheckResult(CheckVerdict.of_run(word), percent=percent)
-    assert result.word == ("pass" if word == "none" else word)
+    assert (result.word, result.is_judged) == (("pass", False) if word == "none" else (word, True))
 
 
 @pytest.mark.parametrize(
