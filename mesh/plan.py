@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ..engine.model.errors import PlanError, make_printable
+from ..engine.model.errors import PlanError, UsageError, make_printable
 from ..engine.model.plan import SECOND_NS, Direction, Plan
 from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from ..engine.results.confidence import SERIES_INTERVAL_NS
@@ -109,10 +109,12 @@ class MeshPlan:
     port: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
-        """Check the hosts, the duration and the port; raise PlanError."""
+        """Check the hosts, the duration and the port; raise PlanError or UsageError."""
         check_port(self.port)
-        if self.hosts and not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
-            raise PlanError("hosts", str(len(self.hosts)), f"give {MIN_HOSTS} to {MAX_HOSTS} hosts")
+        if 0 < len(self.hosts) < MIN_HOSTS:
+            raise UsageError(f"a mesh needs at least {MIN_HOSTS} hosts; you gave {len(self.hosts)}")
+        if len(self.hosts) > MAX_HOSTS:
+            raise UsageError(f"a mesh has at most {MAX_HOSTS} hosts; you gave {len(self.hosts)}")
         seen: set[str] = set()
         for host in self.hosts:
             if host.name in seen:
