@@ -42,7 +42,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "problem"),
     [
         ([], "give the hosts"),
-        (["db-01"], "2 to 4096 hosts"),
+        (["db-01"], "a mesh needs at least 2 hosts; you gave 1"),
         (["db-01", "db-01"], "give each host once"),
         (["db-01", "db-02", "--hosts", "file"], "not both"),
         (["--hosts", "/nonexistent"], "no such file"),

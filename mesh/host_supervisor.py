@@ -1,7 +1,7 @@
-"""The hosts that take part in a mesh: their endpoints and interfaces, and which of them are lost.
+"""The hosts of a mesh, supervised: their endpoints, leases and interfaces, and which hosts are lost.
 
-A host is lost when its worker has gone, or after two failures in a row that are its own. What another host or a
-path does to it is no failure of its own.
+A host is lost when its worker has gone, or after two failures of its own in a row. A failure that another host or a
+path causes does not count.
 """
 
 import asyncio
@@ -23,26 +23,26 @@ from .events import CellFailure, FailureCode, HostLost
 from .plan import PORTS, Host, Pairing
 
 OPEN_DEADLINE_S: Final = 30.0
-"""Until a host's endpoint listens: its worker imports linkgauge before, on a busy host."""
+"""For an endpoint to start: on a busy host, its worker first has to import linkgauge."""
 RENEW_S: Final = 15.0
 PROBE_DEADLINE_S: Final = 5.0
 _RENEW_DEADLINE_S: Final = 10.0
 _CLOSE_DEADLINE_S: Final = 12.0
-_HOLD_WAIT_S: Final = 2.0  # asked again after it, so that a host that hangs is noticed
+_HOLD_WAIT_S: Final = 2.0  # then it is asked again, so that a host that hangs is noticed
 _MOST_STRIKES: Final = 2
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Roster:
+class HostSupervisor:
     """The hosts of one mesh on a cluster.
 
     Args:
         cluster: their workers.
         hosts: the hosts with their addresses.
         port: the port of each host's endpoint, 0 for a free one.
-        on_lost: called once for each host that is lost.
+        on_lost: is called once for each lost host.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Roster:
         return [name for name in self._addresses if name not in self.lost]
 
     async def open(self) -> None:
-        """Start the endpoint of every host; those where that fails are lost."""
+        """Start the endpoint of every host; hosts that fail to are lost."""
         await together(self._open(name) for name in self._addresses)
 
     async def _open(self, name: str) -> None:
@@ -75,14 +75,14 @@ class Roster:
         )
         try:
             port: object = await call
-            if type(port) is not int or not 0 < port < PORTS:  # it comes from the host, and goes to the others
-                raise HostFailed("it reported no port of its endpoint")
+            if type(port) is not int or not 0 < port < PORTS:  # a host sent it, and the others get it
+                raise HostFailed("it did not report the port of its endpoint")
             self._ports[name] = port
         except HostFault as fault:
             self._lose(describe_fault(fault, name))
 
     async def read_interfaces(self) -> dict[str, NicInfo | None]:
-        """Return the interface by which each host reaches the others; None where it is unknown."""
+        """Return the interface by which each host reaches the others; None if it is unknown."""
         nics = await together(self._read_interface(name) for name in self.present)
         return dict(zip(self.present, nics, strict=True))
 
@@ -99,9 +99,9 @@ class Roster:
             return None
 
     async def keep(self) -> None:
-        """Renew the leases of all hosts, for ever; an endpoint that has ended is started once more.
+        """Renew the leases of all hosts, for ever; start an endpoint that has ended once more.
 
-        Each host has a time of its own: one that does not answer must not use up the leases of the others.
+        Each host has its own task: one that does not answer must not use up the leases of the others.
         """
         await together(self._keep(name) for name in self._addresses)
 
@@ -117,22 +117,22 @@ class Roster:
                 await self._open(name)
         except HostGone as fault:
             self._lose(describe_fault(fault, name))
-        except HostFault as fault:  # a test that needs this host finds out
+        except HostFault as fault:  # a test that needs this host will find out
             _log.debug("%s: %s", name, fault)
 
     async def close(self) -> None:
-        """End everything on all hosts, those that are lost included: they may come back."""
+        """End everything on all hosts, lost hosts included: they may come back."""
         names = [] if self._is_abandoned else list(self._addresses)  # an endpoint may be about to start
         self._is_closed, self._ports = True, {}
         await together(self._close(name) for name in names)
 
     def abandon(self) -> None:
-        """Ask the hosts nothing more: their scheduler has gone, and their leases end what they have."""
+        """Ask the hosts nothing more: their scheduler is lost, and their leases will end everything there."""
         self._is_abandoned = True
         self._ports = {}
 
     async def _close(self, name: str) -> None:
-        # A host that did not answer before is not waited for: its lease ends all by itself.
+        # No long wait for a host that did not answer before: its lease ends everything there.
         deadline_s = PROBE_DEADLINE_S if name in self.lost else _CLOSE_DEADLINE_S
         try:
             await self._call(name, host_tasks.close_host, deadline_s=deadline_s)
@@ -140,14 +140,14 @@ class Roster:
             _log.debug("%s was not closed: %s", name, fault)
 
     async def run(self, near: str, far: str, plan: Plan, *, seconds: float, deadline_s: float) -> list[str]:
-        """Run a test from one host to another and return its lines; raises HostFault for the near host's worker."""
+        """Run a test from one host to another and return its lines; raise HostFault if the near worker fails."""
         request = host_tasks.CellRequest(
             self.mesh_id, self._addresses[near], self._addresses[far], self._ports[far], plan, seconds
         )
         return await self._cluster.call(near, host_tasks.run_cell, request, deadline_s=deadline_s)
 
     async def find_fault(self, names: Sequence[str]) -> CellFailure | None:
-        """Ask hosts whether they and their endpoints still answer; return the first failure, None if they do."""
+        """Ask hosts whether they and their endpoints still answer; return the first failure, None without one."""
         faults = await together(self._probe(name) for name in names)
         return next((fault for fault in faults if fault is not None), None)
 
@@ -160,7 +160,7 @@ class Roster:
         return CellFailure(FailureCode.FAILED, "its endpoint has ended", name)
 
     def note_success(self, names: Iterable[str]) -> None:
-        """Forget earlier failures of hosts that took part in a test."""
+        """Forget the earlier failures of hosts that took part in a good test."""
         self._strikes.update(dict.fromkeys(names, 0))
 
     def note_failure(self, failure: CellFailure) -> None:
@@ -173,7 +173,7 @@ class Roster:
             self._lose(failure)
 
     def is_suspect(self, name: str) -> bool:
-        """Return whether the last test of a host failed by its own fault."""
+        """Return whether the last test of a host failed through its own fault."""
         return self._strikes[name] > 0
 
     def _lose(self, failure: CellFailure) -> None:
@@ -190,9 +190,9 @@ class Roster:
     ) -> AsyncGenerator[dict[Pairing, CellFailure]]:
         """Take the interfaces of disjoint pairs; yield the pairs that did not get theirs, with the reason.
 
-        All are taken within `wait_s`, one after the other in the order of the hosts' names, so that two meshes on
-        one cluster never wait for each other. Leaving the block releases them. What is not released then, because
-        the block is cancelled or a host does not answer, ends when the host is closed, or `hold_s` after it began.
+        They are taken within `wait_s`, one after the other in the order of the hosts' names, so that two meshes on
+        one cluster never wait for each other. The end of the block releases them. If the block is cancelled or a
+        host does not answer, a hold ends when the host is closed, or `hold_s` after it began.
         """
         pair_of = {name: pairing for pairing in pairings for name in (pairing.near, pairing.far)}
         taken: dict[str, tuple[str, InterfaceTask]] = {}
@@ -215,7 +215,7 @@ class Roster:
     async def _take(
         self, name: str, taken: dict[str, tuple[str, InterfaceTask]], deadline: float, hold_s: float
     ) -> CellFailure | None:
-        """Take a host's interface; return why that was not possible."""
+        """Take a host's interface; return the failure if it was not possible."""
         self._holds += 1
         hold_id = f"linkgauge-{self.mesh_id}-{self._holds}"
         place = (self.mesh_id, self._addresses[name], hold_id)
@@ -239,7 +239,7 @@ class Roster:
         return CellFailure(FailureCode.BUSY, "another test, or other tasks of Dask, had its interface", name)
 
     async def _release(self, holds: Mapping[str, str]) -> None:
-        """Release the interfaces of hosts; nothing is asked of those that do not answer."""
+        """Release the interfaces of hosts, without asking those that do not answer."""
         hold_ids = {self._addresses[name]: hold_id for name, hold_id in holds.items()}
         await self._cluster.tell(
             holds, host_tasks.release_interfaces, self.mesh_id, hold_ids, deadline_s=PROBE_DEADLINE_S
@@ -253,7 +253,7 @@ class Roster:
         deadline_s: float,
         more: Sequence[object] = (),
     ) -> T:
-        """Call a function of `host_tasks` that begins with the mesh and ends with a host's address, and more."""
+        """Call a function of `host_tasks` whose arguments are the mesh, `first`, the host's address, and `more`."""
         arguments = (self.mesh_id, *first, self._addresses[name], *more)
         return await self._cluster.call(name, function, *arguments, deadline_s=deadline_s)
 

@@ -2,7 +2,7 @@
 
 from linkgauge.mesh.figures import MeshFindingCode
 from linkgauge.mesh.reading.relative_rates import relative_rates
-from linkgauge.mesh.reading.suspects import find_suspects
+from linkgauge.mesh.reading.suspected_causes import find_suspects
 
 from .mesh_examples import Fault, MeshExample
 

@@ -17,9 +17,9 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Setting
 from linkgauge.engine.model.serialization import decode_tagged
 from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload
-from linkgauge.mesh import pair_run
+from linkgauge.mesh import cell_run
 from linkgauge.mesh.cell_result import MAX_CELL_BYTES
-from linkgauge.mesh.pair_run import PairRequest, encode_request, run_pair
+from linkgauge.mesh.cell_run import RunRequest, carry_out, encode_request
 
 from .host_processes import DEADLINE_S, descendants, holds_text, is_alive, until
 
@@ -27,7 +27,7 @@ PLAN = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=
 LONG = replace(PLAN, duration_ns=60 * SECOND_NS)
 RR = replace(PLAN, workload=Workload.RR, rate_bit_s=None)
 UDP = replace(PLAN, workload=Workload.UDP, rate_bit_s=None, settings=Settings(rate_bit_s=10**8))
-MODULE = "linkgauge.mesh.pair_run"
+MODULE = "linkgauge.mesh.cell_run"
 
 
 def events_of(lines: list[str]) -> list[Event]:
@@ -41,9 +41,9 @@ def failure_of(lines: list[str]) -> dict[str, Any]:
     return json.loads(line)
 
 
-def request_for(endpoint: Endpoint, key: SharedKey, plan: Plan = PLAN) -> PairRequest:
+def request_for(endpoint: Endpoint, key: SharedKey, plan: Plan = PLAN) -> RunRequest:
     """Return the request for a run against an endpoint."""
-    return PairRequest(plan, *endpoint.address, key.reveal())
+    return RunRequest(plan, *endpoint.address, key.reveal())
 
 
 def check_run(lines: list[str], direction: Direction) -> None:
@@ -67,7 +67,7 @@ async def test_every_workload_is_measured_in_both_directions(endpoint: Endpoint,
         for plan in (PLAN, RR, UDP)
         for direction in (Direction.OUT, Direction.IN)
     ]
-    runs = await asyncio.gather(*(run_pair(request_for(endpoint, key, plan)) for plan in plans))
+    runs = await asyncio.gather(*(carry_out(request_for(endpoint, key, plan)) for plan in plans))
     for plan, lines in zip(plans, runs, strict=True):
         check_run(lines, plan.settings.direction)
 
@@ -91,14 +91,14 @@ async def test_a_child_process_measures_over_ipv6_and_keeps_the_key_to_itself(ke
 
 async def test_a_wrong_key_is_refused_by_the_far_end(endpoint: Endpoint) -> None:
     """The mesh can tell whose fault it is."""
-    failure = failure_of(await run_pair(request_for(endpoint, SharedKey.generate())))
+    failure = failure_of(await carry_out(request_for(endpoint, SharedKey.generate())))
     assert "rejected your key" in failure["error"]
     assert (failure["code"], failure["end"]) == ("unreachable", "far")
 
 
 async def test_a_port_without_an_endpoint_is_unreachable(key: SharedKey) -> None:
     """It may be the path as well as the host. Nobody is told to start an endpoint: the mesh has its own."""
-    failure = failure_of(await run_pair(PairRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
+    failure = failure_of(await carry_out(RunRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
     assert failure["error"] == "nothing listens on 127.0.0.4:5820"
     assert (failure["code"], failure["end"]) == ("unreachable", None)
 
@@ -118,8 +118,8 @@ async def test_what_this_host_cannot_do_is_its_own_failure(
     key: SharedKey, changes: dict[str, Any], text: str
 ) -> None:
     """The text is that of the command line."""
-    request = PairRequest(PLAN, "127.0.0.4", 5820, key.reveal())
-    failure = failure_of(await run_pair(replace(request, **changes)))
+    request = RunRequest(PLAN, "127.0.0.4", 5820, key.reveal())
+    failure = failure_of(await carry_out(replace(request, **changes)))
     assert text in failure["error"]
     assert (failure["code"], failure["end"]) == ("failed", "near")
 
@@ -128,8 +128,8 @@ async def test_a_fault_of_our_own_is_a_failure_that_names_it(
     key: SharedKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker has nothing else to read."""
-    monkeypatch.setattr(pair_run, "open_run", lambda *_: 1 / 0)
-    failure = failure_of(await run_pair(PairRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
+    monkeypatch.setattr(cell_run, "open_run", lambda *_: 1 / 0)
+    failure = failure_of(await carry_out(RunRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
     assert "ZeroDivisionError" in failure["error"]
     assert (failure["code"], failure["end"]) == ("failed", "near")
 
@@ -138,15 +138,15 @@ async def test_more_events_than_a_worker_takes_are_a_failure(
     endpoint: Endpoint, key: SharedKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run is ended for it."""
-    monkeypatch.setattr(pair_run, "MAX_CELL_BYTES", 2 << 10)
-    failure = failure_of(await run_pair(request_for(endpoint, key, LONG)))
+    monkeypatch.setattr(cell_run, "MAX_CELL_BYTES", 2 << 10)
+    failure = failure_of(await carry_out(request_for(endpoint, key, LONG)))
     assert "give less --sessions or --seconds" in failure["error"]
 
 
 async def test_a_far_end_that_goes_during_the_run_ends_it_with_its_reason(key: SharedKey) -> None:
     """The events that there are come back."""
     async with Endpoint(listen("127.0.0.3", 0), key=key) as endpoint:
-        running = asyncio.create_task(run_pair(request_for(endpoint, key, LONG)))
+        running = asyncio.create_task(carry_out(request_for(endpoint, key, LONG)))
         await until(endpoint.total_bytes)
     events = events_of(await running)
     assert isinstance(events[-1], Ended)
@@ -178,7 +178,7 @@ async def test_a_line_that_is_no_request_is_a_failure() -> None:
     output = await child.read_all(MAX_CELL_BYTES)
     assert await child.end() == 0
     text = failure_of((output or "").splitlines())["error"]
-    assert text == "no request that can be read: .port: expected a whole number of 64 bits, got 'x'"
+    assert text == "the request cannot be read: .port: expected a whole number of 64 bits, got 'x'"
 
 
 async def run_code(code: str) -> tuple[int | None, str]:

@@ -1,13 +1,13 @@
-"""`python -P -m linkgauge.mesh.pair_run`: the near end of one cell's run, as a child process.
+"""`python -P -m linkgauge.mesh.cell_run`: the near end of one cell's run, as a child process.
 
-It has a process of its own so that a Dask worker's event loop and memory have no part in what is measured, and so
-that nothing of a run is left in a worker that lives for weeks. It reads one line of standard input, a `PairRequest`
-in JSON; the key in it is in no command line, environment or file. It ends when that input ends, and the kernel ends
-it a while after the run's duration, whatever it waits for then.
+It is a process of its own, so that a Dask worker's event loop and memory have no part in the measurement, and so
+that a run leaves nothing in a worker that lives for weeks. It reads one line of standard input, a `RunRequest` in
+JSON. The key in it is in no command line, environment or file. The process ends when that input ends. The kernel
+ends it a while after the run's duration, if it still waits for something then.
 
-When the run is over it writes the run's events, one JSON text a line. They wait for the end because the run must
-not wait for a reader. A run that did not begin is one line, `{"error": TEXT, "code": FailureCode, "end": END}`:
-END is the end at fault, `near`, `far` or null.
+When the run is over it writes the run's events, one JSON text a line. It writes them at the end because the run
+must not wait for a reader. If the run did not begin, it writes one line,
+`{"error": TEXT, "code": FailureCode, "end": END}`: END is the end at fault, `near`, `far` or null.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class PairRequest:
+class RunRequest:
     """A run to carry out: its plan, the far host's endpoint, and the mesh's key."""
 
     plan: Plan
@@ -57,33 +57,33 @@ class PairRequest:
 
     @property
     def peer(self) -> Peer:
-        """The far end; raise PlanError or InvalidKeyError for what can be none."""
+        """The far end. Raises PlanError or InvalidKeyError."""
         return Peer(self.address, self.port, Access(SharedKey(self.key)))
 
 
-def encode_request(request: PairRequest) -> str:
+def encode_request(request: RunRequest) -> str:
     """Return a request as the line that this process reads."""
     return json.dumps(encode(request), separators=(",", ":"))
 
 
 def error_line(text: str, code: FailureCode, end: End | None = None) -> str:
-    """Return the line of a cell that has no run."""
+    """Return the line of a cell without a run."""
     return json.dumps({"error": encode(text), "code": code.value, "end": None if end is None else end.value})
 
 
 def failure_line(error: LinkgaugeError | OSError | MemoryError) -> str:
-    """Return the line of an error that kept a run from beginning, with the end whose fault it is."""
+    """Return the line of an error that kept a run from beginning, with the end at fault."""
     if isinstance(error, OSError | MemoryError):
         return error_line(explain_resource_error(error), FailureCode.FAILED, End.NEAR)
     if isinstance(error, PeerRefused | PeerNotLinkgauge | PeerVersionMismatch | PeerUntrusted):
         return error_line(str(error), FailureCode.UNREACHABLE, End.FAR)
     if isinstance(error, PeerError):  # the far host, or the path there
-        # What follows is for an endpoint that a person starts; the mesh starts its own.
+        # The remedy is for an endpoint that the user starts; a mesh starts its own.
         return error_line(str(error).partition("; start `linkgauge endpoint`")[0], FailureCode.UNREACHABLE)
     return error_line(str(error), FailureCode.FAILED, End.NEAR)
 
 
-async def run_pair(request: PairRequest) -> list[str]:
+async def carry_out(request: RunRequest) -> list[str]:
     """Carry out a run and return the lines of its events, or the one line of its failure."""
     lines: list[str] = []
     size = 0
@@ -99,7 +99,7 @@ async def run_pair(request: PairRequest) -> list[str]:
                 lines.append(line)
     except (LinkgaugeError, OSError, MemoryError) as error:
         return [failure_line(error)]
-    except Exception as error:  # noqa: BLE001 - the worker at the other end of the pipe has nothing else to read
+    except Exception as error:  # noqa: BLE001 - the worker reads nothing else
         _log.exception("the run broke off")
         return [error_line(f"the test broke off: {error!r}", FailureCode.FAILED, End.NEAR)]
     return lines
@@ -111,14 +111,14 @@ def _check_duration(plan: Plan) -> None:
 
 
 async def _answer_request() -> list[str]:
-    """Return what the run of standard input's first line came to; nothing where that input ends before."""
+    """Return the lines of the run that standard input asks for; none if the input ends before the run."""
     async with open_standard_input(_MAX_REQUEST_BYTES) as reader:
         try:
-            request = decode(PairRequest, json.loads(await reader.readline()))
+            request = decode(RunRequest, json.loads(await reader.readline()))
         except (LinkgaugeError, ValueError, RecursionError) as error:
-            return [error_line(f"no request that can be read: {error}", FailureCode.FAILED, End.NEAR)]
+            return [error_line(f"the request cannot be read: {error}", FailureCode.FAILED, End.NEAR)]
         _limit_lifetime(request.plan)
-        running = asyncio.create_task(run_pair(request))
+        running = asyncio.create_task(carry_out(request))
         input_end = asyncio.create_task(reader.read())
         await asyncio.wait([running, input_end], return_when=asyncio.FIRST_COMPLETED)
         for task in (running, input_end):
@@ -128,10 +128,10 @@ async def _answer_request() -> list[str]:
 
 
 def _limit_lifetime(plan: Plan) -> None:
-    """Have the kernel end this process at last (SIGALRM).
+    """Have the kernel end this process in the end (SIGALRM).
 
-    Where another program of the worker has inherited both of its pipes, neither of them ends with the worker: then
-    nothing else would end a process that waits for somebody to read its events.
+    Another program of the worker may have inherited both pipes. Then they do not end with the worker, and nothing
+    else would end a process that waits until its events are read.
     """
     signal.alarm(math.ceil((plan.duration_ns or 0) / SECOND_NS + _GRACE_S))
 
