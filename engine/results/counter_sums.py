@@ -16,7 +16,7 @@ _EXACT_BITS: Final = 12
 T = TypeVar("T")
 
 
-def bits_per_second(bytes_: int, span_ns: int) -> float | None:
+def bits_per_second(bytes_: float, span_ns: int) -> float | None:
     """Return a rate; None where no time was measured."""
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 

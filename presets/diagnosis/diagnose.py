@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.plan import MAX_RESPONSE_BYTES
+from ...engine.results.counter_sums import percent_of
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .core_load import describe_core_load, has_full_core, hottest_busy
@@ -285,9 +286,9 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
 
 
 def _as_expected(evidence: Evidence) -> Finding:
-    share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
+    percent = percent_of(evidence.bit_s, evidence.expected_bit_s) or 0.0
     text = evidence.tense("Running at the expected rate.", "Ran at the expected rate.")
-    reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
+    reason = f"{format_rate(evidence.bit_s)} is {percent:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if hottest_busy(end) >= _NEXT_LIMIT:
             reason += f"; next limit at {end_name(end.end)}: {describe_core_load(evidence, end)}"

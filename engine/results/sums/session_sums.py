@@ -7,7 +7,7 @@ from ...model.events import SessionTotal, Totals
 from ...model.plan import MIB, Direction, sender_of
 from ...model.samples import DatagramSample, Sample, SessionSample, sum_known
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_known, bits_per_second, percent_of
+from ..counter_sums import Histogram, add_known, bits_per_second, lost_percent
 
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 
@@ -30,8 +30,8 @@ class SessionDatagrams:
 
     @property
     def lost_percent(self) -> float | None:
-        """The missing ones in percent of those that passed; None before any."""
-        return percent_of(max(self.passed - self.received, 0), self.passed)
+        """The missing ones in percent of those that were due; None before any."""
+        return lost_percent(max(self.passed - self.received, 0), self.received)
 
     @property
     def jitter_ns(self) -> float | None:

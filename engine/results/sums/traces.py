@@ -9,7 +9,7 @@ from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
 from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second, host_percent, hottest_core_percent
+from ..counter_sums import bits_per_second, host_percent, hottest_core_percent, percent_of
 from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
 from .receiver_sum import latency_counts
 from .session_sums import SessionDatagrams, SessionSums
@@ -98,9 +98,9 @@ class DatagramPoint:
     delay_ms: float | None = field(metadata=PEAK)
 
     @property
-    def lost_share(self) -> float | None:
-        """The lost part of those that passed, 0 to 1; None where none did."""
-        return min(self.lost / self.passed, 1.0) if self.passed else None
+    def lost_percent(self) -> float | None:
+        """The lost ones in percent of those that passed; None if none did."""
+        return percent_of(self.lost, self.passed)
 
 
 class Traces:
