@@ -52,11 +52,11 @@ from ..model.socket_info import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
-from .byte_limit import ByteLimit
 from .connect import FarEnd
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, SocketChecks
+from .run_events import Timeline
+from .run_goal import ByteLimit
 from .session_set import SessionFailure, SessionSet
-from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s

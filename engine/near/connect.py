@@ -34,7 +34,7 @@ from ..model.host_info import HostInfo
 from ..model.peer import Peer, SshSettings, format_ssh_address, unmap_ip_address
 from ..model.plan import End, SocketOptions
 from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
-from .binding import is_reachable
+from .socket_option_checks import is_reachable
 
 CONNECT_DEADLINE_S: Final = 5.0
 _SLOW_CONNECT_S: Final = 1.0  # beyond the round trip of a satellite

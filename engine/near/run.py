@@ -35,7 +35,6 @@ from ..protocol.other_tests_watch import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
-from .binding import check_binding, check_options
 from .connect import (
     CHECK_HAS_RESPONSIVENESS,
     CHECK_HAS_UDP,
@@ -46,6 +45,7 @@ from .connect import (
 )
 from .load_phases import LoadPhases
 from .session_set import NearSessions
+from .socket_option_checks import check_binding, check_options
 
 FINISH_DEADLINE_S: Final = 10.0  # a far end that is heard may need that long, behind the queue of a slow link
 _FINISH_AND_DRAIN_DEADLINE_S: Final = FINISH_DEADLINE_S + MAX_DRAIN_S

@@ -9,6 +9,7 @@ from ...engine.results.counter_sums import percent_of
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .core_load import describe_core_load, has_full_core, hottest_busy
+from .cross_checks import weigh
 from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .flow_view import FlowView, flow_views
@@ -21,7 +22,6 @@ from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
 from .rules.two_way import find_waiting_acknowledgements
 from .rules.window import find_remaining_window_limits, find_window_limits
-from .second_reading import weigh
 from .trial import Trial
 
 # A rate this close to the one over loopback measures the tester.

@@ -34,8 +34,8 @@ from ...model.plan import (
 )
 from ...model.samples import Sample
 from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
-from ...near.binding import check_binding, check_options
 from ...near.session_set import SessionSet
+from ...near.socket_option_checks import check_binding, check_options
 from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool

@@ -11,8 +11,8 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, sender_of
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.near.byte_limit import ByteLimit
 from linkgauge.engine.near.run import Run
+from linkgauge.engine.near.run_goal import ByteLimit
 from linkgauge.engine.results.meter import replay
 
 Recorder = Callable[..., Any]

@@ -8,8 +8,8 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
-from linkgauge.engine.near.binding import check_binding, check_options
 from linkgauge.engine.near.run import open_run
+from linkgauge.engine.near.socket_option_checks import check_binding, check_options
 
 NO_PEER = Peer("192.0.2.254", 9)
 

@@ -9,7 +9,7 @@ from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.near.timeline import MIN_SETTLED_INTERVALS, Timeline, WarmupDetector, warmup_length
+from linkgauge.engine.near.run_events import MIN_SETTLED_INTERVALS, Timeline, WarmupDetector, warmup_length
 
 FIRST = Settings(Direction.OUT, 1)
 SECOND = Settings(Direction.IN, 2)
