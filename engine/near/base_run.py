@@ -29,9 +29,7 @@ from ..model.events import (
     Opened,
     Reason,
     RunEnd,
-    Sampled,
     Started,
-    Warned,
     WarningText,
 )
 from ..model.peer import Peer
@@ -54,8 +52,7 @@ from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
 from .connect import FarEnd
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, SocketChecks
-from .run_events import Timeline
-from .run_goal import ByteLimit
+from .run_events import RunEvents, Timeline
 from .session_set import SessionFailure, SessionSet
 
 PREPARE_DEADLINE_S: Final = 20.0
@@ -92,36 +89,6 @@ class WorkerSetup(NamedTuple):
     iperf3: Iperf3Format | None = None
 
 
-class _EventQueue:
-    """The events of a run: `Started` first, whatever came before it."""
-
-    def __init__(self) -> None:
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._early: list[Event] | None = []
-
-    def put(self, event: Event) -> None:
-        """Add an event; before the start, keep it."""
-        if self._early is None:
-            self._queue.put_nowait(event)
-        else:
-            self._early.append(event)
-
-    def start(self, started: Started) -> list[Event]:
-        """Add the first event, and return those from before it."""
-        early, self._early = self._early, None
-        self._queue.put_nowait(started)
-        return early or []
-
-    def close(self) -> None:
-        """End the iteration after what is there."""
-        self._queue.put_nowait(None)
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Yield every event, in order."""
-        while (event := await self._queue.get()) is not None:
-            yield event
-
-
 class Run(ABC):
     """One run, as the near end drives it. Iterate over it once.
 
@@ -154,7 +121,7 @@ class Run(ABC):
         self._ends = ends
         self.ip_version = ip_version
         self._timeline = Timeline(plan, partial(expectation_for, ip_version=ip_version))
-        self._events = _EventQueue()
+        self._events = RunEvents(self._timeline)
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._failure = SessionFailure()
         is_lab = LAB_OFFLOADS_OFF_VARIABLE in os.environ
@@ -167,7 +134,6 @@ class Run(ABC):
             self._handle_worker_loss,
             iperf3=setup.iperf3,
         )
-        self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
@@ -275,7 +241,7 @@ class Run(ABC):
                 return
             problem = liveness.find_problem(now_ns, received_ns)
             if problem is not None and problem is not last_problem:
-                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
+                self._events.warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
             last_problem = problem
 
     def _lose(self, detail: str) -> None:
@@ -306,7 +272,7 @@ class Run(ABC):
         )
         _log.debug("run started")
         for text in (*self._ends.notes, *warnings, *self._socket_checks.check_interfaces()):
-            self._warn(text)
+            self._events.warn(text)
         for event in early:
             self._events.put(event)
 
@@ -334,11 +300,6 @@ class Run(ABC):
         if sample is not None:
             self._handle_near_sample(sample)
 
-    def _check_bytes(self) -> None:
-        """Stop the run once the receivers have counted as many bytes as it has to carry."""
-        if self._byte_limit.is_reached(self.settings.direction):
-            self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
-
     def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._sessions.handle_opened(event.info)
@@ -359,12 +320,12 @@ class Run(ABC):
             text = WarningText.PROBE_LOST
         else:
             text = WarningText.DATAGRAM_PROBE_UNOPENED if is_unopened else WarningText.DATAGRAM_PROBE_LOST
-        self._warn(text.format(reason=event.why))
+        self._events.warn(text.format(reason=event.why))
 
     def _handle_opened(self, facts: SocketInfo) -> None:
         self._events.put(Opened(facts))
         for warning in self._socket_checks.check(facts, self.settings.window_bytes):
-            self._warn(warning)
+            self._events.warn(warning)
 
     def _explain_unopened(self, reason: str) -> str:
         """Return why a session did not open. A far end gives up on those that a slow link opens too late."""
@@ -384,7 +345,7 @@ class Run(ABC):
             return
         if session == PROBE_SESSION:
             if not self._failure:
-                self._warn(WarningText.PROBE_LOST.format(reason=reason))
+                self._events.warn(WarningText.PROBE_LOST.format(reason=reason))
             return
         if not self._failure:
             self._stop_sampling()
@@ -398,18 +359,6 @@ class Run(ABC):
         text = EndText.NEAR_WORKER_LOST.format(reason=reason)
         if not self._sessions.fail_opening(text):
             self.stop(Reason.WORKER_LOST, text)
-
-    def _stamp(self, sample: Sample) -> Sampled:
-        """Emit a sample with its settings, then the timeline's warnings; return it as it was emitted."""
-        sampled = self._timeline.stamp(sample)
-        self._events.put(sampled)
-        for text in self._timeline.take_warnings():
-            self._warn(text)
-        return sampled
-
-    def _warn(self, text: str) -> None:
-        _log.debug("warning: %s", text)
-        self._events.put(Warned(text))
 
 
 R = TypeVar("R", bound=Run)

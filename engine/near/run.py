@@ -16,7 +16,6 @@ from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
 from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.drain import MAX_DRAIN_S
-from ..model.datagram_counters import SEARCH_DONE
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -26,7 +25,7 @@ from ..model.errors import (
     RemoteProtocolError,
 )
 from ..model.events import EndText, Reason, RunEnd, WarningText
-from ..model.plan import Direction, Mode, Plan, Settings
+from ..model.plan import Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
@@ -44,6 +43,7 @@ from .connect import (
     connect,
 )
 from .load_phases import LoadPhases
+from .run_goal import RunGoal
 from .session_set import NearSessions
 from .socket_option_checks import check_binding, check_options
 
@@ -148,7 +148,7 @@ class EndpointRun(Run):
             first_port=plan.client_port,
         )
         self._sessions = self._opener
-        self._search_phases: dict[Direction, int] = {}
+        self._goal = RunGoal(plan, self.pool.counters)
         self._load_phases: LoadPhases | None = None
         self._checks = 0
 
@@ -231,7 +231,7 @@ class EndpointRun(Run):
             # The far end's clock has counted its drain, too.
             ended_ns = self._ended_ns or 0 if drain is None else self._sampler.elapsed_ns
             for text in self._validator.find_discrepancies(ended_ns):
-                self._warn(text)
+                self._events.warn(text)
         elif self._failed_end is None:
             return self._end_unconfirmed(end)
         return self._failed_end or end
@@ -240,14 +240,13 @@ class EndpointRun(Run):
         """Return the end of a run of whose last time the far end's samples are missing: nobody knows that part."""
         if end.reason.is_regular:
             return self._lost_end
-        self._warn(WarningText.END_UNCONFIRMED.value)
+        self._events.warn(WarningText.END_UNCONFIRMED.value)
         return end
 
     def _handle_near_sample(self, sample: Sample) -> None:
         self._validator.add_near_sample(sample)
-        self._stamp(sample)
-        self._check_bytes()
-        self._check_search(sample)
+        self._events.add_sample(sample)
+        self._check_goal(sample)
         self._follow_phases(sample)
 
     def _follow_phases(self, sample: Sample) -> None:
@@ -260,15 +259,11 @@ class EndpointRun(Run):
         elif self._load_phases.is_over:
             self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
-    def _check_search(self, sample: Sample) -> None:
-        """Stop the run once the search for a rate has ended in every direction."""
-        settings = self.settings
-        if not settings.searches_rate:
-            self._search_phases.clear()
-            return
-        self._search_phases |= {part.direction: part.search_phase for part in sample.datagrams if part.search_phase}
-        if all(self._search_phases.get(flow) == SEARCH_DONE for flow in settings.direction.flows):
-            self.stop(Reason.COMPLETED, EndText.SEARCH_DONE.value)
+    def _check_goal(self, sample: Sample) -> None:
+        """Stop the run if this sample shows that it has reached its goal."""
+        text = self._goal.follow(sample, self.settings)
+        if text is not None:
+            self.stop(Reason.COMPLETED, text.value)
 
     def _receive(self, item: Message | LinkgaugeError) -> None:
         """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
@@ -304,12 +299,10 @@ class EndpointRun(Run):
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
             self._validator.check_far_sample(message.sample, self._sampler.elapsed_ns)
-            self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
-                self._stamp(self._without_overtime(message.sample))
+                self._events.add_sample(self._without_overtime(message.sample))
             self._warn_of_others(self._other_tests.take(message.sample))
-            self._check_bytes()
-            self._check_search(message.sample)
+            self._check_goal(message.sample)
         elif isinstance(message, FarSessionOpened):
             self._validator.count_session_event()
             self._handle_opened(message.facts)
@@ -318,7 +311,7 @@ class EndpointRun(Run):
             self._handle_closed(message.direction, message.session, message.generation, message.why)
         elif isinstance(message, Notice):
             self._validator.count_notice()
-            self._warn(message.text)
+            self._events.warn(message.text)
         elif isinstance(message, Finish):
             self._handle_finish(message.end)
             self._is_confirmed = True
@@ -334,7 +327,7 @@ class EndpointRun(Run):
 
     def _warn_of_others(self, text: str | None) -> None:
         if text is not None:
-            self._warn(text)
+            self._events.warn(text)
 
     def _handle_finish(self, end: RunEnd) -> None:
         """End the run for the far end's reason; where this end has stopped it, only a failure counts."""
