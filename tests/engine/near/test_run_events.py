@@ -60,8 +60,10 @@ def test_a_change_is_an_event_with_its_time_and_the_new_expected_rate() -> None:
 def test_a_sample_is_stamped_by_where_it_lies(
     start_s: float, end_s: float, settings: Settings, warmup: bool
 ) -> None:
-    """Samples that come late are stamped as if they had come in time."""
-    stamped = timeline().stamp(sample(start_s, end_s))
+    """Samples that come late are stamped as if they had come in time, whatever came before them."""
+    line = timeline()
+    line.stamp(sample(0.0, 0.25))
+    stamped = line.stamp(sample(start_s, end_s))
     assert (stamped.settings, stamped.warmup) == (settings, warmup)
 
 
