@@ -1,7 +1,7 @@
-"""What every run of the near end has in common, whatever the far end speaks.
+"""The base of every run of the near end, whichever protocol the far end speaks.
 
 It has the run's events, the settings over its time, the samples and sessions of this end, and the one reason for
-its end: the first that comes up. `run` and `iperf3/run` have the conversation with the far end.
+its end: the first that comes up. `run` and `iperf3/near/run` have the conversation with the far end.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from .session_set import SessionFailure, SessionSet
 
 PREPARE_DEADLINE_S: Final = 20.0
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
-_SLOW_OPENING_S: Final = 3.0  # to open its sessions takes a test a few round trips
+_SLOW_OPENING_S: Final = 3.0  # a test opens its sessions within a few round trips
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 _LIVENESS_WARNINGS: Final = {
     LivenessProblem.SILENT: WarningText.FAR_SILENT,
@@ -92,7 +92,8 @@ class WorkerSetup(NamedTuple):
 class Run(ABC):
     """One run, as the near end drives it. Iterate over it once.
 
-    `conduct` calls `prepare`, then `drive` in a task; its caller iterates, and may call `change` and `stop`.
+    `conduct` calls `prepare`, then `drive` in a task. Its caller iterates, and may call `change_settings` and
+    `stop`.
     """
 
     _sessions: SessionSet
@@ -112,9 +113,9 @@ class Run(ABC):
             plan: the run to carry out.
             peer: the far end, named in events and errors.
             ends: the descriptions of both ends.
-            ip_version: 4 or 6, that of the connections.
+            ip_version: 4 or 6: the version that the connections use.
             expectation_for: returns the rates to expect under given settings.
-            setup: what this end's workers are told.
+            setup: the instructions for this end's workers.
         """
         self.plan = plan
         self._peer = peer
@@ -155,18 +156,18 @@ class Run(ABC):
 
     @abstractmethod
     async def _open(self) -> ProbeSample | None:
-        """Open all sessions; return what the probe measured on the idle link, None where it measured nothing.
+        """Open all sessions; return the probe's sample of the idle link, None if there is no probe.
 
         Raise PeerError if that fails. It is cancelled after `PREPARE_DEADLINE_S`.
         """
 
     @abstractmethod
     def _listen(self) -> None:
-        """Handle from now on what the far end sends."""
+        """From now on, handle the far end's messages."""
 
     @abstractmethod
     def _poll_far_end(self) -> int | None:
-        """Return the monotonic time in nanoseconds of the far end's last sign of life; None where unknown.
+        """Return the monotonic time in nanoseconds of the far end's last sign of life; None if unknown.
 
         It is called every `CHECK_INTERVAL_S` during the run.
         """
@@ -255,7 +256,7 @@ class Run(ABC):
         task.add_done_callback(self._tasks.discard)
 
     def _announce(self, idle: ProbeSample | None, warnings: Iterable[str] = ()) -> None:
-        """Emit `Started`, the warnings about the two ends, and the events from before."""
+        """Emit `Started`, the warnings about the two ends, and the earlier events."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         early = self._events.start(
             Started(
@@ -311,7 +312,7 @@ class Run(ABC):
             self._handle_closed(event.direction, event.session, event.generation, event.why)
 
     def _go_on_without(self, event: ConnectionFailed | ConnectionLost) -> None:
-        """Warn that a further probe of a responsiveness test does not measure; the run has its request probe."""
+        """Warn that a further probe of a responsiveness test does not measure; the request probe still does."""
         self._sessions.stop_waiting_for(event.direction, event.session)
         if self._ending.done() or self._failure:
             return
@@ -328,14 +329,14 @@ class Run(ABC):
             self._events.warn(warning)
 
     def _explain_unopened(self, reason: str) -> str:
-        """Return why a session did not open. A far end gives up on those that a slow link opens too late."""
+        """Return why a session did not open. A far end gives up on sessions that a slow link opens too late."""
         waited_s = time.monotonic() - self._prepared_from_s
         if reason == NOT_ACCEPTED and waited_s >= _SLOW_OPENING_S:
             reason = EndText.SESSIONS_SLOW.format(seconds=f"{waited_s:.1f}")
         return EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)
 
     def _handle_closed(self, direction: Direction, session: int, generation: int, reason: str) -> None:
-        """End the run if it needs the connection that closed. One of older settings was closed on purpose."""
+        """End the run if it needs the connection that closed. Those of older settings are closed on purpose."""
         if not self._sessions.is_wanted(direction, session, generation):
             return
         _log.debug("session %s %s was lost: %s", session, direction, reason)

@@ -8,7 +8,7 @@ observation. A cut near the end means that the series still changes, and that mo
 from collections.abc import Sequence
 from typing import Final
 
-MIN_SETTLED_INTERVALS: Final = 7  # with fewer after the best cut, a steady rest may be chance
+MIN_SETTLED_INTERVALS: Final = 7  # with fewer rates after the best cut, a steady rest may be chance
 _MIN_REST: Final = 3  # two rates may be alike by chance
 
 
@@ -30,7 +30,7 @@ def warmup_length(rates: Sequence[float]) -> int:
 
 
 class WarmupDetector:
-    """Detects when the rates of one direction have settled."""
+    """Tells when the rates of one direction have settled."""
 
     def __init__(self) -> None:
         self._rates: list[float] = []

@@ -160,7 +160,7 @@ class Meter:
     def rate_estimate(self, direction: Direction | None = None) -> Estimate | None:
         """Return the rate of the newest period so far with its error, of one direction or of all that run.
 
-        None where too little was measured to tell.
+        None if too little was measured to tell.
         """
         if not self.periods:
             return None

@@ -304,7 +304,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
-    them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
+    them; None if the ends choose. `has_ended` is set for a run that is over: its findings say what was.
     `unseen_end` is the end that is an iperf3, of whose host nothing is known. `test` is how the run measures
     latency under load, `responsiveness` what it has found so far, over all of its loads. `others` are the other
     tests of the endpoint, if it tells of them.

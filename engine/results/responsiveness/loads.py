@@ -88,7 +88,7 @@ class Load:
     intervals: Sequence[LoadInterval]
 
     def results(self, started: Started, probe: ProbeKind, idle: Idle) -> LoadedLatency | None:
-        """Return the results; None where nothing was measured after the first second."""
+        """Return the results; None if nothing was measured after the first second."""
         if not self.intervals:
             return None
         windows = latency_windows(self.intervals, probe, self._longest(probe))

@@ -58,7 +58,7 @@ class EndSum:
 
     @property
     def process_share(self) -> float | None:
-        """How many cores linkgauge's processes used; None where no sample knows their CPU time."""
+        """How many cores linkgauge's processes used; None if no sample knows their CPU time."""
         return self.process_ns / self.process_span_ns if self.process_span_ns else None
 
     @property

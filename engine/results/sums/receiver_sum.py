@@ -139,7 +139,7 @@ class ReceiverSum:
 
     @property
     def bit_s(self) -> float | None:
-        """The mean rate; None where no time was measured."""
+        """The mean rate; None if no time was measured."""
         return bits_per_second(self.bytes, self.span_ns)
 
     @property
@@ -174,7 +174,7 @@ class ReceiverSum:
 
     @property
     def measurement(self) -> Measurement | None:
-        """The sum as a measured value; None where no time was measured."""
+        """The sum as a measured value; None if no time was measured."""
         if not self.span_ns:
             return None
         transactions = sum(self.latency.values()) if self.is_transactional else None
@@ -190,6 +190,6 @@ class ReceiverSum:
 
     @property
     def estimate(self) -> Estimate | None:
-        """The rate in bit/s with its error; None where too little was measured."""
+        """The rate in bit/s with its error; None if too little was measured."""
         bit_s = self.bit_s
         return None if self.series is None or bit_s is None else self.series.estimate(bit_s)

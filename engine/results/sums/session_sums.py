@@ -41,7 +41,7 @@ class SessionDatagrams:
 
 @dataclass(slots=True)
 class SessionSum:
-    """The payload of one session in one direction, and its sender's TCP counters; None where unknown.
+    """The payload of one session in one direction, and its sender's TCP counters; None if unknown.
 
     A UDP session has `datagrams`.
     """
@@ -64,7 +64,7 @@ class SessionSum:
 
     @property
     def bit_s(self) -> float | None:
-        """The mean rate; None where no time was measured."""
+        """The mean rate; None if no time was measured."""
         return bits_per_second(self.bytes, self.span_ns)
 
     @property

@@ -75,7 +75,7 @@ class LatencyPoint:
 
 @dataclass(frozen=True, slots=True)
 class TcpPoint:
-    """The senders' TCP values in an interval: median RTT and sums of all sessions; None where unknown."""
+    """The senders' TCP values in an interval: median RTT and sums of all sessions; None if unknown."""
 
     at_s: float = field(metadata=GAUGE)
     rtt_us: int | None = field(metadata=MEAN)
@@ -88,7 +88,7 @@ class DatagramPoint:
     """The datagrams of a direction in an interval, by their receiver.
 
     Of those that `passed`, which is the rise of the highest number, `lost` had not arrived by its end. Jitter is a
-    mean, and the delay variation the 99th percentile of the interval; None where there was no datagram.
+    mean, and the delay variation the 99th percentile of the interval; None if there was no datagram.
     """
 
     at_s: float = field(metadata=GAUGE)

@@ -49,12 +49,12 @@ class _Rise:
 
     @property
     def one_way_ns(self) -> float | None:
-        """The rise of the one-way delay; None where no datagrams tell it."""
+        """The rise of the one-way delay; None if no datagrams tell it."""
         return None if self.flow is Direction.DUPLEX else self.load.one_way_rise_ns[self.flow]
 
     @property
     def local_ns(self) -> float | None:
-        """How long a packet waited at the sender's own host; None where that is unknown."""
+        """How long a packet waited at the sender's own host; None if it is unknown."""
         return None if self.queue is None else self.queue.delay_ns
 
     @property
