@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from linkgauge.presets.diagnosis.cross_checks import CHECKED_FROM, DISAGREED, ONE_READING, weigh
 from linkgauge.presets.diagnosis.evidence import HoldShares
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.flow_view import FlowView, flow_views
-from linkgauge.presets.diagnosis.second_reading import CHECKED_FROM, DISAGREED, ONE_READING, weigh
 
 from .evidence_cases import run
 

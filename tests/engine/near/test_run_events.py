@@ -1,15 +1,16 @@
 """Which settings a sample belongs to, and which samples are still settling."""
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate
+from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Warned, WarningText
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.near.timeline import MIN_SETTLED_INTERVALS, Timeline, WarmupDetector, warmup_length
+from linkgauge.engine.near.run_events import RunEvents, Timeline
+from linkgauge.engine.near.warmup_detection import MIN_SETTLED_INTERVALS
+
+from ..results.log_entries import STARTED
 
 FIRST = Settings(Direction.OUT, 1)
 SECOND = Settings(Direction.IN, 2)
@@ -59,8 +60,10 @@ def test_a_change_is_an_event_with_its_time_and_the_new_expected_rate() -> None:
 def test_a_sample_is_stamped_by_where_it_lies(
     start_s: float, end_s: float, settings: Settings, warmup: bool
 ) -> None:
-    """Samples that come late are stamped as if they had come in time."""
-    stamped = timeline().stamp(sample(start_s, end_s))
+    """Samples that come late are stamped as if they had come in time, whatever came before them."""
+    line = timeline()
+    line.stamp(sample(0.0, 0.25))
+    stamped = line.stamp(sample(start_s, end_s))
     assert (stamped.settings, stamped.warmup) == (settings, warmup)
 
 
@@ -108,38 +111,6 @@ def test_no_measured_sample_overlaps_a_change_or_its_warm_up(
     assert stamped.warmup == (overlaps or holds_a_change)
 
 
-def noisy(rates: list[float], seed: int = 1) -> list[float]:
-    """Return the rates with a little noise, the same each time."""
-    rng = random.Random(seed)  # noqa: S311
-    return [rate + rng.gauss() for rate in rates]
-
-
-def settles_after(rates: list[float]) -> int | None:
-    """Return how many rates a watch saw until it said that they had settled."""
-    watch = WarmupDetector()
-    return next((number for number, rate in enumerate(rates, 1) if watch.feed(rate)), None)
-
-
-def test_the_cut_is_where_the_ramp_ends() -> None:
-    """What came before is left out, and not much more."""
-    rates = noisy([10.0 * step for step in range(10)] + [100.0] * 40)
-    assert 9 <= warmup_length(rates) <= 12
-
-
-def test_a_ramp_settles_when_it_is_over_and_a_steady_rate_at_once() -> None:
-    """As soon as enough calm was seen after it."""
-    ramp = settles_after(noisy([10.0 * step for step in range(10)] + [100.0] * 40))
-    assert ramp is not None
-    assert 10 + MIN_SETTLED_INTERVALS - 2 <= ramp <= 10 + 2 * MIN_SETTLED_INTERVALS
-    assert settles_after([100.0] * 20) == MIN_SETTLED_INTERVALS
-
-
-def test_silence_and_what_still_rises_have_not_settled() -> None:
-    """Nothing at all is no steady rate."""
-    assert settles_after([0.0] * 100) is None
-    assert settles_after([float(step) for step in range(100)]) is None
-
-
 def indexed_sample(end: End, index: int, bytes_: int, flow: Direction = Direction.OUT) -> Sample:
     """Return a sample of the interval of that index."""
     return Sample(end, index, (index + 1) * TICK, TICK, (SessionSample(flow, 1, bytes_),))
@@ -173,14 +144,18 @@ def test_a_change_settles_anew_and_both_directions_must() -> None:
     assert 10 + MIN_SETTLED_INTERVALS - 2 <= stamped.index(False) <= 10 + 2 * MIN_SETTLED_INTERVALS
 
 
-def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_with_a_warning() -> None:
-    """Once, however long the run."""
-    line = Timeline(Plan(warmup_auto=True, duration_ns=10 * SECOND_NS), lambda _settings: Expectation())
-    stamped = [line.stamp(indexed_sample(End.FAR, index, 1_000 * index)).warmup for index in range(40)]
-    assert stamped == [True] * 20 + [False] * 20
-    (warning,) = line.take_warnings()
-    assert "5 s" in warning
-    assert line.take_warnings() == []
+async def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_with_a_warning() -> None:
+    """One warning, however long the run is, right after the sample that ends the warm-up."""
+    plan = Plan(warmup_auto=True, duration_ns=10 * SECOND_NS)
+    events = RunEvents(Timeline(plan, expect))
+    events.warn("early")
+    (early,) = events.start(STARTED)
+    events.put(early)
+    stamped = [events.add_sample(indexed_sample(End.FAR, index, 1_000 * index)) for index in range(40)]
+    events.close()
+    assert [event.warmup for event in stamped] == [True] * 20 + [False] * 20
+    warning = Warned(WarningText.RATE_UNSETTLED.format(seconds=5.0))
+    assert [event async for event in events] == [STARTED, Warned("early"), *stamped[:20], warning, *stamped[20:]]
 
 
 def test_a_warm_up_is_either_fixed_or_automatic() -> None:

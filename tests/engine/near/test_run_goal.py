@@ -1,22 +1,32 @@
-"""Runs of a number of bytes: they end once each receiver has counted them."""
+"""Runs that end at their goal: a number of bytes that each receiver has counted, or a rate that was found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from linkgauge.engine.metering.shared_counters import WORDS_PER_SLOT as WORDS
 from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
-from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.datagram_counters import SEARCH_DONE
+from linkgauge.engine.model.events import EndText, Event, Reason, Sampled
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, sender_of
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.samples import DatagramSample, Sample, SessionSample
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.near.byte_limit import ByteLimit
 from linkgauge.engine.near.run import Run
+from linkgauge.engine.near.run_goal import RunGoal
 from linkgauge.engine.results.meter import replay
 
 Recorder = Callable[..., Any]
 LIMIT = 1_000_000
+
+
+@pytest.fixture
+def counters() -> Iterator[SharedCounters]:
+    """Return counters of sessions that have carried nothing yet."""
+    made = SharedCounters.create()
+    yield made
+    made.close()
 
 
 def set_bytes(counters: SharedCounters, direction: Direction, count: int) -> None:
@@ -24,45 +34,52 @@ def set_bytes(counters: SharedCounters, direction: Direction, count: int) -> Non
     counters.words[slot_index(direction, 1) * WORDS + CounterField.BYTES] = count
 
 
-def far_sample(direction: Direction, count: int, index: int = 0) -> Sample:
-    """Return a sample of the far end with so many bytes more."""
-    elapsed_ns = SECOND_NS * (index + 1)
-    return Sample(End.FAR, index, elapsed_ns, SECOND_NS, (SessionSample(direction, 1, count),))
+def sample(end: End, direction: Direction = Direction.OUT, count: int = 0, **more: Any) -> Sample:
+    """Return a sample of an end with so many bytes more."""
+    return replace(Sample(end, 0, SECOND_NS, SECOND_NS, (SessionSample(direction, 1, count),)), **more)
 
 
-def test_the_limit_is_each_directions_and_the_receiver_counts() -> None:
-    """What the far kernel has acknowledged does not count before its receiver has read it."""
-    counters = SharedCounters.create()
-    limit = ByteLimit(Plan(Settings(Direction.DUPLEX), bytes_limit=LIMIT), counters)
+def is_over(goal: RunGoal, direction: Direction) -> bool:
+    """Return whether a run in a direction is over, by a sample of the near end, which tells nothing new."""
+    return goal.follow(sample(End.NEAR), Settings(direction)) is not None
+
+
+def test_the_limit_is_each_directions_and_the_receiver_counts(counters: SharedCounters) -> None:
+    """The bytes that the far kernel has acknowledged do not count before its receiver has read them."""
+    goal = RunGoal(Plan(Settings(Direction.DUPLEX), bytes_limit=LIMIT), counters)
     set_bytes(counters, Direction.IN, LIMIT)
-    assert limit.is_reached(Direction.IN)
-    assert not limit.is_reached(Direction.DUPLEX)
     set_bytes(counters, Direction.OUT, LIMIT)
-    limit.add_far_sample(far_sample(Direction.OUT, LIMIT - 1))
-    assert not limit.is_reached(Direction.OUT)
-    limit.add_far_sample(far_sample(Direction.OUT, 1, 1))
-    assert limit.is_reached(Direction.DUPLEX)
-    counters.close()
+    assert is_over(goal, Direction.IN)
+    assert goal.follow(sample(End.FAR, count=LIMIT - 1), Settings(Direction.OUT)) is None
+    assert not is_over(goal, Direction.DUPLEX)
+    assert goal.follow(sample(End.FAR, count=1), Settings(Direction.DUPLEX)) is EndText.DURATION_UP
 
 
-def test_a_direction_is_over_when_all_was_sent_and_nothing_more_comes() -> None:
+def test_a_direction_is_over_when_all_was_sent_and_nothing_more_comes(counters: SharedCounters) -> None:
     """A change of settings dropped some bytes between the two kernels, and the receiver never gets them."""
-    counters = SharedCounters.create()
-    limit = ByteLimit(Plan(bytes_limit=LIMIT), counters)
+    goal = RunGoal(Plan(bytes_limit=LIMIT), counters)
     set_bytes(counters, Direction.OUT, LIMIT)
     for index in range(5):
-        assert not limit.is_reached(Direction.OUT)
-        limit.add_far_sample(far_sample(Direction.OUT, 0 if index else LIMIT // 2, index))
-    assert limit.is_reached(Direction.OUT)
-    counters.close()
+        assert not is_over(goal, Direction.OUT)
+        goal.follow(sample(End.FAR, count=0 if index else LIMIT // 2), Settings())
+    assert is_over(goal, Direction.OUT)
 
 
-def test_a_run_without_a_limit_never_reaches_it() -> None:
+def test_a_search_is_over_when_every_direction_has_its_rate(counters: SharedCounters) -> None:
+    """Settings that search for nothing in between begin it anew."""
+    plan = Plan(Settings(Direction.DUPLEX, rate_bit_s=10**9, searches_rate=True), Workload.UDP)
+    goal, searching = RunGoal(plan, counters), plan.settings
+    found = [(DatagramSample(flow, 1, search_phase=SEARCH_DONE),) for flow in Direction.DUPLEX.flows]
+    assert goal.follow(sample(End.NEAR, datagrams=found[0]), searching) is None
+    assert goal.follow(sample(End.NEAR, datagrams=found[0]), replace(searching, searches_rate=False)) is None
+    assert goal.follow(sample(End.FAR, datagrams=found[1]), searching) is None
+    assert goal.follow(sample(End.NEAR, datagrams=found[0]), searching) is EndText.SEARCH_DONE
+
+
+def test_a_run_without_a_goal_never_reaches_it(counters: SharedCounters) -> None:
     """However much it carries."""
-    counters = SharedCounters.create()
     set_bytes(counters, Direction.IN, 1 << 50)
-    assert not ByteLimit(Plan(), counters).is_reached(Direction.IN)
-    counters.close()
+    assert not is_over(RunGoal(Plan(), counters), Direction.IN)
 
 
 CASES = [

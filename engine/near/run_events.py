@@ -1,62 +1,24 @@
-"""The periods of a run, each sample's settings, and the end of each period's warm-up.
+"""The events of a run at the near end: each sample gets the settings of its time, and is queued for the reader.
 
-Pure. Both ends' clocks start within a round trip of each other, so one timeline serves both.
-
-An automatic warm-up ends by MSER (White, 1997): cut off the beginning where the squared error of the mean of the
-rest is least. MSER-5 applies it to means of five observations. An interval's rate is the mean of many packets
-already, so here it is applied to each rate. A cut near the end means that the series still changes and more of it
-is needed.
+Both ends' clocks start within a round trip of each other, so one timeline of settings serves both.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Final
 
-from ..model.events import Changed, Expectation, Sampled, WarningText
+from ..model.events import Changed, Event, Expectation, Sampled, Started, Warned, WarningText
 from ..model.plan import SECOND_NS, Direction, Plan, Settings, sender_of
 from ..model.samples import Sample
+from .warmup_detection import WarmupDetector
 
-MIN_SETTLED_INTERVALS: Final = 7  # with fewer after the best cut, a steady rest may be chance
-_MIN_REST: Final = 3  # two rates may be alike by chance
-
-
-def warmup_length(rates: Sequence[float]) -> int:
-    """Return the number of rates at the beginning that MSER cuts off."""
-    count = len(rates)
-    best, least = 0, float("inf")
-    total = squares = 0.0
-    # Backwards, so that each cut's sums are those of the cut before plus one rate. The newest rate is subtracted
-    # from each, so that squares of large numbers lose less precision.
-    for length in range(1, count + 1):
-        rate = rates[count - length] - rates[-1]
-        total += rate
-        squares += rate * rate
-        error = max(0.0, squares - total * total / length) / (length * length)
-        if length >= _MIN_REST and error <= least:
-            best, least = count - length, error
-    return best
-
-
-class WarmupDetector:
-    """Detects when the rates of one direction have settled."""
-
-    def __init__(self) -> None:
-        self._rates: list[float] = []
-        self.is_settled = False
-
-    def feed(self, rate: float) -> bool:
-        """Add an interval's rate; return whether the series has settled. Once settled, it stays so."""
-        if not self.is_settled:
-            self._rates.append(rate)
-            settled = len(self._rates) - warmup_length(self._rates)
-            # A series of zeros has not settled: the first bytes are still under way.
-            self.is_settled = any(self._rates) and settled >= MIN_SETTLED_INTERVALS
-        return self.is_settled
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Period:
-    """Settings from a moment on. It has settled at `settled_ns`, or earlier if all detectors agree."""
+    """Settings from `at_ns` on. Their rates have settled at `settled_ns`, or earlier if all detectors agree."""
 
     at_ns: int
     settings: Settings
@@ -87,15 +49,12 @@ class Timeline:
         """Return the sample with the settings at its end; mark it as warm-up if any part of it is settling.
 
         A period settles for the plan's warm-up, or until its rates are stable if the plan asks for automatic
-        warm-up. A sample with a change inside is warm-up too, because it belongs to neither setting.
+        warm-up. A sample with a change inside is warm-up too, because it belongs to neither of the settings.
         """
         start_ns, end_ns = sample.elapsed_ns - sample.interval_ns, sample.elapsed_ns
-        period = self._periods[0]
-        for later in self._periods[1:]:
-            if later.at_ns >= end_ns:
-                break
-            period = later
-        warmup = start_ns < period.settled_ns or (period.at_ns > 0 and start_ns < period.at_ns)
+        begun = (period for period in reversed(self._periods) if period.at_ns < end_ns)
+        period = next(begun, self._periods[0])
+        warmup = start_ns < period.settled_ns  # a change inside the sample is after its start
         if period.detectors and start_ns >= period.at_ns:
             self._detect_warmup(period, sample)
         return Sampled(sample, period.settings, warmup)
@@ -124,3 +83,47 @@ class Timeline:
             seconds = self._plan.effective_warmup_ns / SECOND_NS
             self._warnings.append(WarningText.RATE_UNSETTLED.format(seconds=seconds))
         period.detectors.clear()
+
+
+class RunEvents:
+    """The events of a run in order, `Started` first. The run never waits for their reader."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._early: list[Event] | None = []
+
+    def put(self, event: Event) -> None:
+        """Add an event; an early one is kept until the start."""
+        if self._early is None:
+            self._queue.put_nowait(event)
+        else:
+            self._early.append(event)
+
+    def warn(self, text: str) -> None:
+        """Add a warning."""
+        _log.debug("warning: %s", text)
+        self.put(Warned(text))
+
+    def add_sample(self, sample: Sample) -> Sampled:
+        """Add a sample with its settings, then the warnings of its period; return the event of the sample."""
+        sampled = self._timeline.stamp(sample)
+        self.put(sampled)
+        for text in self._timeline.take_warnings():
+            self.warn(text)
+        return sampled
+
+    def start(self, started: Started) -> list[Event]:
+        """Add the first event, and return those from before it."""
+        early, self._early = self._early, None
+        self._queue.put_nowait(started)
+        return early or []
+
+    def close(self) -> None:
+        """End the iteration after the events so far."""
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield every event, in order."""
+        while (event := await self._queue.get()) is not None:
+            yield event

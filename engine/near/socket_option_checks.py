@@ -1,6 +1,6 @@
 """The congestion control, local address, interface and ports of data connections, checked before a run.
 
-The kernel would refuse them as well, but only in a worker and in its own words.
+The kernel would refuse wrong ones as well, but only in a worker, and in its own words.
 """
 
 import errno
@@ -15,7 +15,7 @@ from ..workloads.sockets import available_congestion_controls, local_address, se
 
 
 def check_options(options: SocketOptions) -> None:
-    """Raise PlanError where this machine has no such congestion control, interface or address."""
+    """Raise PlanError if this machine has no such congestion control, interface or address."""
     if options.congestion is not None:
         _check_congestion(options.congestion)
     if options.device is not None:
@@ -25,11 +25,11 @@ def check_options(options: SocketOptions) -> None:
 
 
 def check_binding(plan: Plan, remote: str) -> None:
-    """Raise PlanError where the connections of a plan cannot be bound as it says.
+    """Raise PlanError if the connections of a plan cannot be bound as it says.
 
     Args:
         plan: the plan of a run.
-        remote: the IP address of the far end, whose family those connections have.
+        remote: the IP address of the far end: the connections have its family.
     """
     family = _family_of(remote)
     source = plan.socket.source
@@ -45,7 +45,7 @@ def check_binding(plan: Plan, remote: str) -> None:
 def _check_congestion(name: str) -> None:
     with socket.socket() as sock:
         try:
-            set_congestion(sock, name)  # the kernel loads its module, so that no list tells
+            set_congestion(sock, name)  # the kernel may load its module now: no list has it
         except FileNotFoundError as error:
             available = ", ".join(available_congestion_controls())
             raise PlanError("congestion control", name, f"this machine has {available}") from error
