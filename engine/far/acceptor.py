@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from ..model.errors import AddressRefused, RequestDeclined, explain_resource_error
 from .listener import format_host
-from .pending import PendingConnection, PendingConnections
 from .status import LogEntry, LogSink
+from .unproved_connections import UnprovedConnection, UnprovedConnections
 
 _ACCEPT_PAUSE_S: Final = 0.2
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -38,9 +38,9 @@ class Acceptor:
     def __init__(
         self,
         listener: socket.socket,
-        pending: PendingConnections,
+        pending: UnprovedConnections,
         log: LogSink,
-        serve: Callable[[PendingConnection], Coroutine[Any, Any, None]],
+        serve: Callable[[UnprovedConnection], Coroutine[Any, Any, None]],
         refuse: Refuse,
         track: Callable[[asyncio.Task[None]], None],
     ) -> None:
@@ -96,10 +96,10 @@ class Acceptor:
                 self._log(LogEntry("refused", f"rejected: {error.operator_text}", client=client, limit=error.limit))
                 self._turn_away(sock, error)
                 continue
-            self._serve_pending(PendingConnection(sock, client))
+            self._serve_pending(UnprovedConnection(sock, client))
             await asyncio.sleep(0)  # a full backlog never makes sock_accept wait: others would have no turn
 
-    def _serve_pending(self, connection: PendingConnection) -> None:
+    def _serve_pending(self, connection: UnprovedConnection) -> None:
         oldest = self._pending.add(connection)
         if oldest is not None:
             text = "rejected: it made room for newer connections before it had proved anything"

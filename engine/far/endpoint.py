@@ -32,9 +32,9 @@ from .clients.admitted_client import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
-from .pending import PendingConnection, PendingConnections, busy_error
 from .run import RunRegistry
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
+from .unproved_connections import UnprovedConnection, UnprovedConnections, busy_error
 
 _GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
@@ -82,7 +82,7 @@ class Endpoint:
         self._context = ServiceContext(self.admission, self._registry, self.log, mode_chooser)
         self._datagrams = DatagramListener(self._registry, self.admission, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
-        self.pending = PendingConnections(self.admission)
+        self.pending = UnprovedConnections(self.admission)
         self._acceptor = Acceptor(listener, self.pending, self.log, self._serve, _refuse, self.track)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
@@ -168,7 +168,7 @@ class Endpoint:
         if not self._current_runs:
             self._no_runs.set()
 
-    async def _serve(self, connection: PendingConnection) -> None:
+    async def _serve(self, connection: UnprovedConnection) -> None:
         """Read a connection's first bytes, and serve it as a control or as a data connection."""
         connection.is_served = True
         if self.certificate is None:  # to a client of TLS they would be no words
@@ -196,7 +196,7 @@ class Endpoint:
 
         await serve_client(control, self._context, lambda: self.key, on_admitted)
 
-    async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
+    async def _identify(self, connection: UnprovedConnection, deadline_s: float) -> ControlConnection | None:
         """Return a control connection over the socket; None for any other connection, which is then dealt with."""
         sock = connection.sock
         sock.setblocking(False)
@@ -226,7 +226,7 @@ class Endpoint:
         await run.attach_connection(sock, hello)
 
     async def _open_control(
-        self, connection: PendingConnection, opening: bytes, certificate: Certificate | None = None
+        self, connection: UnprovedConnection, opening: bytes, certificate: Certificate | None = None
     ) -> ControlConnection:
         # With TLS, uvloop returns its own protocol: so the connection is made here.
         connection.control = control = ControlConnection(

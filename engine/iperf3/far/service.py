@@ -19,8 +19,8 @@ from ...far.client_service import carry_out, choose_mode
 from ...far.clients.admitted_client import AdmittedClient
 from ...far.clients.turns import Turn
 from ...far.endpoint import Endpoint
-from ...far.pending import PendingConnection
 from ...far.status import LogEntry
+from ...far.unproved_connections import UnprovedConnection
 from ...host.description import describe_host
 from ...host.event_loop import read_exactly
 from ...model.errors import (
@@ -101,7 +101,7 @@ class Iperf3Service:
         for test in self.tests:
             test.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
 
-    async def _serve(self, connection: PendingConnection) -> None:
+    async def _serve(self, connection: UnprovedConnection) -> None:
         """Read the cookie of a connection, and serve it as a stream or as a control connection."""
         connection.is_served = True
         connection.last_words = State.ACCESS_DENIED.wire_byte
@@ -144,7 +144,7 @@ class Iperf3Service:
             raise RemoteProtocolError("a stream of another address than its test's")
         await test.attach_stream(sock, serial)
 
-    async def _serve_client(self, connection: PendingConnection, cookie: bytes) -> None:
+    async def _serve_client(self, connection: UnprovedConnection, cookie: bytes) -> None:
         """Serve a control connection from its parameters to the end of its test."""
         client = connection.client
         channel = Iperf3Channel(connection.sock)

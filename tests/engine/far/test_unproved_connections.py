@@ -18,7 +18,7 @@ from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.far.pending import PendingConnection, PendingConnections
+from linkgauge.engine.far.unproved_connections import UnprovedConnection, UnprovedConnections
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
@@ -198,11 +198,11 @@ async def test_a_stranger_beside_a_client_keeps_no_new_client_out(source: str, o
 
 def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
     """All of them are descriptors of one process, though each service has places of its own."""
-    own = PendingConnections(Admission())
+    own = UnprovedConnections(Admission())
     beside = own.beside()
     assert own.release_descriptor() is None
     with socket.socket() as sock:
-        one, *others = (PendingConnection(sock, f"192.0.2.{number}") for number in range(3))
+        one, *others = (UnprovedConnection(sock, f"192.0.2.{number}") for number in range(3))
         own.add(one)
         for each in others:
             beside.add(each)

@@ -26,7 +26,7 @@ def busy_error(limit: int) -> LimitReached:
     return LimitReached(_BUSY, "pending", limit)
 
 
-class PendingConnection:
+class UnprovedConnection:
     """An accepted connection that has not identified itself and proved the key yet.
 
     Set `task` to the task that serves it, `is_served` once that task owns the socket, and `control` once the
@@ -54,18 +54,18 @@ class PendingConnection:
             self.task.cancel()
 
 
-class PendingConnections:
+class UnprovedConnections:
     """The pending connections of a service, by the network that counts as one client; the oldest of each first."""
 
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
-        self._services: list[PendingConnections] = [self]  # whose connections are descriptors of the same process
-        self._networks: dict[str, dict[PendingConnection, None]] = {}
+        self._services: list[UnprovedConnections] = [self]  # whose connections are descriptors of the same process
+        self._networks: dict[str, dict[UnprovedConnection, None]] = {}
         self._count = 0
 
-    def beside(self) -> "PendingConnections":
+    def beside(self) -> "UnprovedConnections":
         """Return places for another service: its connections take none of these."""
-        other = PendingConnections(self.admission)
+        other = UnprovedConnections(self.admission)
         self._services.append(other)
         other._services = self._services
         return other
@@ -78,14 +78,14 @@ class PendingConnections:
         """The number of pending connections of all services."""
         return sum(map(len, self._services))
 
-    def add(self, connection: PendingConnection) -> PendingConnection | None:
+    def add(self, connection: UnprovedConnection) -> UnprovedConnection | None:
         """Add a connection; return the one that has made room for it, if it is one too many."""
         oldest = self.make_room() if self._count >= self.admission.limits.pending else None
         self._networks.setdefault(connection.network, {})[connection] = None
         self._count += 1
         return oldest
 
-    def discard(self, connection: PendingConnection) -> None:
+    def discard(self, connection: UnprovedConnection) -> None:
         """Remove a connection, if it is there."""
         own = self._networks.get(connection.network, {})
         if connection in own:
@@ -94,7 +94,7 @@ class PendingConnections:
             if not own:
                 del self._networks[connection.network]
 
-    def make_room(self) -> PendingConnection | None:
+    def make_room(self) -> UnprovedConnection | None:
         """Abort and return the oldest connection of the network that has the most; None without any.
 
         Data connections that runs of its clients await do not count: they come at once, and as many as a run has.
@@ -109,6 +109,6 @@ class PendingConnections:
         oldest.abort(busy_error(self.admission.limits.pending))
         return oldest
 
-    def release_descriptor(self) -> PendingConnection | None:
+    def release_descriptor(self) -> UnprovedConnection | None:
         """Make room at the service that has the most pending connections: all are descriptors of this process."""
         return max(self._services, key=len).make_room()
