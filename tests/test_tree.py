@@ -17,6 +17,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
+    "engine/control/key_proof": "a handshake's part: tests/engine/control/test_handshake.py and test_identification.py",
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_unproved_connections.py and clients/test_admission.py",
     "engine/iperf3/far/observer": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/iperf3/far/stream_counts": "a service's part: tests/engine/iperf3/far/test_service.py",

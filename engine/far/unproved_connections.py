@@ -1,71 +1,105 @@
-"""The pending connections of an endpoint: those that have not identified themselves and proved the key yet.
+"""The connections of an endpoint that have not identified themselves and proved the key yet.
 
-Whoever proves nothing has no privilege: where there are too many, the network that has the most of them loses its
-oldest one. A client proves itself within a few round trips, so a crowd of silent connections keeps it out only if
-it renews all places in less time. Nothing here waits for the other end of a connection.
+They have no privilege: if there are too many, the network that has the most of them loses its oldest one. A client
+proves itself within a few round trips, so a crowd of silent connections keeps it out only if it renews all places
+in less time. Nothing here waits for the other end of a connection.
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
+from collections.abc import Callable
 from typing import Final
 
 from ..control.connection import ControlConnection
-from ..model.errors import LimitReached
+from ..control.identification import Identification
+from ..model.errors import LimitReached, RequestDeclined
 from ..model.peer import client_network
 from ..protocol.messages import Refuse
 from .clients.admission import Admission
 
-_BUSY: Final = "it is busy: too many connections to it are waiting to be served; try again"
+_BUSY: Final = "it is busy: too many connections from your network wait to be identified; try again"
+_DRAINED_BYTES: Final = 65_536
 _log = logging.getLogger(__name__)
 
-
-def busy_error(limit: int) -> LimitReached:
-    """Return the error of a connection that makes room for others; the limit is that of pending connections."""
-    return LimitReached(_BUSY, "pending", limit)
+EncodeRefusal = Callable[[RequestDeclined], bytes]
+"""Returns the bytes that tell the other end why its connection ends; none if it would not understand them."""
 
 
 class UnprovedConnection:
     """An accepted connection that has not identified itself and proved the key yet.
 
-    Set `task` to the task that serves it, `is_served` once that task owns the socket, and `control` once the
-    connection is a control connection. `last_words` are sent where it makes room before that.
+    `serial` numbers the connections in the order of their acceptance. Set `identification` or `control` once there
+    is one, and `encode_refusal` if the other end has read something already. `last_words` are sent if serving it
+    fails.
     """
 
-    def __init__(self, sock: socket.socket, client: str) -> None:
+    def __init__(self, sock: socket.socket, client: str, encode_refusal: EncodeRefusal, serial: int = 0) -> None:
         self.sock = sock
         self.client = client
         self.network = client_network(client)
+        self.encode_refusal = encode_refusal
+        self.serial = serial
         self.last_words = b""
         self.task: asyncio.Task[None] | None = None
-        self.is_served = False
+        self.is_served = False  # whether its task owns the socket
+        self.identification: Identification | None = None
         self.control: ControlConnection | None = None
+        self._deadline: asyncio.TimerHandle | None = None
 
-    def abort(self, why: LimitReached) -> None:
+    def wait(self, on_readable: Callable[[], None], deadline_s: float, on_late: Callable[[], None]) -> None:
+        """Call `on_readable` whenever there are bytes to read, and `on_late` after the deadline."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.sock, on_readable)
+        self._deadline = loop.call_later(deadline_s, on_late)
+
+    def stop_waiting(self) -> None:
+        """Call neither any more."""
+        if self._deadline is not None:
+            asyncio.get_running_loop().remove_reader(self.sock)
+            self._deadline.cancel()
+            self._deadline = None
+
+    def abort(self, why: RequestDeclined) -> None:
         """End the connection and tell its other end why, without waiting for it: TLS gets no alert."""
+        self.stop_waiting()
         if self.control is not None:
-            self.control.try_send(Refuse(str(why), "limit"))
+            about = "limit" if isinstance(why, LimitReached) else "other"
+            self.control.try_send(Refuse(str(why), about))
             asyncio.get_running_loop().call_soon(self.control.abort)  # uvloop writes at the end of a turn
-        elif self.last_words:
-            with contextlib.suppress(OSError):
-                self.sock.send(self.last_words, socket.MSG_DONTWAIT)
+        else:
+            self.send_last(self.encode_refusal(why))
         if self.task is not None:
             self.task.cancel()
+        else:
+            self.sock.close()
+
+    def send_last(self, words: bytes) -> None:
+        """Send the last words, unless there is no room, and read what is there.
+
+        A close with unread bytes would reset the connection, and the other end might not read the words.
+        """
+        with contextlib.suppress(OSError):
+            if words:
+                self.sock.send(words, socket.MSG_DONTWAIT)
+                self.sock.recv(_DRAINED_BYTES, socket.MSG_DONTWAIT)
 
 
 class UnprovedConnections:
-    """The pending connections of a service, by the network that counts as one client; the oldest of each first."""
+    """The unproved connections of a service, by the network that counts as one client; the oldest of each first."""
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, encode_refusal: EncodeRefusal) -> None:
+        """Make places for `admission`. `encode_refusal` is for connections that have not been read from."""
         self.admission = admission
+        self.encode_refusal = encode_refusal
         self._services: list[UnprovedConnections] = [self]  # whose connections are descriptors of the same process
         self._networks: dict[str, dict[UnprovedConnection, None]] = {}
         self._count = 0
 
-    def beside(self) -> "UnprovedConnections":
+    def beside(self, encode_refusal: EncodeRefusal) -> "UnprovedConnections":
         """Return places for another service: its connections take none of these."""
-        other = UnprovedConnections(self.admission)
+        other = UnprovedConnections(self.admission, encode_refusal)
         self._services.append(other)
         other._services = self._services
         return other
@@ -75,7 +109,7 @@ class UnprovedConnections:
 
     @property
     def total(self) -> int:
-        """The number of pending connections of all services."""
+        """The number of connections of all services."""
         return sum(map(len, self._services))
 
     def add(self, connection: UnprovedConnection) -> UnprovedConnection | None:
@@ -104,11 +138,18 @@ class UnprovedConnections:
         if not unawaited:
             return None
         oldest = next(iter(self._networks[max(unawaited, key=unawaited.__getitem__)]))
-        _log.debug("a connection of %s makes room; %d are pending", oldest.client, self._count)
+        _log.debug("a connection of %s makes room; %d are unproved", oldest.client, self._count)
         self.discard(oldest)
-        oldest.abort(busy_error(self.admission.limits.pending))
+        oldest.abort(LimitReached(_BUSY, "pending", self.admission.limits.pending))
         return oldest
 
+    def abort_waiting(self, why: RequestDeclined) -> None:
+        """Abort the connections that no task serves."""
+        for own in list(self._networks.values()):
+            for connection in [each for each in own if each.task is None]:
+                self.discard(connection)
+                connection.abort(why)
+
     def release_descriptor(self) -> UnprovedConnection | None:
-        """Make room at the service that has the most pending connections: all are descriptors of this process."""
+        """Make room at the service that has the most connections: all are descriptors of this process."""
         return max(self._services, key=len).make_room()

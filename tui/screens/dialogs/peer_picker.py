@@ -19,9 +19,8 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
-from ....engine.model.peer import Peer, SharedKey
+from ....engine.model.peer import KEY_VARIABLE, Peer, SharedKey
 from ....engine.results.run_log import RunEntry
 from ...rendering.styles import BAD, GOOD, MUTED
 from ...services.credentials import parse_pasted_peer
