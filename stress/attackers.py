@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+from collections import deque
 
 from attack_target import (
     Attack,
@@ -55,11 +56,50 @@ _HELLO = encode_frame(Hello("ab" * NONCE_BYTES))
 _TLS_BEGINNING = bytes.fromhex("160301020001000"[:14])  # a handshake record that announces 512 bytes
 _TCP_REPAIR = 19  # linux/tcp.h: a socket in this mode is closed without a packet
 _PINGS_OF_A_CHUNK = 8_000
+_FLOOD_S = 1_000
+_HELD = 4_000  # more than an endpoint has places, fewer than an address has ports
+_RESET = struct.pack("ii", 1, 0)  # for SO_LINGER: a close leaves no port in TIME_WAIT
 
 
 async def silent(target: Target) -> None:
     """Hold more silent connections than the endpoint takes, and replace each that it drops."""
     await hold_connections(target, 700, b"")
+
+
+async def _flood(target: Target, first_bytes: bytes) -> None:
+    """Open a thousand connections a second from the honest client's own address, and hold the newest of them."""
+    held: deque[socket.socket] = deque()
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    try:
+        while True:
+            while target.counts.get("connections", 0) < (loop.time() - began_s) * _FLOOD_S:
+                sock = socket.socket()
+                held.append(sock)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                sock.setblocking(False)
+                sock.connect_ex(("127.0.0.1", target.port))
+                with contextlib.suppress(OSError):
+                    sock.send(first_bytes)
+                target.count("connections")
+                if len(held) > _HELD:
+                    held.popleft().close()
+            if target.counts.get("connections", 0) >= _FLOOD_S:
+                target.report_strength()
+            await asyncio.sleep(1 / _FLOOD_S)
+    finally:
+        for sock in held:
+            sock.close()
+
+
+async def silent_flood(target: Target) -> None:
+    """Open silent connections from the honest client's own address."""
+    await _flood(target, b"")
+
+
+async def greeting_flood(target: Target) -> None:
+    """Open connections from the honest client's own address that greet as a client does, and prove nothing."""
+    await _flood(target, _GREETING + _HELLO)
 
 
 async def silent_tls(target: Target) -> None:
@@ -181,7 +221,7 @@ ATTACKS: dict[str, Attack] = {
     attack.__name__: attack
     for attack in (
         *(silent, silent_tls, idle_crowd, half_open, slow_greeting, wrong_keys, early_pings, oversized_lengths),
-        *(bombs, strangers, denied, datagrams),
+        *(bombs, strangers, denied, datagrams, silent_flood, greeting_flood),
     )
 } | {**ATTACKS_WITH_KEY, **ATTACKS_ON_IPERF3}
 

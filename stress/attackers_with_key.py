@@ -129,8 +129,8 @@ async def late_pings(target: Target) -> None:
 
     async def attempt(control: ControlConnection) -> None:
         for serial in range(_PINGS):
-            control._machine.send(Ping(serial))
-        control._flush()
+            control.machine.send(Ping(serial))
+        control.flush()
         target.count("pings", _PINGS)
         target.report_strength()
         await _receive(control, Finish)

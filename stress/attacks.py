@@ -1,6 +1,6 @@
 """Attacks on a real endpoint, one after another, while an honest client goes on measuring.
 
-Usage: .venv/bin/python stress/attacks.py [--seconds 8] [--only NAME,NAME] [--deadline 15]
+Usage: .venv/bin/python stress/attacks.py [--seconds 8] [--only NAME,NAME] [--deadline 15] [--runs 1]
 
 For each attack: an endpoint as an operator runs it (key, limits, log), the attacker as a program of its own
 (attackers.py), and honest runs from their start to their end, one after another. Prints a line for each attack:
@@ -97,6 +97,7 @@ class Outcome:
     peak_mib: float = 0.0
     after_mib: float = 0.0
     took_s: float = 0.0
+    cpu_s: float = 0.0
     did: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -107,7 +108,8 @@ class Outcome:
         did = ", ".join(f"{count} {what}" for what, count in self.did.items())
         verdict = "; ".join(self.problems) or "ok"
         honest = f"{len(self.honest_s):3} served, slowest {slowest_s:5.2f} s"
-        return f"{name:18} {self.took_s:5.1f} s  {honest}  {memory}  {verdict}  ({did})"
+        cpu = f"CPU {100 * self.cpu_s / self.took_s:3.0f} %"
+        return f"{name:18} {self.took_s:5.1f} s  {honest}  {memory}  {cpu}  {verdict}  ({did})"
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,12 @@ async def _attacker(
         await process.wait()
 
 
+def _cpu_s(pid: int) -> float:
+    """Return the CPU time of a process so far, without that of its workers."""
+    user, system = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 async def _watch_memory(pid: int, outcome: Outcome) -> None:
     while True:
         outcome.peak_mib = max(outcome.peak_mib, await asyncio.to_thread(resident_mib, pid))
@@ -221,18 +229,20 @@ async def _round(name: str, endpoint: EndpointUnderTest, outcome: Outcome, optio
     received = {"connections": 0, "bytes": 0}
     victim = await _victim(received)
     watch = asyncio.create_task(_watch_memory(endpoint.pid, outcome))
-    began, served = time.monotonic(), len(outcome.honest_s)
+    began, served, began_cpu_s = time.monotonic(), len(outcome.honest_s), _cpu_s(endpoint.pid)
     try:
         async with _attacker(name, endpoint, victim.sockets[0].getsockname()[1], outcome.did):
-            while len(outcome.honest_s) == served or time.monotonic() < began + options.seconds:
+            while len(outcome.honest_s) < served + options.runs or time.monotonic() < began + options.seconds:
                 plan = _HONEST[len(outcome.honest_s) % len(_HONEST)]
                 took_s, problem = await _honest_run(endpoint, plan, options.deadline)
                 outcome.honest_s.append(took_s)
                 if problem is not None:
                     outcome.problems.append(f"HONEST CLIENT: {problem}")
-                    break
+                    if len(outcome.problems) >= options.runs:
+                        break
     finally:
         outcome.took_s += time.monotonic() - began
+        outcome.cpu_s += _cpu_s(endpoint.pid) - began_cpu_s
         watch.cancel()
         victim.close()
     if outcome.did.get("ADMITTED"):
@@ -295,6 +305,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=8.0, help="of each attack, at the least")
     parser.add_argument("--deadline", type=float, default=15.0, help="seconds for an honest run of half a second")
+    parser.add_argument("--runs", type=int, default=1, help="honest runs during each attack, at the least")
     parser.add_argument("--only", help=f"some of {', '.join(ATTACKS)}")
     options = parser.parse_args()
     names = list(ATTACKS) if options.only is None else options.only.split(",")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.control.tls import format_fingerprint
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.status import EndpointStatus, LogEntry, LogSink
 from ....engine.host.event_loop import run
+from ....engine.model.shared_key import KEY_VARIABLE
 from ...app.app import EndpointApp
 from ...endpoint.endpoint_values import EndpointInfo, EndpointLog
 from ...session.preferences import read_preferences, save_preferences

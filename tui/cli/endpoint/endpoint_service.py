@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ....discovery.announcement import Announcement
-from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.control.tls import Certificate, format_fingerprint
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
@@ -36,7 +35,7 @@ from ....engine.model.errors import (
 from ....engine.model.ip_address import check_zone, is_loopback_address
 from ....engine.model.limits import Limits, limit_rules
 from ....engine.model.peer import DEFAULT_PORT, Peer
-from ....engine.model.shared_key import SharedKey
+from ....engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ....engine.model.shell_commands import shell_command
 from ....engine.workloads.fastest_mode import ModeChooser
 from ....metrics.publication import PublishingPlan

@@ -18,7 +18,7 @@ from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.far.pending import PendingConnection, PendingConnections
+from linkgauge.engine.far.unproved_connections import UnprovedConnection, UnprovedConnections
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
@@ -41,6 +41,7 @@ DEADLINE_S = 20.0  # with one connection accepted in a second, the crowd below t
 CROWD = 60
 GREETING: Final = encode_preamble(CONTROL_KIND) + encode_frame(Hello())
 CLIENT_HELLO_HEAD: Final = bytes.fromhex("1603010200010001fc0303")
+BUSY: Final = b"it is busy: too many connections from your network wait to be identified; try again"
 UNSHARE: Final = shutil.which("unshare")
 
 
@@ -102,9 +103,7 @@ async def test_the_address_with_the_most_connections_loses_its_oldest_and_is_tol
         crowd = [await asyncio.open_connection(*endpoint.address, local_addr=("127.0.0.2", 0)) for _ in range(40)]
         newest = PENDING - len(others)
         for reader, _writer in crowd[:-newest]:
-            assert (
-                b"it is busy: too many connections to it are waiting to be served; try again" in await reader.read()
-            )
+            assert BUSY in await reader.read()
         assert endpoint.get_status().pending == PENDING
         assert endpoint.get_status().totals.rejections == {"pending": 40 - newest}
         assert not any(reader.at_eof() for reader, _writer in [*others, *crowd[-newest:]])
@@ -199,11 +198,11 @@ async def test_a_stranger_beside_a_client_keeps_no_new_client_out(source: str, o
 
 def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
     """All of them are descriptors of one process, though each service has places of its own."""
-    own = PendingConnections(Admission())
-    beside = own.beside()
+    own = UnprovedConnections(Admission(), lambda _why: b"")
+    beside = own.beside(own.encode_refusal)
     assert own.release_descriptor() is None
     with socket.socket() as sock:
-        one, *others = (PendingConnection(sock, f"192.0.2.{number}") for number in range(3))
+        one, *others = (UnprovedConnection(sock, f"192.0.2.{number}", own.encode_refusal) for number in range(3))
         own.add(one)
         for each in others:
             beside.add(each)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.far.memory import count_connections, estimate_memory, windows_of
+from linkgauge.engine.far.memory_estimate import count_connections, estimate_memory, windows_of
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
