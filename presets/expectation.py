@@ -204,13 +204,15 @@ def rates_to_show(
     With options all are computed, since the link is not that of the document.
     """
     rates, flows = ((), _COMPUTABLE) if variant.changes(preset.link) else (preset.rates, preset.computed)
-    computed = ((flow, _computed(preset, flow, variant)) for flow in flows)
-    return rates, tuple((flow, expected) for flow, expected in computed if expected is not None)
+    computed: dict[Flow, ExpectedRate | None] = {flow: _computed(preset, flow, variant) for flow in flows}
+    return rates, tuple((flow, expected) for flow, expected in computed.items() if expected is not None)
 
 
 def datagram_rates(link: LinkSpec, variant: Variant = DEFAULT_VARIANT) -> dict[Flow, ExpectedRate]:
     """Return the expected rates of UDP payload in the largest datagrams; empty without a line."""
-    rates = {flow: _expected_datagrams(link, flow, variant) for flow in _COMPUTABLE}
+    rates: dict[Flow, ExpectedRate | None] = {
+        flow: _expected_datagrams(link, flow, variant) for flow in _COMPUTABLE
+    }
     return {flow: expected for flow, expected in rates.items() if expected is not None}
 
 
