@@ -1,8 +1,8 @@
 """Numbers as text: grouping of digits, significant digits, and the rates, sizes and names of sentences.
 
 Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
-Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop trailing zeros, and state rates below 1
-Mb/s in kb/s, and rates from 10 000 Mb/s on in Gb/s.
+Gauges and tables pad their numbers (tui/words/numbers.py). Sentences drop trailing zeros, and state rates below
+1 Mb/s in kb/s, and rates from 10 000 Mb/s on in Gb/s.
 """
 
 from typing import Final
@@ -91,6 +91,11 @@ def format_percent(share: float) -> str:
     """Return a share of 0 to 1 in percent, to two significant digits below ten: `0.03 %`, `2 %`, `98 %`."""
     percent = 100 * share
     return f"{_trimmed(percent, 0 if percent >= 9.95 else 1 if percent >= 0.995 else 2)} %"
+
+
+def format_share(share: float | None) -> str:
+    """Return a share of 0 to 1 in whole percent, as fine as a sampled time or load is: `38 %`."""
+    return "an unknown share" if share is None else f"{100 * share:.0f} %"
 
 
 def _trimmed(value: float, decimals: int) -> str:
