@@ -102,10 +102,6 @@ async def open_publication(
     def encode(accept: str = "") -> tuple[bytes, str]:
         return exposition.encode(read(), accept)
 
-    async def write(path: Path) -> None:
-        text = encode()[0].decode()
-        await asyncio.to_thread(write_atomically, path, text, mode=_PUBLIC_FILE_MODE)  # it waits for the disk
-
     listener: socket.socket | None = None if plan.listen is None else listen_for_scrapes(*plan.listen)
     async with contextlib.AsyncExitStack() as stack:
         deliveries: list[_Delivery] = []
@@ -115,13 +111,15 @@ async def open_publication(
         if plan.textfile is not None:
             path = Path(plan.textfile)
             try:
-                await write(path)
+                await _write(path, encode()[0])
             except OSError as error:
-                reason = explain_os_error(error)
-                raise OutputError(f"the metrics cannot be written to {path}: {reason}") from error
+                text = f"the metrics cannot be written to {path}: {explain_os_error(error)}"
+                raise OutputError(text) from error
             if not keeps_file:
                 stack.callback(_remove, path)
-            file = _Delivery(lambda: write(path), f"the metrics in {path}", notice, renewal_s=RENEWAL_S)
+            file = _Delivery(
+                lambda: _write(path, encode()[0]), f"the metrics in {path}", notice, renewal_s=RENEWAL_S
+            )
             deliveries.append(await stack.enter_async_context(file))
         if plan.push is not None:
             gateway, target = parse_gateway(plan.push), group_path(dict(group))
@@ -131,6 +129,11 @@ async def open_publication(
             deliveries.append(await stack.enter_async_context(send))
             send.is_due.set()
         yield Publication(None if listener is None else scrape_url(listener), deliveries)
+
+
+async def _write(path: Path, text: bytes) -> None:
+    # In a thread: it waits for the disk.
+    await asyncio.to_thread(write_atomically, path, text.decode(), mode=_PUBLIC_FILE_MODE)
 
 
 def _remove(path: Path) -> None:
