@@ -98,7 +98,7 @@ class Iperf3Channel:
         await self._send(cookie)
 
     async def send_state(self, state: State) -> None:
-        """Send a state; raise ConnectionClosed where the connection ended, or the other end does not read."""
+        """Send a state; raise ConnectionClosed if the connection ended, or the other end does not read."""
         await self._send(state.wire_byte)
 
     async def send_json(self, document: dict[str, Any]) -> None:
@@ -191,7 +191,7 @@ def _prefer(sock: socket.socket) -> None:
 
 
 def _address_of(ask: Any) -> tuple[str | int, ...]:
-    """Return a socket address, () where the other end has reset the connection."""
+    """Return a socket address, () if the other end has reset the connection."""
     with contextlib.suppress(OSError):
         return ask()
     return ()

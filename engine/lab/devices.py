@@ -157,7 +157,7 @@ def qdisc_arguments(link: LabLink) -> tuple[str, ...]:
 def _queue_bytes(link: LabLink) -> int:
     """Return the size of a queue in which small packets find room between full-sized frames.
 
-    The kernel counts bytes. Where a queue was a whole number of frames and a few bytes, packets of the control
+    The kernel counts bytes. If a queue was a whole number of frames and a few bytes, packets of the control
     connection found it full every time: 32 sessions at 1 Mb/s ended after half a minute. A switch counts packets.
     """
     if link.grain != "packet":

@@ -37,7 +37,7 @@ class LabTrunk:
 class MeshLabSpec:
     """Hosts to build, each a network namespace. The hosts of a rack share a switch, and trunks join the switches.
 
-    There is a trunk for each rack, and none where there is one rack.
+    There is a trunk for each rack, and none if there is one rack.
     """
 
     hosts: tuple[LabHost, ...]

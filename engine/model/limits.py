@@ -31,7 +31,7 @@ _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def _default_memory_bytes() -> int:
-    """Return half of this host's memory, between 256 MiB and 4 GiB; 1 GiB where it is unknown."""
+    """Return half of this host's memory, between 256 MiB and 4 GiB; 1 GiB if it is unknown."""
     try:
         host_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -44,7 +44,7 @@ _MEMORY_BYTES: Final = _default_memory_bytes()
 
 @dataclass(frozen=True, slots=True)
 class LimitRule:
-    """The rule of a limit: its unit, its range, and a description for people."""
+    """The rule of a limit: its unit, its range, and a description for the user."""
 
     unit: LimitUnit
     low: int

@@ -45,10 +45,10 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 def replace_impossible_names(host: HostInfo) -> HostInfo:
-    """Return a peer's description with the names of its kernel as a kernel can have them.
+    """Return a peer's description in which a kernel could have each name of its kernel.
 
-    What such a name cannot have is replaced, and it is cut to the longest possible one. The host's own name and
-    system are for a person alone, and are as they came.
+    Impossible characters are replaced, and a name that is too long is cut. The host's own name and system are only
+    for the user, and stay as they are.
     """
     nic, tcp = host.nic, host.tcp
     if nic is not None:
@@ -106,7 +106,7 @@ class _DatagramCounts:
 
     @property
     def discrepancy(self) -> str | None:
-        """A warning about more datagrams received than sent. Known once nothing is on its way any more."""
+        """A warning about more datagrams received than sent; known once none is on its way any more."""
         if len(self._drained) < len(End):
             return None
         for end in End:
@@ -217,7 +217,7 @@ class PeerValidator:
             raise RemoteProtocolError("it reports more sessions than requested")
 
     def count_notice(self) -> None:
-        """Count a text for a person; their number is limited."""
+        """Count a text for the user; their number is limited."""
         self._notices_left -= 1
         if self._notices_left < 0:
             raise RemoteProtocolError("it sends too many notices")
@@ -230,8 +230,8 @@ class PeerValidator:
     def _check_clock(self, now_ns: int) -> str | None:
         """Return a warning if the far clock counts another time than has passed here.
 
-        The far end ends after this end has told it to and before its last sample arrives. On a slow link both
-        wait in queues for seconds, which is not the clock's fault.
+        The far end stops after this end's message and before its own last sample arrives. On a slow link both wait
+        in queues for seconds, which is not the clock's fault.
         """
         allowed_ns = _SETTLED_NS + now_ns * _DRIFT_PERCENT // 100
         if now_ns - allowed_ns <= self._elapsed_ns <= max(now_ns, self._arrived_ns) + allowed_ns:

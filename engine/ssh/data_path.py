@@ -104,7 +104,7 @@ async def _resolve(name: str, port: int) -> list[Address]:
 
 
 async def _find_first(addresses: list[Address]) -> DataPath | None:
-    """Return the direct path to the address where an endpoint answers first; None without one in time."""
+    """Return the direct path to the address if an endpoint answers first; None without one in time."""
 
     async def try_address(target: Address) -> DataPath:
         near = await _try_connection(target[1], DATA_PATH_DEADLINE_S)

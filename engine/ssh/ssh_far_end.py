@@ -1,6 +1,6 @@
 """A far end that ssh starts, for as long as a block lasts.
 
-One login carries any number of control connections, one after another or at once. Nothing is installed: where the
+One login carries any number of control connections, one after another or at once. Nothing is installed: if the
 host has no linkgauge of this protocol, the engine goes along and stays in memory. Data does not go through ssh,
 unless that is asked for: it goes from host to host, to a port that the far end chooses.
 """
@@ -40,7 +40,7 @@ from .login import (
 from .remote_main import ListenReply, ListenRequest
 
 PromptCallback = Callable[[str], Awaitable[str | None]]
-"""Asks a person what ssh wants to know; None where they do not answer."""
+"""Asks a person what ssh wants to know; None if they do not answer."""
 
 LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
 UNATTENDED_DEADLINE_S: Final = 30.0
@@ -283,7 +283,7 @@ class _Login:
         if self._stream is not None:
             self._stream.close()
         if self._process is not None:
-            # Its streams have ended; where no far end is there it may wait for ever.
+            # Its streams have ended; if no far end is there it may wait for ever.
             kills = ((signal.SIGTERM, _KILL_DEADLINE_S), (signal.SIGKILL, _KILL_DEADLINE_S))
             await end_process(self._process, ((None, _END_DEADLINE_S if is_there else 0), *kills))
         if self._listening is not None:

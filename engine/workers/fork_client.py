@@ -1,7 +1,7 @@
 """The client of the fork server (fork_server.py): one server for each event loop and network namespace, shared.
 
 A worker that is an interpreter of its own spends most of its start on imports, each time, while somebody waits;
-a forked one has them already. Where a fork server is running, payload flows 35 ms after the request for a run, and
+a forked one has them already. If a fork server is running, payload flows 35 ms after the request for a run, and
 263 ms after where each worker imports (medians of seven on loopback). Take a `ForkServerLease` as soon as workers
 may be needed: the server starts in the background. It ends with the last lease.
 """
@@ -94,7 +94,7 @@ class _ServerProcess:
     async def start_worker(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
         """Fork a worker; the caller keeps its descriptors.
 
-        Raises WorkerError where no worker can be forked, _ServerEndedError where another server may be able to.
+        Raises WorkerError if no worker can be forked, _ServerEndedError if another server may be able to.
         """
         settled = asyncio.ensure_future(self._is_settled.wait())
         try:

@@ -5,7 +5,7 @@ program, so these types may change freely. `Configure` is the first command. `Op
 follow at any time; their payload waits for `StartPayload`. `WorkerReady` is the first event. Each opened or adopted
 session is answered by `ConnectionOpened` or `ConnectionFailed`, unless newer settings have replaced it, and
 `StopPayload` by `PayloadStopped`, `StopProbes` by `ProbesStopped`. The further probes of a responsiveness test are
-opened like sessions, by their numbers; the handshake probe answers only where it cannot begin.
+opened like sessions, by their numbers; the handshake probe answers only if it cannot begin.
 
 A line may carry a descriptor (SCM_RIGHTS, unix(7)): that is how an accepted connection gets to a worker. When one
 process ends, the other reads the end of the channel; a worker then ends as well, whatever the reason.
@@ -165,7 +165,7 @@ class WorkerChannel(Generic[M]):
     Args:
         sock: One socket of the pair, which the channel closes.
         kinds: The dataclasses that this end receives.
-        on_message: Called with each message. The descriptor is None where none came, which is also the case where
+        on_message: Called with each message. The descriptor is None if none came, which is also the case if
             one was sent and this process had reached its limit.
         on_eof: Called once when the other process has closed the channel or ended.
     """
@@ -252,6 +252,6 @@ class WorkerChannel(Generic[M]):
             if self._closed:
                 return
             body = json.loads(line)
-            # The descriptor is missing where this process had reached its limit.
+            # The descriptor is missing if this process had reached its limit.
             fd = self._fds.popleft() if body.pop("fd") and self._fds else None
             self._on_message(decode_tagged(self._kinds, body), fd)

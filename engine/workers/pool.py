@@ -129,7 +129,7 @@ class WorkerPool:
     async def send_command(self, command: OpenSession | AdoptSession, fd: int | None = None) -> None:
         """Send a command to the worker that hosts its session, and start that worker if necessary.
 
-        The pool closes the descriptor. Raises WorkerError where the worker cannot be started or the pool is closed.
+        The pool closes the descriptor. Raises WorkerError if the worker cannot be started or the pool is closed.
         """
         number = self._worker_of(command.spec.direction, command.spec.session)
         try:
@@ -193,7 +193,7 @@ class WorkerPool:
             member.channel.send(self._change)
 
     async def close(self) -> None:
-        """End every worker, by force where it does not end by itself, and release the counters."""
+        """End every worker, by force if it does not end by itself, and release the counters."""
         if self._closing:
             return
         self._closing = True
@@ -333,7 +333,7 @@ def choose_worker_count(plan: Plan, max_workers: int) -> int:
     With more processes than cores the kernel puts the two ends of a session on one core as often as not, and the
     payload is still in its cache: eight sessions on two cores took 0.30 ms/MiB with one worker at each end, 0.22
     with four, rounds in turn. Transactions take turns anyway. Connections that are added later go to existing
-    workers where possible: a new worker would keep the person waiting.
+    workers if possible: a new worker would keep the person waiting.
     """
     if plan.workers is not None:
         return min(max_workers, plan.workers)

@@ -113,7 +113,7 @@ class Worker:
         return min(refresh_s, _UNSENT_REFRESH_S) if self._plan.limits_unsent else refresh_s
 
     async def serve(self) -> None:
-        """Host sessions until the channel ends; raise WorkerError where a command could not be carried out."""
+        """Host sessions until the channel ends; raise WorkerError if a command could not be carried out."""
         refreshing = asyncio.create_task(self._refresh())
         try:
             await self._eof.wait()
@@ -345,7 +345,7 @@ class Worker:
     def _host(
         self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint, resources: WorkerResources
     ) -> bool:
-        """Host an open connection; close it and return False where it is no longer wanted."""
+        """Host an open connection; close it and return False if it is no longer wanted."""
         key = direction, number = spec.direction, spec.session
         previous = self._sessions.get(key)
         is_overtaken = previous is not None and previous.generation > spec.generation
@@ -434,14 +434,14 @@ def _close(*endpoints: CrrEndpoint) -> None:
 
 
 def _pin_to(cores: set[int]) -> None:
-    """Run on these cores only; where this process may not use them, stay where the kernel puts it."""
+    """Run on these cores only; if this process may not use them, stay where the kernel puts it."""
     if hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, cores)
 
 
 def _set_policy(name: str) -> None:
-    """Set an unprivileged scheduling policy (sched(7)), where the system has it.
+    """Set an unprivileged scheduling policy (sched(7)), if the system has it.
 
     With SCHED_BATCH the other end's worker, on the same core, finishes its work before this one continues:
     woken by the first of several answers, this process waits for the rest of them. Ten pairs on two cores made

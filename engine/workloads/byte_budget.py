@@ -1,7 +1,7 @@
-"""The bytes that a direction may still start to carry, where a run ends after a number of them.
+"""The bytes that a direction may still start to carry, if a run ends after a number of them.
 
 All sessions of a direction share one amount, in several processes: each writes its own word of the shared counters,
-and reads those of the others. A word is raised before the bytes are sent and lowered again where all words together
+and reads those of the others. A word is raised before the bytes are sent and lowered again if all words together
 are too much, so that the sessions never send more than the amount.
 """
 
@@ -40,7 +40,7 @@ class ByteBudget:
         self._left = 0
 
     def take(self, count: int) -> int:
-        """Return how many of `count` bytes the session may send now; 0 where none are left."""
+        """Return how many of `count` bytes the session may send now; 0 if none are left."""
         if self._left < count:
             self._claim(count)
         taken = min(count, self._left)

@@ -53,7 +53,7 @@ class ListenerHandshake:
         self._secret = secret
 
     async def offer(self, window_bytes: int | None, options: SocketOptions) -> socket.socket:
-        """Open a listener and return it once it has proved itself; raise OSError where it cannot."""
+        """Open a listener and return it once it has proved itself; raise OSError if it cannot."""
         loop = asyncio.get_running_loop()
         try:
             listener = open_listener(self._sock)
@@ -95,7 +95,7 @@ class ListenerHandshake:
             await asyncio.gather(given_up, proving, return_exceptions=True)
 
     async def verify(self, options: SocketOptions) -> tuple[Any, ...]:
-        """Return the listener's address once it has proved itself; raise OSError where it does not."""
+        """Return the listener's address once it has proved itself; raise OSError if it does not."""
         try:
             (port,) = _PORT.unpack(await read_exactly(self._sock, _PORT.size))
         except EOFError as error:
@@ -153,7 +153,7 @@ async def _prove_to_each(listener: socket.socket, proof: ListenerProof, answered
 
 
 async def _verify_at(address: tuple[Any, ...], proof: ListenerProof, options: SocketOptions) -> None:
-    """Connect to the listener, and answer its proof; raise OSError or EOFError where it is none."""
+    """Connect to the listener, and answer its proof; raise OSError or EOFError if it is none."""
     with socket.socket(socket.AF_INET6 if len(address) > len(("host", "port")) else socket.AF_INET) as sock:
         sock.setblocking(False)
         sockets.bind_source(sock, options)

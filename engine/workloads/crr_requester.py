@@ -93,7 +93,7 @@ class CrrRequester(ReceivingSession):
         self._is_ending = False
 
     def refresh(self) -> None:
-        """Store the counters, and continue where the budget has bytes again."""
+        """Store the counters, and continue if the budget has bytes again."""
         super().refresh()
         if self._is_waiting and not self._closed:
             self._begin()
@@ -154,7 +154,7 @@ class CrrRequester(ReceivingSession):
             words[bytes_at] += received
 
     def _retry_connect(self, sock: SocketType, error: OSError) -> None:
-        """Retry where no port was free for a moment, or no link was there for some seconds; raise the last error.
+        """Retry if no port was free for a moment, or no link was there for some seconds; raise the last error.
 
         A port is free again once its last FIN is acknowledged.
         """
@@ -232,7 +232,7 @@ class CrrRequester(ReceivingSession):
             self._receive(self._connection, events)
 
     def _fail_to_connect(self, error: OSError) -> None:
-        """Try again in a moment where the link may return; end the session otherwise."""
+        """Try again in a moment if the link may return; end the session otherwise."""
         took_ns = perf_counter_ns() - self._began_ns
         is_unsent = self._unsent == len(self._request)
         if self._connection is None or not is_unsent or not sockets.is_link_away(error, took_ns):

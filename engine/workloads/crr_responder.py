@@ -1,12 +1,12 @@
 """The responding end of the crr workload: a listener for each session, one response on each connection.
 
-A connection must begin with a valid ticket of the session. The process that accepts also responds: where an
+A connection must begin with a valid ticket of the session. The process that accepts also responds: if an
 endpoint accepted and passed each connection to a worker, loopback carried less than half as many transactions. It
 closes right after its response: the last segment carries the FIN, and no connection is aborted.
 
 A session that has its worker to itself is served by a thread that blocks in accept(2), five system calls for each
 transaction; several sessions are served through the worker's poller (socket_io.py). With TCP_DEFER_ACCEPT the
-request is there when the connection is. Where it is not, or where there is no room for the response, the connection
+request is there when the connection is. If it is not, or if there is no room for the response, the connection
 waits in the poller, and no other connection waits for it.
 """
 
@@ -189,7 +189,7 @@ class CrrResponder(ReceivingSession):
         return accept
 
     def _make_server(self) -> "Callable[[], _PendingConnection | None]":
-        """Return a function that accepts one connection and responds where it need not wait, the usual case.
+        """Return a function that accepts one connection and responds if it need not wait, the usual case.
 
         It returns the connection in all other cases, for the event loop to `begin`. Its variables are in a closure
         because each transaction runs it.
@@ -236,7 +236,7 @@ class _PendingConnection:
         Args:
             responder: The session's end.
             sock: The connection.
-            first: What was read of its request, if anything was; no bytes where it has ended.
+            first: What was read of its request, if anything was; no bytes if it has ended.
             sent: The number of bytes that were sent of the response; None before its ticket was accepted.
         """
         self.responder = responder
@@ -306,7 +306,7 @@ class _PendingConnection:
         self.close()
 
     def _wait(self) -> None:
-        """Wait for more of the request. Where too many have no ticket yet, close the oldest of those."""
+        """Wait for more of the request. If too many have no ticket yet, close the oldest of those."""
         if self._is_watched:
             return
         unidentified = self.responder.unidentified
@@ -324,7 +324,7 @@ class _PendingConnection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection: with a FIN where all was read."""
+        """Close the connection: with a FIN if all was read."""
         if self._is_closed:
             return
         self._is_closed = True

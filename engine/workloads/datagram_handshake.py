@@ -81,7 +81,7 @@ class _Opening:
         self._failure: OSError | None = None
 
     async def complete(self) -> None:
-        """Repeat the hello until the far end has accepted; raise OSError where it does not."""
+        """Repeat the hello until the far end has accepted; raise OSError if it does not."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self._answer_s
         while not self._is_accepted:

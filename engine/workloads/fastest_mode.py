@@ -66,7 +66,7 @@ class ModeChooser:
         self._lock = asyncio.Lock()
 
     async def choose(self, *, is_idle: bool = True) -> Mode:
-        """Return the fastest mode; copy where no trial can be made, or none was and this host is not idle.
+        """Return the fastest mode; copy if no trial can be made, or none was and this host is not idle.
 
         A mode that a filter denies to this process is chosen once more: the run copies instead, and warns. The
         trial is forgotten: it was made under other conditions.
@@ -89,7 +89,7 @@ class ModeChooser:
                 forget_measurement(self._path, identify_machine())
 
     async def _try(self) -> None:
-        """Make a trial, and save it. Where that fails, the next run makes another one."""
+        """Make a trial, and save it. If that fails, the next run makes another one."""
         with contextlib.suppress(RuntimeError):  # no thread could be started
             self._trial = await asyncio.to_thread(try_modes)
         _log.debug("mode trial: %s", self._trial)
@@ -99,7 +99,7 @@ class ModeChooser:
 
 
 def try_modes() -> ModeTrial | None:
-    """Try both modes over loopback, in this thread and another; None where this host cannot.
+    """Try both modes over loopback, in this thread and another; None if this host cannot.
 
     It takes about a tenth of a second, and two cores if there are two.
     """
@@ -148,7 +148,7 @@ class _Trial:
         self._received_bytes = 0
 
     def run(self) -> ModeTrial:
-        """Return the rates; raise OSError where the connection fails."""
+        """Return the rates; raise OSError if the connection fails."""
         thread = threading.Thread(target=self._receive, daemon=True)
         thread.start()
         try:

@@ -144,7 +144,7 @@ class RrRequester(ReceivingSession):
         return True
 
     def _receive_rest(self, received: int) -> bool:
-        """Receive the rest of a response; return False where the connection ends before it."""
+        """Receive the rest of a response; return False if the connection ends before it."""
         count = received
         while count and received < self._response_bytes:
             count = self._sock.recv_into(self._buffer)

@@ -43,7 +43,7 @@ CLOSED_BY_PEER: Final = "closed by the other host"
 
 
 def _open_payload_file(pieces: list[bytes]) -> int:
-    """Return the descriptor of a file with the pieces, for sendfile(2); -1 where none can be created.
+    """Return the descriptor of a file with the pieces, for sendfile(2); -1 if none can be created.
 
     A disk's file system keeps one write in one folio (ext4 on Linux 6.18), a memory file page by page, and much of
     the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
@@ -101,7 +101,7 @@ class Payload:
 
 
 def allocate_buffer(size_bytes: int) -> memoryview:
-    """Return a buffer that takes memory only once data is written to it; raise OSError where there is none."""
+    """Return a buffer that takes memory only once data is written to it; raise OSError if there is none."""
     return memoryview(mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
@@ -209,7 +209,7 @@ class Session(ABC):
         """Send no further payload, and stay open for what is on its way."""
 
     def finish_sending(self) -> None:
-        """Send no further payload, and end this end's part of the connection where it is a stream."""
+        """Send no further payload, and end this end's part of the connection if it is a stream."""
         self.stop_sending()
 
     def share_worker(self) -> None:

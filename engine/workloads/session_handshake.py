@@ -149,7 +149,7 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
 
 
 async def connect_to_target(sock: socket.socket, target: ConnectTarget, options: SocketOptions) -> None:
-    """Near end: bind a socket to its source, and connect it; raise OSError with a remedy where that fails."""
+    """Near end: bind a socket to its source, and connect it; raise OSError with a remedy if that fails."""
     try:
         sockets.bind_source(sock, options, target.local_port)
         await sockets.connect(sock, target.address)

@@ -119,7 +119,7 @@ JOIN_TIMEOUT_S: Final = 1.0
 def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
     """Run `body` in a thread, then `on_done` with its result or its OSError on the running event loop.
 
-    Raises OSError where the system gives no further thread.
+    Raises OSError if the system gives no further thread.
     """
     call = asyncio.get_running_loop().call_soon_threadsafe
 
@@ -139,7 +139,7 @@ def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | N
 
 
 def begin_thread(thread: threading.Thread) -> None:
-    """Start a thread; raise OSError where the system gives no further one."""
+    """Start a thread; raise OSError if the system gives no further one."""
     try:
         thread.start()
     except RuntimeError as error:

@@ -42,7 +42,7 @@ _ABORT: Final = struct.pack("ii", 1, 0)
 def is_link_away(error: OSError, waited_ns: int, *, is_reachable: bool = True) -> bool:
     """Return whether a connection failed for want of a link that may return, and has not waited for too long.
 
-    `is_reachable` False where no connection to that port has succeeded yet: an unreachable host may be a firewall.
+    `is_reachable` False if no connection to that port has succeeded yet: an unreachable host may be a firewall.
     """
     return waited_ns < _LINK_PATIENCE_NS and error.errno in (UNREACHABLE if is_reachable else _NO_ROUTE)
 
@@ -62,7 +62,7 @@ async def connect(sock: socket.socket, address: tuple[Any, ...], *, is_reachable
 
 
 def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOptions) -> None:
-    """Set a data socket up, before it connects or once it is accepted; OSError where the kernel declines.
+    """Set a data socket up, before it connects or once it is accepted; OSError if the kernel declines.
 
     Closing aborts (SO_LINGER 0): after the last sample the bytes in the buffers are of no use, and a slow link
     would carry them for seconds into the next run.
@@ -78,7 +78,7 @@ def abort_at_close(sock: SocketType) -> None:
 
 
 def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptions) -> None:
-    """Set a socket's buffers and options; OSError where the kernel declines. Accepted sockets inherit them."""
+    """Set a socket's buffers and options; OSError if the kernel declines. Accepted sockets inherit them."""
     if window_bytes is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window_bytes)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes)
@@ -95,7 +95,7 @@ def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptio
 def set_pacing(sock: SocketType, bit_s: int) -> None:
     """Limit the rate at which a socket sends; TCP spaces its packets itself, whatever the queueing discipline.
 
-    Raises OSError where the system has no such option (socket(7), SO_MAX_PACING_RATE).
+    Raises OSError if the system has no such option (socket(7), SO_MAX_PACING_RATE).
     """
     if sys.platform != "linux":
         raise OSError("this system does not limit the rate of a connection")
@@ -116,7 +116,7 @@ def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
 def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:
     """Have a socket take no more while so much of what it holds has not been sent (TCP_NOTSENT_LOWAT, tcp(7)).
 
-    Nothing where the system has no such option.
+    Nothing if the system has no such option.
     """
     with contextlib.suppress(OSError, AttributeError):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, min(most_bytes, _MOST_UNSENT_BYTES))
@@ -133,7 +133,7 @@ def drop_default_congestion(options: SocketOptions, family: int) -> SocketOption
 def bind_source(sock: SocketType, options: SocketOptions, port: int | None = None) -> None:
     """Bind a socket to the source address and device of the options, and to a local port, before it connects.
 
-    Raises OSError where the system does not allow it.
+    Raises OSError if the system does not allow it.
     """
     if options.device is not None:
         if not hasattr(socket, "SO_BINDTODEVICE"):
@@ -150,7 +150,7 @@ def bind_source(sock: SocketType, options: SocketOptions, port: int | None = Non
 def local_address(text: str, port: int) -> tuple[Any, ...]:
     """Return the socket address of an IP address of this machine; the interface after `%` becomes its scope.
 
-    Raises OSError where this machine has no such interface.
+    Raises OSError if this machine has no such interface.
     """
     host = resolvable(text)
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
@@ -179,14 +179,14 @@ def _set_congestion(sock: SocketType, name: str) -> None:
 
 
 def set_congestion(sock: SocketType, name: str) -> None:
-    """Choose a congestion control, whose module the kernel loads; raise OSError where it refuses."""
+    """Choose a congestion control, whose module the kernel loads; raise OSError if it refuses."""
     if not hasattr(socket, "TCP_CONGESTION"):
         raise OSError("this system has no choice of congestion control")
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
 
 
 def available_congestion_controls() -> list[str]:
-    """Return the congestion controls that are built in or loaded; empty where the system does not name them."""
+    """Return the congestion controls that are built in or loaded; empty if the system does not name them."""
     try:
         return _CONGESTION_CONTROLS.read_text(encoding="ascii").split()
     except OSError:

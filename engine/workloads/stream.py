@@ -19,7 +19,7 @@ from ..model.plan import SECOND_NS, Mode
 from .session import PIECE_BYTES, ReceivingSession, SendingSession, SessionContext, WorkerResources
 from .socket_io import SocketThread
 
-# A sender of small blocks wakes the receiver for each block. Where a session is so fast that this many bytes take
+# A sender of small blocks wakes the receiver for each block. If a session is so fast that this many bytes take
 # but a fraction of a millisecond, poll for them saves wake-ups: at blocks of 128 KiB on loopback, threads at
 # both ends, 41 Gb/s at 0.35 ms/MiB with it, and 36 at 0.42 without, ten rounds of each in turn. A receiver that
 # discards has little else to do: 0.17 ms/MiB with it in blocks of 1 MiB, and 0.23 without, eight rounds. One that
@@ -46,7 +46,7 @@ class StreamSender(SendingSession):
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
 
     def refresh(self) -> None:
-        """Store the counters, and continue where the budget has bytes again."""
+        """Store the counters, and continue if the budget has bytes again."""
         if self._is_finishing:  # the end of the stream counts as an acknowledged byte
             return
         super().refresh()
@@ -155,7 +155,7 @@ class StreamSender(SendingSession):
             self._handle_error(error)
 
     def _send_budget(self) -> bool:
-        """Send a block, what is left of one, or as much as the budget allows; return False where that is nothing.
+        """Send a block, what is left of one, or as much as the budget allows; return False if that is nothing.
 
         Each session carries whole blocks but for the last: some receivers count no others.
         """

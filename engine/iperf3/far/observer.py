@@ -64,7 +64,7 @@ class Observation:
 
         Args:
             started_utc: The time of the start, ISO 8601.
-            local_address: This end of the control connection; () where it is reset already.
+            local_address: This end of the control connection; () if it is reset already.
             opened: What the kernel granted each stream.
         """
         self._sampler.start()

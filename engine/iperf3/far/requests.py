@@ -51,7 +51,7 @@ class TestRequest:
 
 
 def version_of(parameters: TestParameters) -> tuple[int, int]:
-    """Return the version of a client; (0, 0) where it does not tell."""
+    """Return the version of a client; (0, 0) if it does not tell."""
     match = _VERSION.match(parameters.client_version or "")
     return (0, 0) if match is None else (int(match[1]), int(match[2]))
 
@@ -69,7 +69,7 @@ def choose_workers(parameters: TestParameters) -> int | None:
 
 
 def number_of(error: RequestDeclined, parameters: TestParameters) -> ErrorNumber | None:
-    """Return iperf3's number for a request that is declined; None where only "busy" says it."""
+    """Return iperf3's number for a request that is declined; None if only "busy" says it."""
     if isinstance(error, AddressRefused):
         return ErrorNumber.AUTHORIZATION
     if not isinstance(error, LimitReached):
@@ -95,7 +95,7 @@ def check_window(parameters: TestParameters) -> None:
 
 
 def choose_congestion(plan: Plan) -> tuple[Plan, str | None]:
-    """Return the plan that this kernel can carry out, and a caution where it has no such congestion control.
+    """Return the plan that this kernel can carry out, and a caution if it has no such congestion control.
 
     Raises:
         Iperf3Refusal: The kernel does not allow this congestion control.

@@ -132,7 +132,7 @@ class ClientTest(BaseFarRun):
         """Take over the socket of a stream. `serial` orders the connections as they were accepted.
 
         The order is all that tells the streams of TCP apart, so they wait for the last one. Raises
-        RemoteProtocolError where no stream is awaited.
+        RemoteProtocolError if no stream is awaited.
         """
         if not self._takes_streams:
             raise RemoteProtocolError("a stream of an iperf3 test that awaits none")

@@ -181,7 +181,7 @@ class Iperf3Service:
             channel.abort()
 
     async def _admit(self, stack: contextlib.ExitStack, client: str) -> AdmittedClient:
-        """Admit a client; where there is no place, wait for that of a test that is over, for a moment."""
+        """Admit a client; if there is no place, wait for that of a test that is over, for a moment."""
         until_s = asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
         while True:
             try:
@@ -267,7 +267,7 @@ class Iperf3Service:
 
 
 async def _decline(channel: Iperf3Channel, number: ErrorNumber | None) -> None:
-    """Decline a test by a number, or as busy where no number fits."""
+    """Decline a test by a number, or as busy if no number fits."""
     if number is not None:
         await channel.send_error(number)
         return

@@ -125,7 +125,7 @@ class TestCounts:
 
 
 def totals_of_client(theirs: EndResults, streams: Sequence[Stream], span_ns: int, *, is_udp: bool) -> Totals:
-    """Return the results of a client as the totals of the near end; `span_ns` where it names no time."""
+    """Return the results of a client as the totals of the near end; `span_ns` if it names no time."""
     by_id = {result.id: result for result in theirs.streams}
     sessions = tuple(
         total_of(by_id[number], flow, session, span_ns, receives=flow is Direction.IN, is_udp=is_udp)

@@ -92,7 +92,7 @@ class Iperf3Client:
 
     @property
     def segment_bytes(self) -> int | None:
-        """The payload of a full segment of the connection; None where the kernel does not tell."""
+        """The payload of a full segment of the connection; None if the kernel does not tell."""
         info = read_tcp_info(self._channel.socket)
         return None if info is None else info.mss_bytes
 
@@ -135,7 +135,7 @@ class Iperf3Client:
             raise RemoteProtocolError(f"it sent {state.name} during the test")
 
     async def end_test(self) -> None:
-        """Tell the server that the test is over; raise ConnectionClosed where it cannot be told."""
+        """Tell the server that the test is over; raise ConnectionClosed if it cannot be told."""
         self._has_ended = True
         await self._channel.send_state(State.TEST_END)
 
@@ -162,12 +162,12 @@ class Iperf3Client:
         self._channel.abort()
 
     def last_received_ns(self) -> int | None:
-        """Return the time of the last segment from the server's kernel; None where this one does not tell."""
+        """Return the time of the last segment from the server's kernel; None if this one does not tell."""
         info = None if self._channel.is_closed else read_tcp_info(self._channel.socket)
         return None if info is None else time.monotonic_ns() - info.receive_idle_ms * 1_000_000
 
     async def _read_next(self) -> State:
-        """Return the next state, however late it comes; raise ServerEnded where the server ends the test."""
+        """Return the next state, however late it comes; raise ServerEnded if the server ends the test."""
         while True:
             try:
                 state = await self._channel.read_state(_READ_DEADLINE_S)
@@ -183,7 +183,7 @@ class Iperf3Client:
             raise RemoteProtocolError(f"it sent {state.name} in place of {expected.name}")
 
     async def _raise_end(self, state: State) -> None:
-        """Raise ServerEnded where the state ends the test."""
+        """Raise ServerEnded if the state ends the test."""
         if state is State.ACCESS_DENIED:
             raise ServerEnded(_BUSY)
         if state is State.SERVER_TERMINATE:

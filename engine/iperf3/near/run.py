@@ -78,7 +78,7 @@ async def open_iperf3_run(
         plan: the run to carry out.
         peer: the server.
         expectation_for: returns the rates to expect under given settings.
-        mode: how this end moves payload where the plan names no mode; None copies.
+        mode: how this end moves payload if the plan names no mode; None copies.
 
     Raises:
         PlanError: iperf3 cannot carry out the plan, or this machine lacks what it needs.
@@ -119,7 +119,7 @@ def with_whole_blocks(plan: Plan) -> Plan:
 def block_bytes_of(plan: Plan) -> int:
     """Return the size of the blocks in which a server reads the streams of a plan.
 
-    Where nobody chose it, it is iperf3's own: the last part of a block of linkgauge's size would be missing in a
+    If nobody chose it, it is iperf3's own: the last part of a block of linkgauge's size would be missing in a
     short test. At a low rate it is smaller: a server sends no part of a block.
     """
     if plan.block_bytes == Plan().block_bytes:
@@ -214,7 +214,7 @@ class Iperf3Run(Run):
             client: the control conversation, before its first byte.
             ends: what is known of both ends.
             expectation_for: returns the rates to expect under given settings.
-            mode: how this end moves payload where the plan names no mode; None copies.
+            mode: how this end moves payload if the plan names no mode; None copies.
         """
         self._parameters = make_parameters(plan, peer)
         super().__init__(
@@ -363,7 +363,7 @@ class Iperf3Run(Run):
     def _poll_far_end(self) -> int | None:
         """Return the time of the last segment from the server, of control or payload.
 
-        None where this kernel does not tell: its keepalive ends the connection then.
+        None if this kernel does not tell: its keepalive ends the connection then.
         """
         received_ns = self._client.last_received_ns()
         return None if received_ns is None else max(received_ns, self.pool.counters.last_received_ns())

@@ -124,7 +124,7 @@ class NearCounts:
 
 
 def sample_from_sender(sample: Sample) -> Sample | None:
-    """Return the far end's sample in place of one that a server does not send; None where nothing is sent to it."""
+    """Return the far end's sample in place of one that a server does not send; None if nothing is sent to it."""
     parts = tuple(
         SessionSample(part.direction, part.session, part.bytes)
         for part in sample.sessions
@@ -138,7 +138,7 @@ def sample_from_sender(sample: Sample) -> Sample | None:
 def build_totals(
     far: EndResults, near: NearCounts, streams: Sequence[Stream], *, is_datagram: bool
 ) -> Totals | None:
-    """Return the totals of the server; None where it names none of the streams.
+    """Return the totals of the server; None if it names none of the streams.
 
     Args:
         far: the results of the server.

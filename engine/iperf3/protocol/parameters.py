@@ -41,7 +41,7 @@ class TestParameters:
     """The parameters of a test.
 
     `duration_s` is the time after the `omit_s` seconds that are not measured, 0 without an end. `bytes_limit` and
-    `block_limit` end the test instead, where they are not 0. `parallel` counts the streams of each direction.
+    `block_limit` end the test instead, if they are not 0. `parallel` counts the streams of each direction.
     `rate_bit_s` and `pacing_bit_s` (SO_MAX_PACING_RATE) are of one stream; None is unlimited.
     """
 

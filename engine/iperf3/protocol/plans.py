@@ -31,8 +31,8 @@ _DEFAULT_OMIT_FROM_NS: Final = 3 * SECOND_NS
 def omit_seconds(plan: Plan) -> int:
     """Return the whole seconds that the test of a plan leaves out at its beginning.
 
-    They are the warm-up, rounded up where half a second is left to be measured, and otherwise rounded down. A plan
-    that names none leaves out a second, where it lasts three.
+    They are the warm-up, rounded up if half a second is left to be measured, and otherwise rounded down. A plan
+    that names none leaves out a second, if it lasts three.
     """
     duration_ns = plan.duration_ns
     if plan.warmup_ns is None:

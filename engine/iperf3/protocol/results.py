@@ -69,7 +69,7 @@ def total_of(
         result: The count.
         direction: The single direction of the session.
         session: The session.
-        span_ns: The time where the end names none, as up to version 3.1.
+        span_ns: The time if the end names none, as up to version 3.1.
         receives: Whether that end receives the session.
         is_udp: Whether it is of UDP.
     """
@@ -128,7 +128,7 @@ def _encode_stream(stream: StreamResult) -> dict[str, Any]:
 
 
 def decode_results(document: object) -> EndResults:
-    """Return the results of the other end; raise RemoteProtocolError where they cannot be used."""
+    """Return the results of the other end; raise RemoteProtocolError if they cannot be used."""
     members = as_object(document)
     if members is None:
         raise RemoteProtocolError("the results of iperf3 are no JSON object")

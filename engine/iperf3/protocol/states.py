@@ -42,7 +42,7 @@ class State(IntEnum):
 
     @classmethod
     def from_byte(cls, value: int) -> "State":
-        """Return the state of a byte, 0 to 255; raise RemoteProtocolError where there is none."""
+        """Return the state of a byte, 0 to 255; raise RemoteProtocolError if there is none."""
         try:
             return cls(value - _BYTE_VALUES if value >= _SIGN_BIT else value)
         except ValueError:

@@ -103,7 +103,7 @@ class UserList:
         """Return the name of the user whose token it is.
 
         Args:
-            token: The `authtoken` of the parameters; None where there is none.
+            token: The `authtoken` of the parameters; None if there is none.
             now_s: The time of day, since 1970.
             clock_ns: The monotonic clock.
 

@@ -50,7 +50,7 @@ class DatagramProbe:
         sock: the connected socket of the probe's session, after its handshake. The probe closes it.
         secret: the session's secret.
         counters: the counters to count in.
-        on_lost: called once, in the probe's thread, with the reason where the far end answers no more.
+        on_lost: called once, in the probe's thread, with the reason if the far end answers no more.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class DatagramProbe:
         self._thread = threading.Thread(target=self._run, name="datagram probe", daemon=True)
 
     def start(self) -> None:
-        """Send the first datagram; raise OSError where the system gives no further thread."""
+        """Send the first datagram; raise OSError if the system gives no further thread."""
         request_stamps(self._sock)
         self._sock.setblocking(False)
         begin_thread(self._thread)

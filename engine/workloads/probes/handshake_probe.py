@@ -76,7 +76,7 @@ class HandshakeProbe:
         self._thread = threading.Thread(target=self._run, name="handshake probe", daemon=True)
 
     def start(self) -> None:
-        """Open the first connection; raise OSError where the system gives no further thread."""
+        """Open the first connection; raise OSError if the system gives no further thread."""
         begin_thread(self._thread)
 
     def stop(self) -> None:

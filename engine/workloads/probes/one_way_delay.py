@@ -4,7 +4,7 @@ Pure. The clocks are of two hosts: their offset is unknown, and they drift apart
 a second. In the delays of one direction the drift is a slope upwards, in those of the other the same downwards. So
 the drift is the slope for which the lines below the shortest delays of both directions are, in sum, the highest:
 the lower hulls of Moon, Skelly, Towsley (1999), with both directions in one. A direction without load pins it down
-while the other one is loaded. Where both are loaded, it is the one known from before.
+while the other one is loaded. If both are loaded, it is the one known from before.
 
 All of the run's shortest delays count, so that a queue that fills and stays full never becomes the base. A queue
 that grows by less than the clocks may drift, and that nothing in the other direction contradicts, is taken for

@@ -48,7 +48,7 @@ class Trial:
 
     Args:
         received: The datagrams that arrived.
-        lost: Those that are missing since the last trial; below 0 where late ones came. With those that arrived it
+        lost: Those that are missing since the last trial; below 0 if late ones came. With those that arrived it
             must not be more than was sent, which the caller knows.
         delay_variation_ns: How much longer they took than the fastest ever: their mean, or that of the newest.
         rtt_ns: The round trip time.
@@ -125,7 +125,7 @@ def _sum(seen: Iterable[_Seen]) -> _Sum:
 class RateSearch:
     """The search of RFC 9097, type B: the rate rises on good trials, falls on bad ones, and stays in between.
 
-    A trial is bad where delay variation is above 90 ms or losses are too many, good where it is below 30 ms. Four
+    A trial is bad if delay variation is above 90 ms or losses are too many, good if it is below 30 ms. Four
     things differ, so that ten seconds are enough for 1 Mb/s as for 10 Gb/s:
 
     - Loss is a ratio: 3 % above what the link loses at any rate, over as many trials as it takes to see four
@@ -133,7 +133,7 @@ class RateSearch:
       at 500 Mb/s a radio link that loses 1 % has twice as many at any rate.
     - Steps are proportions of the rate, not rows of 1 Mb/s: 1 %, and more after many good trials in a row.
     - Until the first bad trial the rate doubles every second trial (as type C does).
-    - A bad trial leads to the rate that arrives, which is the capacity of a full link, and 3 % below it where a
+    - A bad trial leads to the rate that arrives, which is the capacity of a full link, and 3 % below it if a
       long queue must drain. The link stays full, so that some whole second shows its capacity.
 
     The result is the best second. The rate stays near what arrives: a dead link gets no flood, and a sender that
@@ -246,7 +246,7 @@ class LossFreeSearch:
     Attributes:
         rate_bit_s: The rate to send now.
         result_bit_s: The rate that arrived in the first such step, at most the one that was asked for; None until
-            then, and where there is none.
+            then, and if there is none.
         is_done: Whether the search has ended.
 
     Args:
@@ -347,7 +347,7 @@ class CapacitySearch:
 
     @property
     def loss_free_bit_s(self) -> int | None:
-        """The highest rate within the loss goal; None until it is found, and where there is none."""
+        """The highest rate within the loss goal; None until it is found, and if there is none."""
         return None if self._loss_free is None else self._loss_free.result_bit_s
 
     def take(self, feedback: Feedback, rtt_ns: int) -> int:

@@ -58,7 +58,7 @@ class DelayVariation:
     """How much longer each datagram took than the fastest one (RFC 5481, packet delay variation).
 
     The fastest one is that so far. Drift is the slope of the line below the shortest delays of short times, an edge
-    of their lower hull (Moon, Skelly, Towsley 1999). It counts from half a second on, and only where it explains
+    of their lower hull (Moon, Skelly, Towsley 1999). It counts from half a second on, and only if it explains
     these delays: a queue that fills, and stays full, is no drift.
 
     A delay that falls by more than 100 ms below the shortest one is a new base at once, as is one that rises as
@@ -169,7 +169,7 @@ def _is_steady(points: list[tuple[int, int]]) -> bool:
 
 
 def _find_drift(points: list[tuple[int, int]]) -> float:
-    """Return the slope of the line below all points; 0 where it does not explain them."""
+    """Return the slope of the line below all points; 0 if it does not explain them."""
     mean_at = sum(at_ns for at_ns, _ in points) / len(points)
     before, after = next(edge for edge in pairwise(lower_hull(points)) if edge[1][0] >= mean_at)
     slope = (after[1] - before[1]) / (after[0] - before[0])

@@ -38,7 +38,7 @@ class DfSocket:
     """Sends and receives datagrams that are never fragmented. `close` closes the socket."""
 
     def __init__(self, sock: socket.socket) -> None:
-        """Take over a connected, non-blocking UDP socket; raise OSError where the system cannot do this."""
+        """Take over a connected, non-blocking UDP socket; raise OSError if the system cannot do this."""
         if sys.platform != "linux":
             sock.close()
             raise OSError("the path MTU can be measured on Linux only")
@@ -69,9 +69,9 @@ class DfSocket:
         self._sock.close()
 
     def send(self, data: bytes) -> bool:
-        """Send a datagram; return False where it is longer than the interface allows (see `take_errors`).
+        """Send a datagram; return False if it is longer than the interface allows (see `take_errors`).
 
-        Where a queue is full, the datagram is lost. Raises OSError for all else, such as a refusal.
+        If a queue is full, the datagram is lost. Raises OSError for all else, such as a refusal.
         """
         failure: OSError | None = None
         for _ in range(_SEND_TRIES):
@@ -94,7 +94,7 @@ class DfSocket:
         return False
 
     def receive(self) -> bytes | None:
-        """Return the next datagram; None where there is none. Errors are in the queue of errors."""
+        """Return the next datagram; None if there is none. Errors are in the queue of errors."""
         for _ in range(2):
             try:
                 return self._sock.recv(_MAX_DATAGRAM_BYTES)

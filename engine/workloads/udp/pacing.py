@@ -76,7 +76,7 @@ class Pacer:
     def wait_ns(self, now_ns: int, count: int = 1) -> int:
         """Return the time until `count` datagrams are due; 0 if they are.
 
-        Where they take longer than 0.25 ms to become due, it is the time until so many are, and at least one.
+        If they take longer than 0.25 ms to become due, it is the time until so many are, and at least one.
         """
         gain = self._gain
         if not gain:

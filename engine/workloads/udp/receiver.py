@@ -188,7 +188,7 @@ class DatagramReceiver(DatagramSession):
         return new
 
     def _read_number(self, start: int) -> int | None:
-        """Return the number of the datagram that begins there; None where it is not one of this session."""
+        """Return the number of the datagram that begins there; None if it is not one of this session."""
         number, _, cookie = PAYLOAD_HEADER.unpack_from(self._buffer, start)
         return number if cookie == self._keys.cookie and number <= MAX_NUMBER else None
 

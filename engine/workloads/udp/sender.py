@@ -35,7 +35,7 @@ REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from 
 class DatagramSender(DatagramSession):
     """Sends numbered datagrams at the rate of the settings, or as fast as the kernel takes them.
 
-    It stops within a second where the receiver's feedback stops, and goes on when it comes again.
+    It stops within a second if the receiver's feedback stops, and goes on when it comes again.
     A subclass for another header has `_make_group`; one without feedback sets `_feedback_ns` to a time to come.
     """
 

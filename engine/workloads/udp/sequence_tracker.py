@@ -118,7 +118,7 @@ class SequenceTracker:
     def take_bursts(self) -> tuple[int, int]:
         """Return how many bursts of loss were there at the last call already, and the longest of the new ones.
 
-        Younger ones may yet be closed by datagrams that come out of order. Another thread may call it: where the
+        Younger ones may yet be closed by datagrams that come out of order. Another thread may call it: if the
         ranges change meanwhile, it returns the count of the last call.
         """
         before, since, count = self._settled

@@ -53,7 +53,7 @@ QUALITY_DATAGRAMS_S: Final = 50_000  # in each direction
 
 
 def set_up(sock: socket.socket, options: SocketOptions, *, allows_fragments: bool = False) -> None:
-    """Set a session's socket up before its handshake; raise OSError where the kernel declines.
+    """Set a session's socket up before its handshake; raise OSError if the kernel declines.
 
     Its packets are never fragmented unless `allows_fragments`, and the kernel reports the drops of its own queues
     (ENOBUFS).
@@ -71,7 +71,7 @@ def forbid_fragments(sock: socket.socket, *, ignores_path: bool = False) -> None
     """Set the bit that forbids fragments of what a socket sends.
 
     The kernel refuses what is larger than the path's MTU; with `ignores_path` only what the interface does not
-    carry (IP_PMTUDISC_PROBE). Raises OSError where the kernel declines.
+    carry (IP_PMTUDISC_PROBE). Raises OSError if the kernel declines.
     """
     discovery = _PMTUDISC_PROBE if ignores_path else _PMTUDISC_DO
     if sock.family == socket.AF_INET6:
@@ -159,7 +159,7 @@ def set_up_receiver(sock: socket.socket, mode: Mode, settings: Settings) -> int:
 
 
 def _set_buffer(sock: socket.socket, option: int, force_option: int, size_bytes: int) -> None:
-    """Ask for a buffer, beyond the system's limit where this process may (CAP_NET_ADMIN)."""
+    """Ask for a buffer, beyond the system's limit if this process may (CAP_NET_ADMIN)."""
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, option, size_bytes)
     if IS_LINUX and sock.getsockopt(socket.SOL_SOCKET, option) < 2 * size_bytes:
@@ -186,7 +186,7 @@ def set_segment(sock: socket.socket, datagram_bytes: int) -> bool:
 
 
 def read_socket_drops(sock: socket.socket) -> int | None:
-    """Return how many packets found no room in the socket; None where the system does not tell.
+    """Return how many packets found no room in the socket; None if the system does not tell.
 
     The kernel counts a group (UDP_GRO) once.
     """
@@ -195,7 +195,7 @@ def read_socket_drops(sock: socket.socket) -> int | None:
 
 
 def read_path_mtu(sock: socket.socket) -> int | None:
-    """Return the MTU of a connected socket's path, as far as the kernel knows it; None where it does not tell."""
+    """Return the MTU of a connected socket's path, as far as the kernel knows it; None if it does not tell."""
     if not IS_LINUX:
         return None
     try:
@@ -230,7 +230,7 @@ def explain_size(sock: socket.socket, datagram_bytes: int) -> str:
 def largest_datagram(sock: socket.socket) -> int:
     """Return the UDP payload of the largest packet that the path carries whole, of at most 9,000 bytes.
 
-    Where the MTU is unknown, that of Ethernet is assumed.
+    If the MTU is unknown, that of Ethernet is assumed.
     """
     mtu = min(read_path_mtu(sock) or 1_500, _LARGEST_PACKET_BYTES)
     return mtu - header_bytes(sock)
