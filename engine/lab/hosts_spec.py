@@ -26,7 +26,7 @@ class LabHost:
 
 @dataclass(frozen=True, slots=True)
 class LabTrunk:
-    """What joins a rack to the others: `sends` is the direction away from the rack, `receives` the other one."""
+    """The link from a rack to the others: `sends` is the direction away from the rack, `receives` the other one."""
 
     rack: str
     sends: LabLink

@@ -51,7 +51,7 @@ AddressPort = tuple[str, int]
 class ListenRequest:
     """Near, one line of JSON: where to listen for data connections; 0 takes a free port.
 
-    `is_through`: only for those that ssh itself forwards.
+    `is_through`: only for connections that ssh itself forwards.
     """
 
     data_port: int

@@ -49,7 +49,7 @@ def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
     the start. A plan with a number of workers, or with cores, is returned unchanged.
 
     A transaction is the work of one end at a time. If its two ends are on two cores of one host, each message
-    wakes a core that has gone to sleep, and on loopback that is most of what a transaction costs: one pair of `rr`
+    wakes a sleeping core, and on loopback that is most of a transaction's cost: one pair of `rr`
     made 58,900 a second on one core and 32,900 on two, of `crr` 20,800 and 11,900, medians of 7 rounds in turn.
     """
     is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None

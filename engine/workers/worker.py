@@ -1,7 +1,7 @@
-"""A worker process: hosts sessions on an event loop of its own.
+"""A worker process: it hosts sessions on its own event loop.
 
 Forked by a fork server (fork_server.py) with the descriptors of its command channel and of the shared counters.
-It ends when the channel does, so it cannot outlive the process that asked for it. ipc.py has its commands
+It ends when the channel does, so it cannot outlive its owner. ipc.py has its commands
 and events.
 """
 
@@ -252,7 +252,7 @@ class Worker:
         task.add_done_callback(end)
 
     def _host_probes(self) -> "ProbeHost":
-        """Return what has the further probes of a responsiveness test."""
+        """Return the host of the further probes of a responsiveness test."""
         if self._probes is None:
             from ..workloads.probes.probe_host import ProbeHost  # here: other workers start without it
 
@@ -421,7 +421,7 @@ def _create_socket(command: OpenSession | AdoptSession, fd: int | None, workload
 
 
 def _answer_control(sock: socket.socket, data: bytes, spec: SessionSpec) -> None:
-    """Answer what a session of datagrams gets besides payload and feedback."""
+    """Answer datagrams of a session that are neither payload nor feedback."""
     from ..workloads.datagram_handshake import answer_control_datagram
 
     answer_control_datagram(sock, data, spec)
@@ -434,7 +434,7 @@ def _close(*endpoints: CrrEndpoint) -> None:
 
 
 def _pin_to(cores: set[int]) -> None:
-    """Run on these cores only; if this process may not use them, stay where the kernel puts it."""
+    """Run on these cores only; if this process may not use them, run on any core."""
     if hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, cores)
@@ -446,7 +446,7 @@ def _set_policy(name: str) -> None:
     With SCHED_BATCH the other end's worker, on the same core, finishes its work before this one continues:
     woken by the first of several answers, this process waits for the rest of them. Ten pairs on two cores made
     1.29 times as many transactions of `crr` so, and 1.13 of `rr`, medians of 30 rounds in turn. A pair that has its
-    worker to itself has nothing to wait for, and lost 5 to 8 %.
+    worker to itself has no reason to wait, and lost 5 to 8 %.
     """
     policy = getattr(os, name, None)
     if policy is not None:

@@ -1,8 +1,8 @@
 """The pace of a slow stream: how many bytes are due, and when to look again.
 
-Pure: the time is an argument. The kernel's pacing (SO_MAX_PACING_RATE) waits after each packet for as long as the
-packet takes at the rate, and lets the first ten pass. Packets of loopback have 64 KB: at 64 kb/s that is 80 s of
-payload at once, then one packet every 8 s. Small pieces that the sender hands over itself move in every interval.
+Pure: the time is an argument. The kernel's pacing (SO_MAX_PACING_RATE) waits after each packet for the packet's
+time at the rate, and lets the first ten pass. Packets of loopback have 64 KB: at 64 kb/s that is 80 s of payload at
+once, then one packet every 8 s. If the sender itself hands over small pieces, some move in every interval.
 """
 
 from typing import Final
@@ -17,13 +17,13 @@ _CATCH_UP_NS: Final = 200_000_000
 
 
 class BytePace:
-    """Says how many bytes a session may hand over, so that their mean is the rate.
+    """Tells how many bytes a session may hand over, so that their mean is the rate.
 
     A sender that was held up catches up on 0.2 s of the rate, not on more: the rest would be a burst.
 
     Args:
         bit_s: The session's rate.
-        interval_ns: The time between two samples; payload moves several times in it, if it has bytes enough.
+        interval_ns: The time between two samples; payload moves several times in it, if there are enough bytes.
         now_ns: The time at which the first byte is due.
     """
 
@@ -42,7 +42,7 @@ class BytePace:
         return self._credit // _BYTES_NS
 
     def take(self, count: int) -> None:
-        """Note that so many bytes were handed over."""
+        """Note the bytes that were handed over."""
         self._credit -= count * _BYTES_NS
 
     @property

@@ -32,7 +32,7 @@ _STREAM: Final = socket.SOCK_STREAM
 _READ_BYTES: Final = 65_536
 _BACKLOG: Final = 128
 _DEFER_S: Final = 1
-_UNREAD_MS: Final = 10_000  # the kernel then drops what the other end has not acknowledged
+_UNREAD_MS: Final = 10_000  # the kernel then drops the bytes that the other end has not acknowledged
 _MAX_UNIDENTIFIED: Final = 64  # of a worker: its sessions take three descriptors each, of 1,024 as a rule
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _SHUTDOWN_WAKES_ACCEPT: Final = sys.platform == "linux"
@@ -125,7 +125,7 @@ class CrrResponder(ReceivingSession):
         """Note the connection that has shown the newest ticket, and close the one before it.
 
         The requesting end has one connection at a time. A response that it does not read takes up megabytes of the
-        kernel's memory, and a connection with a ticket gives way to no stranger.
+        kernel's memory, and a connection with a ticket does not give way to a stranger.
         """
         previous, self._identified = self._identified, connection
         if previous is not None and previous is not connection:
@@ -236,8 +236,8 @@ class _PendingConnection:
         Args:
             responder: The session's end.
             sock: The connection.
-            first: What was read of its request, if anything was; no bytes if it has ended.
-            sent: The number of bytes that were sent of the response; None before its ticket was accepted.
+            first: The bytes of its request that were read; none if it has ended.
+            sent: The bytes of the response that were sent; None before its ticket was accepted.
         """
         self.responder = responder
         self._sock = sock
@@ -250,7 +250,7 @@ class _PendingConnection:
             sock.setblocking(False)
 
     def begin(self) -> None:
-        """Go on from where the connection was taken over, on the event loop."""
+        """Continue the connection on the event loop."""
         if self._head is None:
             self.responder.set_identified(self)
             self._send()
@@ -318,7 +318,7 @@ class _PendingConnection:
         self.responder.poller.watch(self._sock.fileno(), self._read)
 
     def abort(self) -> None:
-        """Close the connection, and drop what the kernel still has of its response."""
+        """Close the connection, and drop the rest of its response in the kernel."""
         if not self._is_closed:
             sockets.abort_at_close(self._sock)
         self.close()

@@ -75,7 +75,7 @@ def _create_iperf3_receiver(sock: socket.socket, context: SessionContext, resour
 
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver, dialect=Dialect.IPERF3)
-# Imported for the runs that need them: they are a tenth of what a worker would load.
+# Imported for the runs that need them: they are a tenth of a worker's modules.
 register_sessions(Workload.UDP, sender=_create_datagram_sender, receiver=_create_datagram_receiver)
 register_sessions(
     Workload.UDP, sender=_create_iperf3_sender, receiver=_create_iperf3_receiver, dialect=Dialect.IPERF3

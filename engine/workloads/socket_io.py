@@ -1,9 +1,10 @@
-"""Input and output of sessions: readiness callbacks for those that share a worker, a thread for a single one.
+"""Input and output of sessions: readiness callbacks if several share a worker, a thread for a single one.
 
 The callbacks come from one epoll(7), which the event loop watches as one descriptor. Ready descriptors are handled
-in batches, and as long as one is ready at least every millisecond, the next batch is waited for in that epoll: the
-cost of a turn of the event loop, of its handle and of its context comes once in a few milliseconds, not once for
-each response. One system call adds a connection, and closing removes it. Systems without epoll use the event loop.
+in batches, and while one is ready at least every millisecond, the poller waits for the next batch in that epoll. So
+the cost of a turn of the event loop, of its handle and of its context comes once in a few milliseconds, not once
+for each response. One system call adds a connection, and closing removes it. Systems without epoll use the event
+loop.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ _WAIT_S: Final = 0.001
 
 
 class Poller(Protocol):
-    """Calls back with the events of a descriptor for as long as it is ready (level-triggered)."""
+    """Calls back with the events of a descriptor while it is ready (level-triggered)."""
 
     def watch(self, fd: int, on_ready: ReadyCallback, *, for_write: bool = False) -> None:
         """Call `on_ready` when there is data to read or room to write; it replaces any earlier callback."""

@@ -1,4 +1,4 @@
-"""Set up the socket of a data connection, and read back what the kernel granted."""
+"""Set up the socket of a data connection, and read back the options that the kernel granted."""
 
 import asyncio
 import contextlib
@@ -73,7 +73,7 @@ def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOption
 
 
 def abort_at_close(sock: SocketType) -> None:
-    """Let the close of a socket reset the connection and drop what is unsent (SO_LINGER, socket(7))."""
+    """Let the close of a socket reset the connection and drop unsent bytes (SO_LINGER, socket(7))."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
 
 
@@ -107,14 +107,14 @@ def set_pacing(sock: SocketType, bit_s: int) -> None:
 
 
 def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
-    """Return how many bytes a sender at some rate may keep unsent, to be ready for the next acknowledgement."""
+    """Return the bytes that a sender at a rate may keep unsent, to be ready for the next acknowledgement."""
     if delivery_bit_s is None:
         return _FIRST_UNSENT_BYTES
     return max(_LEAST_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
 
 
 def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:
-    """Have a socket take no more while so much of what it holds has not been sent (TCP_NOTSENT_LOWAT, tcp(7)).
+    """Have a socket take no more while this much of its buffer is unsent (TCP_NOTSENT_LOWAT, tcp(7)).
 
     Nothing if the system has no such option.
     """
@@ -160,7 +160,7 @@ _cached_address = lru_cache(local_address)  # crr binds each connection
 
 
 def set_dscp(sock: SocketType, dscp: int) -> None:
-    """Set the DSCP of what a socket sends (RFC 2474), without ECN marks."""
+    """Set the DSCP of a socket's packets (RFC 2474), without ECN marks."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << 2)
         # Packets to an IPv4 peer on a socket of both families take the other option.
@@ -211,7 +211,7 @@ def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
 def supported_mode(requested: Mode | None) -> Mode:
     """Return the requested mode if this system supports it, else copy.
 
-    A filter of system calls, as containers have them, may deny what the kernel can.
+    A container's filter of system calls may deny what the kernel supports.
     """
     if requested is None or sys.platform != "linux":
         return Mode.COPY
@@ -228,7 +228,7 @@ def _is_sendfile_denied() -> bool:
 
 
 def _is_discard_denied() -> bool:
-    """Return whether bytes cannot be received without a copy; a pair of sockets has none to receive."""
+    """Return whether bytes cannot be received without a copy; tested with a pair of sockets without data."""
     one, other = socket.socketpair()
     with one, other:
         one.setblocking(False)
@@ -249,7 +249,7 @@ def read_socket_info(
     mode: Mode,
     granted_bytes: int | None = None,
 ) -> SocketInfo:
-    """Return what the kernel granted an open data connection.
+    """Return the options that the kernel granted an open data connection.
 
     Args:
         sock: The connection.

@@ -24,10 +24,10 @@ _MAX_OUTPUT: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class StreamResult:
-    """What one end counted of a stream, without the omitted part; None is unknown.
+    """One end's counts of a stream, without the omitted part; None is unknown.
 
     `errors` are lost datagrams and `packets` the highest number; both include the omitted part, which
-    `omitted_errors` and `omitted_packets` have by itself.
+    `omitted_errors` and `omitted_packets` have alone.
     """
 
     id: int
@@ -61,7 +61,7 @@ class EndResults:
 def total_of(
     result: StreamResult, direction: Direction, session: int, span_ns: int, *, receives: bool, is_udp: bool
 ) -> SessionTotal:
-    """Return what an end counted of a session, as a total.
+    """Return an end's counts of a session, as a total.
 
     Up to version 3.13 the parts of the warm-up are unknown: both counts of datagrams then include them.
 
@@ -69,7 +69,7 @@ def total_of(
         result: The count.
         direction: The single direction of the session.
         session: The session.
-        span_ns: The time if the end names none, as up to version 3.1.
+        span_ns: The time if the end does not name one, as up to version 3.1.
         receives: Whether that end receives the session.
         is_udp: Whether it is of UDP.
     """
@@ -183,7 +183,7 @@ def _read_bounded(members: dict[str, object], key: str, high: float) -> float | 
 
 
 def _read_output(members: dict[str, object]) -> str | dict[str, Any] | None:
-    """Return what the server printed: lines of text without control characters, or its JSON document."""
+    """Return the server's output: lines of text without control characters, or its JSON document."""
     text = members.get("server_output_text")
     if isinstance(text, str):
         return "\n".join(make_printable(line.expandtabs()) for line in text[:_MAX_OUTPUT].splitlines())

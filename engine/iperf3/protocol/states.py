@@ -55,7 +55,7 @@ def make_cookie() -> bytes:
 
 
 def stream_ids(count: int) -> list[int]:
-    """Return the ids of so many streams in the order of their creation: 1, 3, 4, 5 and so on, without 2."""
+    """Return the ids of this many streams in the order of their creation: 1, 3, 4, 5 and so on, without 2."""
     return [1, *range(3, count + 2)][:count]
 
 

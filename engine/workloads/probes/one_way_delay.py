@@ -1,14 +1,14 @@
-"""How much longer a datagram took in each direction than the fastest one, from four times of two clocks.
+"""One-way delays of each direction above the shortest one, from four times of two clocks.
 
 Pure. The clocks are of two hosts: their offset is unknown, and they drift apart by up to some hundred microseconds
-a second. In the delays of one direction the drift is a slope upwards, in those of the other the same downwards. So
+a second. In the delays of one direction the drift is a slope upwards, in the other's the same slope downwards. So
 the drift is the slope for which the lines below the shortest delays of both directions are, in sum, the highest:
 the lower hulls of Moon, Skelly, Towsley (1999), with both directions in one. A direction without load pins it down
-while the other one is loaded. If both are loaded, it is the one known from before.
+while the other one is loaded. If both are loaded, the earlier drift stays.
 
-All of the run's shortest delays count, so that a queue that fills and stays full never becomes the base. A queue
-that grows by less than the clocks may drift, and that nothing in the other direction contradicts, is taken for
-drift: 2 ms in 20 s would be one of 100 ppm.
+All of the run's shortest delays count, so that a queue that fills and stays full never becomes the base. If a queue
+grows by less than the clocks may drift, and the other direction does not contradict it, it is taken for drift: 2 ms
+in 20 s would be one of 100 ppm.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ class OneWayDelays:
 
 
 class _Shortest:
-    """The shortest delays of one direction. `slope` is that of the line below them."""
+    """The shortest delays of one direction. `slope` is the slope of the line below them."""
 
     def __init__(self) -> None:
         self.points: list[_Point] = []
@@ -116,8 +116,8 @@ class _Shortest:
 def find_drift(out: Sequence[_Point], in_: Sequence[_Point]) -> float:
     """Return the drift of the far clock against the near one, from the shortest delays of each direction.
 
-    Of all that explain the delays as well as the best one does, within their noise, it is the one next to 0: a few
-    milliseconds that vary over two seconds say nothing of drift.
+    Of all drifts that explain the delays as well as the best one, within their noise, it is the one next to 0: a
+    few milliseconds that vary over two seconds are not evidence of drift.
     """
     out_hull, in_hull = lower_hull(list(out)), lower_hull(list(in_))
 

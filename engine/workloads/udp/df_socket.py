@@ -1,8 +1,8 @@
-"""A connected UDP socket whose packets are never fragmented, and what the kernel and routers say of their size.
+"""A connected UDP socket that never fragments packets, and the kernel's and routers' reports of their size.
 
-With IP_PMTUDISC_PROBE (ip(7)) the kernel sets DF and ignores what it has learned of the path: only the interface's
-MTU bounds a packet. With IP_RECVERR the errors of routers (ICMP, RFC 1191 and RFC 8201) wait in the socket's error
-queue, with the MTU that they report.
+With IP_PMTUDISC_PROBE (ip(7)) the kernel sets DF and ignores the path's known MTU: only the interface's MTU bounds
+a packet. With IP_RECVERR the errors of routers (ICMP, RFC 1191 and RFC 8201) wait in the socket's error queue, with
+the MTU that they report.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class DfSocket:
             raise
 
     def watch(self, on_ready: Callable[[], None]) -> None:
-        """Call `on_ready` for as long as a datagram or an error waits. uvloop alone would report one error only."""
+        """Call `on_ready` while a datagram or an error waits. uvloop alone would report one error only."""
         asyncio.get_running_loop().add_reader(self._epoll.fileno(), on_ready)
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class DfSocket:
         return None
 
     def take_errors(self) -> list[SizeError]:
-        """Return what the kernel and routers have said of the size since the last call."""
+        """Return the kernel's and routers' reports of the size since the last call."""
         errors = self._errors + self._read_errors()
         self._errors = []
         return errors
@@ -115,7 +115,7 @@ class DfSocket:
         return [error for report in reports if (error := _read_error(report)) is not None]
 
     def answer(self, data: bytes) -> None:
-        """Send a small datagram; what is lost is asked for again."""
+        """Send a small datagram; the other end asks again if it is lost."""
         with contextlib.suppress(OSError):
             self._sock.send(data)
 
