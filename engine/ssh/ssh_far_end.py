@@ -119,7 +119,7 @@ class _Login:
         self._was_stopped = False
 
     async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
-        """Start ssh. With its own environment it has no terminal: it asks its questions through that environment."""
+        """Start ssh. With its own environment it has no terminal: it asks questions through that environment."""
         self._stream, theirs = socket.socketpair()
         # A child of ssh may hold its standard error open after ssh has ended: do not wait for that.
         self._errors, their_errors = socket.socketpair()
