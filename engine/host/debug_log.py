@@ -110,7 +110,7 @@ def _open_file(path: str, more_flags: int = os.O_CREAT) -> int:
     fd = os.open(follow_links(Path(path)), _APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | more_flags, 0o666)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError("it is no file any more")
+        raise OSError("it is not a file any more")
     return fd
 
 

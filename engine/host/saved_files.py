@@ -20,7 +20,7 @@ PRIVATE_FILE_MODE: Final = 0o600
 _PRIVATE_DIRECTORY_MODE: Final = 0o700
 _OF_OTHERS: Final = 0o077
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
-_MOST_LINKS: Final = 40  # as path_resolution(7)
+_MAX_LINKS: Final = 40  # as path_resolution(7)
 
 
 def check_output_path(field: str, path: Path) -> None:
@@ -66,7 +66,7 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
 
 def follow_links(path: Path) -> Path:
     """Return the file that a path leads to; raise OSError for a link of another user in everybody's directory."""
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         try:
             link = path.lstat()
         except FileNotFoundError:

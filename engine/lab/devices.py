@@ -39,7 +39,7 @@ _TUNSETIFF: Final = 0x400454CA
 _TAP_WITHOUT_INFO: Final = 0x0002 | 0x1000
 _CONGESTION: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _RETRIES: Final = Path("/proc/sys/net/ipv4/tcp_retries2")
-_MOST_RETRIES: Final = "255"
+_MAX_RETRIES: Final = "255"
 _log = logging.getLogger(__name__)
 _REMEDIES: Final = {
     "kind is unknown": "this kernel has no such queue: modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
@@ -190,7 +190,7 @@ def _outlast_full_queue() -> None:
     the default, and timed out after 8 s. A switch that drops packets does not count so.
     """
     with contextlib.suppress(OSError):
-        _RETRIES.write_text(_MOST_RETRIES, encoding="ascii")
+        _RETRIES.write_text(_MAX_RETRIES, encoding="ascii")
 
 
 def _choose_cubic(device: str, address: str, prefix_bits: int) -> list[str]:

@@ -48,7 +48,7 @@ class MeshLabSpec:
         if not MIN_LAB_HOSTS <= len(self.hosts) <= MAX_LAB_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a lab builds {MIN_LAB_HOSTS} to {MAX_LAB_HOSTS} hosts")
         if len({host.name for host in self.hosts}) < len(self.hosts):
-            raise PlanError("hosts", "a name that two have", "give each host a name of its own")
+            raise PlanError("hosts", "a name that two have", "give each host its own name")
         racks = self.racks
         if len(racks) > MAX_LAB_RACKS:
             raise PlanError("racks", str(len(racks)), f"a lab builds up to {MAX_LAB_RACKS} racks")

@@ -11,7 +11,7 @@ LinkgaugeError
 ├── DecodeError              a JSON value of the wrong type or out of range
 ├── PeerError                the far end cannot be used
 │   ├── PeerUnreachable      the name does not resolve, or nothing accepts the connection
-│ ├── PeerNotLinkgauge something answers that is not a linkgauge endpoint
+│   ├── PeerNotLinkgauge     something answers that is not a linkgauge endpoint
 │   ├── PeerVersionMismatch  an endpoint of another protocol version
 │   ├── PeerRefused          the endpoint declines, with its reason
 │   │   └── PeerKeyRequired  it asks for a key that this end does not have

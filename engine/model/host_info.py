@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 _MIN_MTU_BYTES: Final = 68  # RFC 791: every link carries a packet of that size
 _MAX_MTU_BYTES: Final = 1 << 32  # the kernel has 32 bits for it
-_MOST_BIT_S: Final = 10**15  # a thousand times the rate of the fastest interfaces
-_LONGEST_NAME: Final = 256
+_MAX_BIT_S: Final = 10**15  # a thousand times the rate of the fastest interfaces
+_MAX_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
 _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
@@ -47,11 +47,11 @@ class NicInfo:
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values: expected rates are computed from these."""
         rate, mtu = self.line_rate_bit_s, self.mtu_bytes
-        has_rate = rate is None or 1 <= rate <= _MOST_BIT_S
+        has_rate = rate is None or 1 <= rate <= _MAX_BIT_S
         if not has_rate or not (mtu is None or _MIN_MTU_BYTES <= mtu <= _MAX_MTU_BYTES):
             raise ValueError(f"an interface of {rate} bit/s and MTU {mtu}")
-        if max(len(self.name), len(self.kind or "")) > _LONGEST_NAME:
-            raise ValueError(f"an interface's name of more than {_LONGEST_NAME} characters")
+        if max(len(self.name), len(self.kind or "")) > _MAX_NAME:
+            raise ValueError(f"an interface's name of more than {_MAX_NAME} characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class HostInfo:
 
     def __post_init__(self) -> None:
         """Raise ValueError for absurdly long names."""
-        if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _LONGEST_NAME:
-            raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
+        if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _MAX_NAME:
+            raise ValueError(f"a host's name or system of more than {_MAX_NAME} characters")
 
     @property
     def reads_waits(self) -> bool:

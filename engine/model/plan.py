@@ -34,7 +34,7 @@ MAX_WAIT_NS: Final = 86_400 * SECOND_NS
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
 MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means over so long
-_LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
+_MAX_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64
 MAX_BLOCK_BYTES: Final = 16 * MIB
 MIN_MSS_BYTES: Final = 88  # TCP_MIN_MSS of Linux
@@ -45,7 +45,7 @@ MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_BURST: Final = 1_024
 _SLOW_DATAGRAMS_S: Final = 10
-_FEWEST_DATAGRAMS: Final = 2  # of a session: one alone does not show a rate
+_MIN_DATAGRAMS: Final = 2  # of a session: one alone does not show a rate
 MIN_RATE_BIT_S: Final = 1_000
 MAX_RATE_BIT_S: Final = 10**13
 MAX_BYTES_LIMIT: Final = 900 << 50
@@ -386,13 +386,13 @@ class Plan:
             return
         each_s = 8 * size * settings.sessions / rate
         seconds = duration / SECOND_NS
-        if each_s <= seconds / _FEWEST_DATAGRAMS:
+        if each_s <= seconds / _MIN_DATAGRAMS:
             return
         raise PlanError(
             "rate",
             rate,
             f"each session would send one datagram of {size} bytes every {each_s:.3g} s, "
-            f"fewer than {_FEWEST_DATAGRAMS} in {seconds:g} s; "
+            f"fewer than {_MIN_DATAGRAMS} in {seconds:g} s; "
             "give a higher --rate, a smaller --datagram, fewer --sessions, or more --seconds",
         )
 
@@ -505,7 +505,7 @@ class Plan:
         if self.warmup_ns is not None:
             return self.warmup_ns
         if self.warmup_auto:
-            return min(_LONGEST_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
+            return min(_MAX_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
         if self.bytes_limit is not None:  # its transfer may be over in less than any warm-up
             return 0
         return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)

@@ -95,7 +95,7 @@ class Workload(str):
     ) -> Self:
         """Return a workload that is not registered yet."""
         if _NAME.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is no name of a workload: give small letters, digits and dashes")
+            raise ValueError(f"{name!r} is not the name of a workload: give small letters, digits and dashes")
         self = super().__new__(cls, name)
         self.transaction_sizes = (request_bytes, response_bytes)
         self.is_bulk = is_bulk

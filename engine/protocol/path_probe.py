@@ -1,7 +1,7 @@
 """The datagrams that measure a path's MTU, between two ends that have a session's secret, and the result. Pure.
 
-    near PROBE of the length in it; the far end answers REACHED with the length that arrived
-    near  REQUEST   asks the far end for a datagram of a length: LARGE, as long as it says
+    near  PROBE     of the length in it; the far end answers REACHED with the length that arrived
+    near  REQUEST   asks the far end for LARGE, a datagram of the length in it
     far   TOO_LONG  its kernel or a router refused the length, with the MTU that it reports
 
 All have the same fields and a code over them; PROBE and LARGE are padded with zeros, which no code covers. They go
@@ -24,7 +24,7 @@ from .tokens import CODE_BYTES
 _FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcII16s")
 PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES
 MAX_UDP_BYTES: Final = 65_507
-LEAST_MTU_BYTES: Final = {4: 576, 6: 1_280}  # every path carries these: RFC 791, RFC 8200
+MIN_PATH_MTU_BYTES: Final = {4: 576, 6: 1_280}  # every path carries these: RFC 791, RFC 8200
 _KIND: Final = b"M"
 _SIZE_BITS: Final = 24
 _NO_ROUTER: Final = bytes(16)

@@ -66,7 +66,7 @@ class DatagramKeys:
         if len(data) != FEEDBACK_BYTES or not hmac.compare_digest(
             hmac.digest(self._feedback_key, body, "sha256")[:_CODE_BYTES], code
         ):
-            raise RemoteProtocolError("a datagram that is no feedback of this session")
+            raise RemoteProtocolError("a datagram that is not feedback of this session")
         magic, kind, *values = _FEEDBACK.unpack(body)
         if (magic, kind) != (CONTROL_MAGIC, FEEDBACK_KIND) or max(values) > MAX_NUMBER:
             raise RemoteProtocolError("a feedback with impossible values")

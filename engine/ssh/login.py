@@ -35,7 +35,7 @@ _LOOPBACK: Final = "127.0.0.1"
 _ALWAYS: Final = ("-T", "-x", "-o", "RemoteCommand=none", "-o", "ControlMaster=no")
 # Ctrl-C in the terminal is for the near end, which ends the run in order; ssh then ends with its standard input.
 _SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
-_MOST_QUESTION_BYTES: Final = 16_384
+_MAX_QUESTION_BYTES: Final = 16_384
 _HELPER: Final = """
 import os, socket, sys
 with socket.socket(socket.AF_UNIX) as door:
@@ -152,7 +152,7 @@ async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> Async
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             try:
-                question = (await reader.read())[:_MOST_QUESTION_BYTES]
+                question = (await reader.read())[:_MAX_QUESTION_BYTES]
                 async with order:
                     answer = await prompt(question.decode(errors="replace"))
                 if answer is not None:

@@ -48,7 +48,7 @@ STARTUP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engin
 _END_DEADLINE_S: Final = 3.0
 _KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
-_MOST_NOISE_BYTES: Final = 1 << 16  # output of the login itself
+_MAX_NOISE_BYTES: Final = 1 << 16  # output of the login itself
 _MAX_STDERR_BYTES: Final = 4_096
 _SHOWN_LINES: Final = 3
 _SSH_FAILED: Final = 255
@@ -208,7 +208,7 @@ class _Login:
                 return None
             self._buffer += more
             self._taken += len(more)
-            if self._taken > _MOST_NOISE_BYTES:
+            if self._taken > _MAX_NOISE_BYTES:
                 raise PeerError(
                     f"{self._peer}: the start-up files of its shell print too much; "
                     "let them print only on a terminal"

@@ -10,8 +10,8 @@ from typing import Final
 SLOW_BIT_S: Final = 100_000_000  # above it, packets of any size pass many times an interval
 _BYTES_NS: Final = 8_000_000_000  # the nanoseconds of a byte at 1 b/s
 _PIECE_BYTES: Final = 2 * 1_448  # two packets of Ethernet: larger pieces save nothing
-_SHORTEST_NS: Final = 10_000_000
-_LONGEST_NS: Final = 50_000_000
+_MIN_NS: Final = 10_000_000
+_MAX_NS: Final = 50_000_000
 _TURNS_OF_INTERVAL: Final = 10
 _CATCH_UP_NS: Final = 200_000_000
 
@@ -29,8 +29,8 @@ class BytePace:
 
     def __init__(self, bit_s: int, interval_ns: int, now_ns: int) -> None:
         self._bit_s = max(1, bit_s)
-        longest_ns = min(_LONGEST_NS, interval_ns // _TURNS_OF_INTERVAL)
-        self._turn_ns = max(_SHORTEST_NS, min(longest_ns, _PIECE_BYTES * _BYTES_NS // self._bit_s))
+        longest_ns = min(_MAX_NS, interval_ns // _TURNS_OF_INTERVAL)
+        self._turn_ns = max(_MIN_NS, min(longest_ns, _PIECE_BYTES * _BYTES_NS // self._bit_s))
         self._credit_max = max(1, self._bit_s * max(_CATCH_UP_NS, 2 * self._turn_ns) // _BYTES_NS) * _BYTES_NS
         self._credit = _BYTES_NS  # in 8 billionths of a byte, so that the rate is exact over any time
         self._now_ns = now_ns

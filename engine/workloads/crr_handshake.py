@@ -6,7 +6,7 @@ before anything is sent to it, once for each session:
     responder   port             on the session's own connection
     requester   nonce            on the same
     responder   its proof        on a connection that the requester has opened to the port
-    requester   its answer on the same, which proves the requester to the responder
+    requester   its answer       on the same, which proves the requester to the responder
 
 The far end connects for any client, so its errors must not reveal the port's state: there is one text, at the end
 of the deadline. The near end connects for its own user, who learns the reason at once.

@@ -28,8 +28,8 @@ _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has n
 # Otherwise a test of latency under load would measure its own send buffers (draft-ietf-ippm-responsiveness-09).
 _UNSENT_MS: Final = 5
 _FIRST_UNSENT_BYTES: Final = 128 * 1024  # until the rate is known
-_LEAST_UNSENT_BYTES: Final = 16 * 1024
-_MOST_UNSENT_BYTES: Final = 2**31 - 1
+_MIN_UNSENT_BYTES: Final = 16 * 1024
+_MAX_UNSENT_BYTES: Final = 2**31 - 1
 LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is away
 # Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
 _LINK_PATIENCE_NS: Final = 5_000_000_000
@@ -110,7 +110,7 @@ def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
     """Return the bytes that a sender at a rate may keep unsent, to be ready for the next acknowledgement."""
     if delivery_bit_s is None:
         return _FIRST_UNSENT_BYTES
-    return max(_LEAST_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
+    return max(_MIN_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
 
 
 def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:
@@ -119,7 +119,7 @@ def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:
     Nothing if the system has no such option.
     """
     with contextlib.suppress(OSError, AttributeError):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, min(most_bytes, _MOST_UNSENT_BYTES))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, min(most_bytes, _MAX_UNSENT_BYTES))
 
 
 def drop_default_congestion(options: SocketOptions, family: int) -> SocketOptions:

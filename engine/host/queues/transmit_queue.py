@@ -23,7 +23,7 @@ from .drop_counters import WrappingTotal
 from .queueing_discipline import QueueCounts, read_queue_counts
 
 _PACE_S: Final = 0.02
-_MOST_OF_A_CORE: Final = 20  # after a reading of many queues: the pause, in times of its duration
+_PAUSE_RATIO: Final = 20  # after a reading of many queues: the pause, in times of its duration
 _LOOPBACK: Final = "lo"
 _LIMITS: Final = "queues/tx-*/byte_queue_limits"
 
@@ -116,7 +116,7 @@ class TransmitQueueReader:
             began = time.monotonic()
             with suppress(OSError):
                 self._add(read())
-            self._is_over.wait(max(_PACE_S, (time.monotonic() - began) * _MOST_OF_A_CORE))
+            self._is_over.wait(max(_PACE_S, (time.monotonic() - began) * _PAUSE_RATIO))
 
     def _open(self) -> Callable[[], QueueReading]:
         folder: Path | None = None

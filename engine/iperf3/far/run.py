@@ -41,7 +41,7 @@ _LOSS_GRACE_S: Final = 1.0  # from the loss of a stream to the end: the client m
 _SILENCE_NS: Final = 120 * SECOND_NS  # without payload, as a stock server waits
 _QUIET_S: Final = 1.0  # without progress, while the last bytes are on their way
 _QUIET_DATAGRAMS_S: Final = 0.3
-_LONGEST_REST_S: Final = 5.0
+_MAX_REST_S: Final = 5.0
 _REST_LOOK_S: Final = 0.02
 _WHOLE_TEST_S: Final = 1e7  # the watch has the deadline of a test
 _UNCOUNTED_NS: Final = 2 * SECOND_NS  # a client looks at its counts once a second
@@ -321,7 +321,7 @@ class ClientTest(BaseFarRun):
             now_s = loop.time()
             if carried != before:
                 moved_s, moved_ns = now_s, time.monotonic_ns()
-            if now_s - moved_s >= quiet_s or now_s - began_s >= _LONGEST_REST_S:
+            if now_s - moved_s >= quiet_s or now_s - began_s >= _MAX_REST_S:
                 break
         self._counts.end(moved_ns, Direction.OUT)
 

@@ -58,10 +58,10 @@ FINISH_DEADLINE_S: Final = 5.0
 _SLOW_BLOCKS_S: Final = 10
 _TAIL_S: Final = 0.25  # for datagrams on their way to the server: it counts until it reads that the test has ended
 _REASON_GRACE_S: Final = 0.5  # the server may say why it does not accept a stream
-_SHORTEST_CHECK_S: Final = 0.001
-_LONGEST_CHECK_S: Final = 0.01
+_MIN_CHECK_S: Final = 0.001
+_MAX_CHECK_S: Final = 0.01
 _CHECK_DIVISOR: Final = 64
-_MOST_WARMUP: Final = 0.9  # of the duration in the plan
+_MAX_WARMUP: Final = 0.9  # of the duration in the plan
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ def with_whole_warmup(plan: Plan) -> Plan:
     """Return the plan with the warm-up that an iperf3 server leaves out as well: whole seconds."""
     seconds = omit_seconds(plan)
     if plan.duration_ns is not None:
-        seconds = min(seconds, int(plan.duration_ns * _MOST_WARMUP) // SECOND_NS)
+        seconds = min(seconds, int(plan.duration_ns * _MAX_WARMUP) // SECOND_NS)
     return replace(plan, warmup_ns=seconds * SECOND_NS, warmup_auto=False)
 
 
@@ -305,7 +305,7 @@ class Iperf3Run(Run):
         flows = self.settings.direction.flows
         while min(map(self.pool.counters.flow_bytes, flows)) < limit:
             elapsed_s = self._sampler.elapsed_ns / SECOND_NS
-            await asyncio.sleep(min(max(elapsed_s / _CHECK_DIVISOR, _SHORTEST_CHECK_S), _LONGEST_CHECK_S))
+            await asyncio.sleep(min(max(elapsed_s / _CHECK_DIVISOR, _MIN_CHECK_S), _MAX_CHECK_S))
         self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
     async def _finish(self, end: RunEnd) -> RunEnd:

@@ -133,7 +133,7 @@ def decode_parameters(document: object) -> TestParameters:
     """
     members = as_object(document)
     if members is None:
-        raise Iperf3Refusal(ErrorNumber.PARAMETERS, "the parameters are no JSON object")
+        raise Iperf3Refusal(ErrorNumber.PARAMETERS, "the parameters are not a JSON object")
     if read_true(members, "sctp"):
         raise Iperf3Refusal(ErrorNumber.PROTOCOL, "this endpoint has no SCTP")
     is_reverse, is_bidirectional = read_true(members, "reverse"), read_true(members, "bidirectional")

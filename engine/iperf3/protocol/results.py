@@ -131,7 +131,7 @@ def decode_results(document: object) -> EndResults:
     """Return the results of the other end; raise RemoteProtocolError if they cannot be used."""
     members = as_object(document)
     if members is None:
-        raise RemoteProtocolError("the results of iperf3 are no JSON object")
+        raise RemoteProtocolError("the results of iperf3 are not a JSON object")
     streams = members.get("streams")
     if not isinstance(streams, list) or len(cast("list[object]", streams)) > _MAX_STREAMS:
         raise RemoteProtocolError(f"the results of iperf3 have no list of at most {_MAX_STREAMS} streams")

@@ -178,7 +178,7 @@ def make_token(user: str, password: str, public_key: bytes, now_s: float, *, is_
         key = serialization.load_pem_public_key(public_key)
         encrypt: Callable[..., bytes] = key.encrypt
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidKeyError("this is no public RSA key of an iperf3 server (PEM)") from error
+        raise InvalidKeyError("this is not a public RSA key of an iperf3 server (PEM)") from error
     plaintext = f"user: {user}\npwd:  {password}\nts:   {int(now_s)}".encode()
     try:
         encrypted = encrypt(plaintext, _pkcs1() if is_pkcs1 else _oaep())
@@ -195,7 +195,7 @@ def _load_private_key(pem: bytes) -> "RSAPrivateKey":
     except TypeError as error:
         raise InvalidKeyError("the private key has a passphrase; give one without") from error
     except ValueError as error:
-        raise InvalidKeyError("this is no private key (PEM); make one with: openssl genrsa 2048") from error
+        raise InvalidKeyError("this is not a private key (PEM); make one with: openssl genrsa 2048") from error
     if not isinstance(key, rsa.RSAPrivateKey):
         raise InvalidKeyError("iperf3 takes an RSA key only; make one with: openssl genrsa 2048")
     private_key: RSAPrivateKey = key

@@ -23,7 +23,7 @@ _MAX_DRIFT: Final = 500e-6
 _MIN_POINTS: Final = 6
 _QUIET_NS: Final = 1_750_000_000  # before any load: how much the shortest delays vary then is noise
 _NOISE_FACTOR: Final = 2.0
-_LEAST_NOISE_NS: Final = 10_000
+_MIN_NOISE_NS: Final = 10_000
 _BISECTIONS: Final = 16
 _NEVER: Final = float("inf")
 
@@ -126,7 +126,7 @@ def find_drift(out: Sequence[_Point], in_: Sequence[_Point]) -> float:
 
     edges = [*_slopes(out_hull), *(-slope for slope in _slopes(in_hull)), -_MAX_DRIFT, _MAX_DRIFT]
     best = max((drift for drift in edges if abs(drift) <= _MAX_DRIFT), key=height)
-    enough = height(best) - max(_LEAST_NOISE_NS, _NOISE_FACTOR * (_noise(out, best) + _noise(in_, -best)))
+    enough = height(best) - max(_MIN_NOISE_NS, _NOISE_FACTOR * (_noise(out, best) + _noise(in_, -best)))
     if height(0.0) >= enough:
         return 0.0
     near, far = best, 0.0  # `height` is concave: it falls from the best drift towards 0

@@ -22,7 +22,7 @@ _MAX_SPAN_NS: Final = 10 * SECOND_NS
 _GOOD_DELAY_NS: Final = 30_000_000  # RFC 9097, section 8.1: below it the rate may rise
 _BAD_DELAY_NS: Final = 90_000_000  # above it the rate falls
 _CONGESTION_LOSS: Final = 0.03  # above the usual loss of the link
-_MOST_USUAL_LOSS: Final = 0.1
+_MAX_USUAL_LOSS: Final = 0.1
 _CLEAR_LOSSES: Final = 4
 _DOUBLING_TRIALS: Final = 2
 _RAMP_LEAD: Final = 8  # the rate to the sent rate: reports of a doubled rate are late by a round trip
@@ -151,7 +151,7 @@ class RateSearch:
         self.rate_bit_s = self._bounded(start_bit_s)
         self.best: BestSecond | None = None
         self._trials: deque[_Seen] = deque(maxlen=_MAX_TRIALS)  # of the last second
-        self._usual_loss = _MOST_USUAL_LOSS  # the lowest ratio so far
+        self._usual_loss = _MAX_USUAL_LOSS  # the lowest ratio so far
         self._excess = 0.0  # losses above the usual ones, and 3 %
         self._good = 0  # trials in a row
         self._is_ramp = True

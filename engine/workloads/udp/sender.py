@@ -22,8 +22,8 @@ from .socket_options import NO_WAIT
 _FEEDBACK_BYTES: Final = 2_048
 _SILENCE_NS: Final = 800_000_000  # without feedback the sender stops: no host is flooded that does not listen
 _LOSS_NS: Final = 5 * SECOND_NS
-_SHORTEST_SLEEP_NS: Final = 20_000
-_LONGEST_SLEEP_NS: Final = 50_000_000
+_MIN_SLEEP_NS: Final = 20_000
+_MAX_SLEEP_NS: Final = 50_000_000
 _PAUSE_S: Final = 0.02
 _DROPPED: Final = NOT_SENT | {errno.ENOMEM}
 _TOO_LARGE: Final = {errno.EMSGSIZE, errno.EINVAL}  # EINVAL: a group whose segments do not fit the path's MTU
@@ -142,7 +142,7 @@ class DatagramSender(DatagramSession):
             # For a whole group, or those of 0.25 ms: sending each as it is due took twice the CPU at 1 Gb/s.
             wait_ns = pacer.wait_ns(now_ns, group.count)
             if wait_ns:
-                time.sleep(min(max(wait_ns, _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS) / SECOND_NS)
+                time.sleep(min(max(wait_ns, _MIN_SLEEP_NS), _MAX_SLEEP_NS) / SECOND_NS)
                 continue
             count = pacer.take(now_ns, group.count)
             datagrams = group.stamp(self._number, count, now_ns)
