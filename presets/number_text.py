@@ -93,6 +93,11 @@ def format_percent(share: float) -> str:
     return f"{_trimmed(percent, 0 if percent >= 9.95 else 1 if percent >= 0.995 else 2)} %"
 
 
+def format_share(share: float | None) -> str:
+    """Return a share of 0 to 1 in whole percent, as fine as a sampled time or load is: `38 %`."""
+    return "an unknown share" if share is None else f"{100 * share:.0f} %"
+
+
 def _trimmed(value: float, decimals: int) -> str:
     text = group_digits(value, decimals)
     return text.rstrip("0").rstrip(".") if "." in text else text

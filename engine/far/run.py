@@ -44,7 +44,7 @@ from ..workloads.session_handshake import SessionSpec
 from .base_run import BaseFarRun
 from .clients.admission import ConnectBackLimit, Grant
 from .clients.turns import OtherTestsReader
-from .memory import SessionWindows, windows_of
+from .memory_estimate import SessionWindows, windows_of
 from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
 

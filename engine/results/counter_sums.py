@@ -16,8 +16,8 @@ _EXACT_BITS: Final = 12
 T = TypeVar("T")
 
 
-def bits_per_second(bytes_: int, span_ns: int) -> float | None:
-    """Return a rate; None where no time was measured."""
+def bits_per_second(bytes_: float, span_ns: int) -> float | None:
+    """Return a rate; None if no time was measured."""
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 
 
@@ -62,7 +62,7 @@ class Histogram:
 
     @property
     def median(self) -> int | None:
-        """The middle value, or the mean of the two in the middle; None where nothing was counted."""
+        """The middle value, or the mean of the two in the middle; None if nothing was counted."""
         return self.quantile(0.5)
 
     def quantile(self, share: float) -> int | None:
@@ -78,7 +78,7 @@ class Histogram:
 
     @property
     def mean(self) -> float | None:
-        """The mean of all values, exactly; None where nothing was counted."""
+        """The mean of all values, exactly; None if nothing was counted."""
         return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
 
 
@@ -144,11 +144,11 @@ def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:
 
 
 def host_percent(cores: Sequence[CoreTimes]) -> float | None:
-    """Return the mean load of the cores; None where none is known."""
+    """Return the mean load of the cores; None if none is known."""
     percents = core_percents([core for core in cores if core.busy_ns + core.idle_ns > 0])
     return sum(percents) / len(percents) if percents else None
 
 
 def hottest_core_percent(cores: Sequence[CoreTimes]) -> float | None:
-    """Return the load of the busiest core; None where none is known."""
+    """Return the load of the busiest core; None if none is known."""
     return None if host_percent(cores) is None else max(core_percents(cores))

@@ -2,7 +2,7 @@
 
 Pure. Each end numbers its intervals on its own clock. In an interval, bytes are the receiver's and TCP's values
 the sender's. A far sample may come seconds late, because the control connection shares the link with the payload:
-an interval waits for it as long as necessary. A drain, after the end of a UDP run, is no interval.
+an interval waits for it, but not for ever. A drain, after the end of a UDP run, is not an interval.
 """
 
 from collections.abc import Iterable, Mapping
@@ -160,7 +160,7 @@ class Meter:
     def rate_estimate(self, direction: Direction | None = None) -> Estimate | None:
         """Return the rate of the newest period so far with its error, of one direction or of all that run.
 
-        None where too little was measured to tell.
+        None if too little was measured to tell.
         """
         if not self.periods:
             return None
@@ -263,7 +263,7 @@ class Meter:
     def _complete_index(self) -> int:
         """The index of the last interval for which no further sample can come."""
         has_one = self.started is not None and has_one_sampler(self.started)
-        return self._order.reached_by_any if has_one else self._order.reached_by_both
+        return self._order.reached_by_any if has_one else self._order.complete_index
 
     @property
     def _unknown_ns(self) -> int:

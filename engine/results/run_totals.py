@@ -224,7 +224,7 @@ class OpenSockets:
         return [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
 
     def granted_bytes(self, end: End) -> int | None:
-        """Return the smallest window that an end's kernel has granted; None where none is known."""
+        """Return the smallest window that an end's kernel has granted; None if none is known."""
         return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
 
 
@@ -260,7 +260,7 @@ class ProbeSum:
 
     @property
     def idle(self) -> ProbeResult | None:
-        """The result before the load; None where there is none."""
+        """The result before the load; None if there is none."""
         return self._idle.result
 
     @property
@@ -273,7 +273,7 @@ class ProbeSum:
 
     @property
     def summary(self) -> ProbeSummary | None:
-        """Both results; None where the run had no probe."""
+        """Both results; None if the run had no probe."""
         return ProbeSummary(self._idle.result, self._loaded.result) if self._has_probe else None
 
 

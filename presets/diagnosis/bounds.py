@@ -67,7 +67,7 @@ class WindowBound:
 
 @dataclass(frozen=True, slots=True)
 class FlowWindows:
-    """What must agree in one direction, in bytes of payload of a session; None where it is unknown.
+    """What must agree in one direction, in bytes of payload of a session; None if it is unknown.
 
     `window` is the smallest window of both ends, `needed` bandwidth x delay of the expected rate.
     """

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.plan import MAX_RESPONSE_BYTES
+from ...engine.results.counter_sums import percent_of
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .core_load import describe_core_load, has_full_core, hottest_busy
+from .cross_checks import weigh
 from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .flow_view import FlowView, flow_views
@@ -20,7 +22,6 @@ from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
 from .rules.two_way import find_waiting_acknowledgements
 from .rules.window import find_remaining_window_limits, find_window_limits
-from .second_reading import weigh
 from .trial import Trial
 
 # A rate this close to the one over loopback measures the tester.
@@ -285,9 +286,9 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
 
 
 def _as_expected(evidence: Evidence) -> Finding:
-    share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
+    percent = percent_of(evidence.bit_s, evidence.expected_bit_s) or 0.0
     text = evidence.tense("Running at the expected rate.", "Ran at the expected rate.")
-    reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
+    reason = f"{format_rate(evidence.bit_s)} is {percent:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if hottest_busy(end) >= _NEXT_LIMIT:
             reason += f"; next limit at {end_name(end.end)}: {describe_core_load(evidence, end)}"

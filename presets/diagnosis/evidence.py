@@ -12,6 +12,7 @@ from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest
 from ...engine.model.samples import CoreTimes, NicCounts
 from ...engine.model.workload import Workload
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import OtherTestsSummary
 from ...engine.results.sums.send_holds import Hold, SendHolds
@@ -247,7 +248,7 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     send_window_bytes: int | None = _flow(lambda of: of.sender and of.sender.window_granted_bytes)
     receive_window_bytes: int | None = _flow(lambda of: of.receiver and of.receiver.window_granted_bytes)
     datagrams: DatagramEvidence | None = _flow(DatagramEvidence.of)
-    intervals: int = _flow(lambda of: of.received.intervals, 0)
+    intervals: int = _flow(lambda of: of.received.spread.intervals, 0)
     rate_spread: float | None = _flow(lambda of: of.received.rate_spread)
     holds: HoldShares | None = _flow(lambda of: HoldShares.of(of.sent.holds))
     joint_spread: float | None = _flow(lambda of: of.received.joint_spread)
@@ -303,7 +304,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
     its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
-    them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
+    them; None if the ends choose. `has_ended` is set for a run that is over: its findings say what was.
     `unseen_end` is the end that is an iperf3, of whose host nothing is known. `test` is how the run measures
     latency under load, `responsiveness` what it has found so far, over all of its loads. `others` are the other
     tests of the endpoint, if it tells of them.
@@ -358,7 +359,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     @property
     def is_as_expected(self) -> bool:
         """Whether the rate reaches the pass mark."""
-        return self.expected_bit_s is not None and self.bit_s * 100 >= self.expected_bit_s * self.pass_percent
+        return (percent_of(self.bit_s, self.expected_bit_s) or 0.0) >= self.pass_percent
 
     def cores_of(self, end: End) -> tuple[int, ...] | None:
         """Return the cores that the plan gives to the workers of an end; None for all of them."""

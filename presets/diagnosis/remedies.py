@@ -154,7 +154,7 @@ def manage_queue(end: EndEvidence, qdisc: str | None, drain_bit_s: float | None)
 def shape_before_path(end: EndEvidence, rate_bit_s: float | None, *, is_far: bool) -> str:
     """Return the command that has an end send a little less than a slow link carries, so that its queue is empty.
 
-    `rate_bit_s` is that of the slow link, with all headers; None where it is unknown.
+    `rate_bit_s` is that of the slow link, with all headers; None if it is unknown.
     """
     place = (
         "; or the same at the router before the slow link" if is_far else "; or at the router before the slow link"

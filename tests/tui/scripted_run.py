@@ -44,7 +44,7 @@ from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
-from linkgauge.tui.session.live_readings import LiveReadings
+from linkgauge.tui.readings.live_readings import LiveReadings
 from linkgauge.tui.session.run_recorder import Outcome
 
 from ..engine.results.responsiveness_runs import Link

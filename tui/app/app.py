@@ -19,19 +19,24 @@ from ...watch.watch_plan import WatchPlan
 from ..kit.actions import actions_of
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
-from ..kit.drawing.message_line import MessageApp
 from ..kit.drawing.styles import MONOCHROME
 from ..kit.screens.base_screen import ActionScreen
-from ..session.interfaces import WatchHandle
+from ..kit.screens.feature_app import FeatureApp
 from ..session.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from ..session.user_presets import problem_lines
+from ..watch.session.watch_handle import WatchHandle
 from ..words.numbers import sanitize
 
 if TYPE_CHECKING:
-    from ..app_services import AppServices, StoredServices
+    from ...engine.model.peer import Peer
+    from ...engine.results.run_log import RunEntry, RunLog
     from ..endpoint.endpoint_status import EndpointHandle
+    from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
+    from ..mesh.stored_mesh import StoredMeshes
+    from ..run.run_services import RunServices
     from ..session.run_spec import RunSpec
+    from ..sweep.sweep_session import StoredSweeps
 
 # Breakpoint classes that app.tcss lays screens out by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
@@ -46,7 +51,7 @@ def discard_preferences(_preferences: Preferences) -> Path | None:
     """Save nothing."""
 
 
-class BaseApp(MessageApp):
+class BaseApp(FeatureApp):
     """An app with actions from the registry; `home` is its bottom screen.
 
     Args:
@@ -82,6 +87,61 @@ class BaseApp(MessageApp):
             more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
             text = f"{sanitize(problems[0])}{more}"
             self.notify(text, title=title, severity="warning", markup=False)
+
+    def open_run(self, entry: "RunEntry", log: "RunLog", services: "StoredServices") -> None:
+        """Show a run of the log in the gauges."""
+        from ..history.stored_run_screen import StoredRunScreen
+
+        self.push_screen(StoredRunScreen(entry, log, services))
+
+    def open_history(self, log: "RunLog", services: "StoredServices", filter_text: str = "") -> None:
+        """Show the list of runs."""
+        from ..history.history_screen import HistoryScreen
+
+        self.push_screen(HistoryScreen(log, services, filter_text=filter_text))
+
+    def open_new_sweep(self, services: "StoredServices", peer: "Peer", preset_id: str, direction: str) -> None:
+        """Show the form of a sweep against a peer, then the sweep."""
+        from ..sweep.sweep_screen import open_new_sweep
+
+        sweeps = self.stored_sweeps(services)
+        if sweeps is not None:
+            open_new_sweep(self, services, sweeps, peer, preset_id, direction)
+
+    def open_group(self, group: str, services: "StoredServices") -> bool:
+        """Show the stored sweep or mesh of a name. Return False if the name is neither's."""
+        from ...mesh.plan import GROUP_PREFIX as MESH_PREFIX
+        from ..mesh.mesh_screen import open_stored_mesh
+        from ..sweep.sweep_screen import open_stored_sweep
+        from ..sweep.sweep_session import GROUP_PREFIX as SWEEP_PREFIX
+
+        sweeps, meshes = self.stored_sweeps(services), self.stored_meshes(services)
+        screen = self.screen
+        if not isinstance(screen, ActionScreen):
+            return False
+        if sweeps is not None and group.startswith(SWEEP_PREFIX):
+            opening = open_stored_sweep(screen, services, sweeps, group)
+        elif meshes is not None and group.startswith(MESH_PREFIX):
+            opening = open_stored_mesh(screen, services, meshes, group)
+        else:
+            return False
+        screen.run_worker(opening, group="open group", exclusive=True, exit_on_error=False)
+        return True
+
+    def stored_sweeps(self, services: "StoredServices") -> "StoredSweeps | None":
+        """Return the stored sweeps; None if this app starts no runs, or does not store them."""
+        from ..run.run_services import RunServices
+        from ..sweep.sweep_session import StoredSweeps
+
+        if services.history is None or not isinstance(services, RunServices):
+            return None
+        return StoredSweeps(services.history, services.start_run, services.variant_of)
+
+    def stored_meshes(self, services: "StoredServices") -> "StoredMeshes | None":
+        """Return the stored meshes; None if runs are not stored."""
+        from ..mesh.stored_mesh import StoredMeshes
+
+        return None if services.history is None else StoredMeshes(services.history)
 
     def apply(self, preferences: Preferences) -> None:
         """Apply preferences to the app and its bottom screen."""
@@ -145,7 +205,7 @@ class LinkgaugeApp(BaseApp):
 
     def __init__(
         self,
-        services: "AppServices",
+        services: "RunServices",
         spec: "RunSpec",
         *,
         language: str = "en",

@@ -106,7 +106,7 @@ def complete_test_preset(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
-    """Return the saved runs whose id begins so, with their preset and peer; nothing where they cannot be read."""
+    """Return the runs whose id begins with a text, with preset and peer; nothing if they cannot be read."""
     from ...engine.model.errors import LinkgaugeError
     from ..session.storage import open_run_list
 

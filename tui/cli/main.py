@@ -127,7 +127,7 @@ def _carry_out(arguments: Sequence[str]) -> int:
     except LinkgaugeError as error:
         print_stderr(plan_error_text(error, option_names(program)) if isinstance(error, PlanError) else str(error))
         return error.exit_status
-    except (BrokenPipeError, SystemExit):  # Rich exits like this where the reader of the help has gone
+    except (BrokenPipeError, SystemExit):  # Rich exits like this if the reader of the help has gone
         discard_stdout()
         return 0
     except OSError as error:

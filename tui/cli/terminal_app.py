@@ -1,4 +1,4 @@
-"""The apps with their real services (`tui/app_services`): engine, run log, sweeps, meshes, export."""
+"""The apps with their real services (`tui/run/run_services`): engine, run log, sweeps, meshes, export."""
 
 import asyncio
 import signal
@@ -29,19 +29,20 @@ from ...presets.wire import DEFAULT_VARIANT, Variant
 from ...watch.watch_plan import WatchPlan
 from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
-from ..app_services import AppServices, StoredMeshes, StoredServices, StoredSweeps
+from ..kit.screens.feature_app import StoredServices
 from ..mesh.mesh_session import MeshSession
+from ..run.run_services import RunServices
 from ..session.credentials import remember_access
-from ..session.interfaces import WatchHandle
 from ..session.preferences import read_preferences, save_preferences
 from ..session.preset_choice import find_initial_preset, pick_preset
 from ..session.pruning import thin_old_runs
+from ..session.run_exports import ExportFormat, export_runs
 from ..session.run_recorder import Outcome
 from ..session.run_session import RunSession, open_run_session
 from ..session.run_spec import Judging, Record, RunSpec
 from ..session.storage import config_dir, open_run_log
-from ..session.stored_run import ExportFormat, export_runs
 from ..session.user_presets import load_presets, problem_lines
+from ..watch.session.watch_handle import WatchHandle
 from ..words.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
@@ -91,7 +92,7 @@ class AppBackend:
             variant: the options of the preset's link; None for those that were selected with it.
 
         Raises:
-            LinkgaugeError: where the far end cannot be reached or refuses the run.
+            LinkgaugeError: the far end cannot be reached or refuses the run.
         """
         self._idle.clear()
         try:
@@ -127,7 +128,7 @@ class AppBackend:
                 await self._idle.wait()
 
     def variant_of(self, preset_id: str | None) -> Variant:
-        """Return the link options that were selected with a preset; those of another preset are the default."""
+        """Return the link options that were selected with a preset; another preset has the default ones."""
         return self._selection.variant if preset_id == self._selection.preset.id else DEFAULT_VARIANT
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
@@ -148,7 +149,7 @@ class AppBackend:
 
 @dataclass(frozen=True, slots=True)
 class AppStart:
-    """What the app opens with."""
+    """The options that the app opens with."""
 
     catalog: Catalog
     selection: PresetSelection
@@ -160,7 +161,7 @@ class AppStart:
 def run_app(
     peer: Peer, preset_id: str | None, language: str, plan: Plan, sending_rate: SendingRate | None = None
 ) -> int:
-    """Run the app until the person quits; return the exit status.
+    """Run the app until the user quits; return the exit status.
 
     Args:
         peer: the far end of the first run.
@@ -204,14 +205,13 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
         backend = AppBackend(log, far_ends, notices, start.selection, start.catalog)
         app = LinkgaugeApp(
-            AppServices(
+            RunServices(
                 catalog=start.catalog,
                 start_run=backend.start_run,
                 query_host_info=backend.query_host_info,
                 export=backend.export,
                 history=log,
-                sweeps=None if log is None else StoredSweeps(log, backend.start_run, backend.variant_of),
-                meshes=None if log is None else StoredMeshes(log),
+                variant_of=backend.variant_of,
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
@@ -310,7 +310,7 @@ def _leave_on_signal(
 async def run_mesh_screen(
     session: MeshSession, log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> signal.Signals | None:
-    """Show a mesh in progress until the person leaves its screen, or a signal ends it in order; return the signal.
+    """Show a mesh in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
     Args:
         session: the mesh, which nobody else iterates over.
@@ -331,9 +331,9 @@ async def run_mesh_screen(
 async def run_watch_screen(
     session: WatchHandle, log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
 ) -> signal.Signals | None:
-    """Show a watch in progress until the person leaves its screen, or a signal ends it in order; return the signal.
+    """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
-    SIGHUP ends it as well: what has a screen loses its terminal by it. A key reloads the file.
+    SIGHUP ends it as well: the screen has lost its terminal. A key reloads the file.
 
     Args:
         session: the watch, which nobody else iterates over.
@@ -373,5 +373,4 @@ def _stored_services(log: RunLog | None) -> StoredServices:
             raise RunLogError("these runs are not saved")
         return export_runs(log, run_ids, form, path)
 
-    meshes = None if log is None else StoredMeshes(log)
-    return StoredServices(catalog=load_presets(), export=export, history=log, meshes=meshes)
+    return StoredServices(catalog=load_presets(), export=export, history=log)

@@ -15,11 +15,12 @@ from ...engine.far.status import EndpointStatus
 from ...engine.model.errors import RunLogError
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.drawing.styles import KEY, MUTED
-from ..kit.screens.base_screen import ActionScreen, app_of
+from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..session.preferences import Preferences
-from ..session.stored_run import ExportFormat
+from ..session.run_exports import ExportFormat
 from ..words import numbers
 from .client_table import ClientTable
 from .endpoint_panels import EndpointGauge, EndpointHeader, EndpointLogView, LimitsPanel, RateHistory

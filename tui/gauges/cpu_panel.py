@@ -10,7 +10,7 @@ from ...engine.model.plan import End
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import LOAD, MUTED
-from ..session.instrument_values import CpuReading
+from ..readings.instrument_values import CpuReading
 from ..words import numbers
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"

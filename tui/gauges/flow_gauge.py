@@ -16,7 +16,7 @@ from ..kit.drawing.big_digits import DigitFont, align_right, big_digits, largest
 from ..kit.drawing.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
-from ..session.instrument_values import DatagramReading, FlowReading
+from ..readings.instrument_values import DatagramReading, FlowReading
 from ..words import datagram_results, numbers
 
 _RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate, and with datagrams, whose jitter is longer

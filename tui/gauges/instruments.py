@@ -12,21 +12,21 @@ from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
-from ..session.instrument_values import CpuReading, Phase
-from ..session.live_readings import (
+from ..readings.instrument_values import CpuReading, Phase
+from ..readings.live_readings import (
     CockpitSnapshot,
     datagram_reading,
     delay_variation_reading,
     flow_reading,
     latency_reading,
 )
+from ..readings.load_step_values import responsiveness_reading
 from ..words import numbers
 from ..words.summary import response_bits_of
 from .cpu_panel import CpuPanel, CpuView
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
-from .load_step_values import responsiveness_reading
 from .plots.run_plot import RunPlot
 from .responsiveness_panel import ResponsivenessPanel
 from .session_table import SessionTable

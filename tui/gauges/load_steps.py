@@ -7,8 +7,8 @@ from textual.content import Content
 from ...engine.model.plan import Direction, Settings
 from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import GOOD, MUTED
+from ..readings.load_step_values import LoadStep, ResponsivenessReading, StepState
 from ..words import numbers
-from .load_step_values import LoadStep, ResponsivenessReading, StepState
 
 STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}
 STEP_MARKS: Final = {StepState.DONE: "✓", StepState.NOW: "●", StepState.TO_COME: "○", StepState.LEFT_OUT: "–"}

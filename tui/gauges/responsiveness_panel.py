@@ -9,8 +9,8 @@ from ...engine.results.responsiveness.result import Grade, Latency, Responsivene
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
+from ..readings.load_step_values import LoadStep, ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
-from .load_step_values import LoadStep, ResponsivenessReading, StepState
 from .load_steps import MARK_STYLES, NAME_STYLES, STEP_MARKS, STEP_NAMES
 
 _GRADE_STYLES: Final[dict[Grade, str]] = {"A+": GOOD, "A": GOOD, "B": SHORT, "C": SHORT, "D": BAD, "F": BAD}

@@ -15,13 +15,13 @@ from ...engine.model.plan import Direction, End, Settings
 from ...engine.model.workload import Workload
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
-from ..session.instrument_values import Phase
-from ..session.live_readings import CockpitSnapshot
+from ..readings.instrument_values import Phase
+from ..readings.live_readings import CockpitSnapshot
+from ..readings.load_step_values import is_in_phases, responsiveness_reading
+from ..readings.setting_steps import SESSION_STEPS, next_step, next_window
 from ..words import numbers
 from ..words.plan import plan_change
-from .load_step_values import is_in_phases, responsiveness_reading
 from .load_steps import steps_line
-from .setting_steps import SESSION_STEPS, next_step, next_window
 
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25

@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ..session.instrument_values import SessionRow
+from ..readings.instrument_values import SessionRow
 from ..words import datagram_results, numbers
 
 # The columns after the rate, with their widths; those without room are left out from the right.

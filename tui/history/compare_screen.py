@@ -16,18 +16,18 @@ from textual.widgets import Static
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.run_log import RunLog
-from ..app_services import ExportRuns
 from ..gauges.plots.overlay_plot import Overlay, OverlayLine, OverlayPlot
 from ..kit.actions import ScreenKind, bindings
 from ..kit.drawing.styles import KEY, MUTED, SERIES_STYLES
-from ..kit.screens.base_screen import ActionScreen, app_of
+from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
+from ..session.run_exports import ExportRuns
 from ..session.stored_run import ComparisonTable, StoredRun, compare_stored_runs, rate_points, read_stored_run
 from ..words import numbers
-from ..words.comparison import SIGNIFICANCE_MARKS, ComparisonRow, Significance
+from ..words.comparison import LETTERS, SIGNIFICANCE_MARKS, ComparisonRow, Significance
 from ..words.run_list import RunLine, run_line
-from .run_selection import LETTERS
 
 _LEGEND: Final[dict[Significance, str]] = {
     "real": "significant",

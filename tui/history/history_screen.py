@@ -20,27 +20,23 @@ from textual.widgets import Input, Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...engine.results.run_log import RunEntry, RunLog
-from ...mesh.plan import GROUP_PREFIX as MESH_PREFIX
-from ..app_services import StoredServices
 from ..kit.actions import ScreenKind, bindings
 from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import KEY
-from ..kit.screens.base_screen import ActionScreen, app_of
+from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import StoredServices, app_of
 from ..kit.screens.prompts import ConfirmScreen
 from ..kit.widgets.key_footer import KeyFooter
 from ..kit.widgets.typed_input import Debounce, TextField
-from ..mesh.mesh_screen import open_stored_mesh
-from ..sweep.sweep_screen import open_stored_sweep
-from ..sweep.sweep_session import GROUP_PREFIX as SWEEP_PREFIX
 from ..words import numbers
+from ..words.comparison import LETTERS
 from ..words.run_list import run_line
 from .compare_screen import CompareScreen
 from .run_detail import RunDetail
 from .run_pages import RunPage, RunPlace, page_around, read_first_page
-from .run_selection import LETTERS, RunLines, RunSelection, describe_run
+from .run_selection import RunLines, RunSelection, describe_run
 from .run_table import RunList, RunTable
-from .stored_run_screen import StoredRunScreen
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +126,7 @@ class HistoryScreen(ActionScreen):
     async def _prepare_old_runs(self) -> None:
         """Prepare the runs of an older linkgauge, which can be listed meanwhile, only more slowly."""
         try:
-            has_prepared = await to_thread(self._log.add_digests)
+            has_prepared = await to_thread(self._log.add_briefs)
         except LinkgaugeError as error:  # the log cannot be written: it stays as slow as it is
             _log.debug("old runs are not prepared: %s", error)
             return
@@ -291,21 +287,14 @@ class HistoryScreen(ActionScreen):
         """Open the run at the cursor."""
         run = await self._run_at_cursor()
         if run is not None:
-            app_of(self).push_screen(StoredRunScreen(run, self._log, self._services))
+            app_of(self).open_run(run, self._log, self._services)
 
     async def action_sweep(self) -> None:
         """Open the sweep or the mesh that the run at the cursor is part of."""
         run = await self._run_at_cursor()
         group = "" if run is None or run.group is None else run.group
-        services = self._services
-        if services.sweeps is not None and group.startswith(SWEEP_PREFIX):
-            opening = open_stored_sweep(self, services, services.sweeps, group)
-        elif services.meshes is not None and group.startswith(MESH_PREFIX):
-            opening = open_stored_mesh(self, services, services.meshes, group)
-        else:
+        if not app_of(self).open_group(group, self._services):
             self.notify("This run is not part of a sweep or a mesh.", title="sweep")
-            return
-        self.run_worker(opening, group="sweep", exclusive=True, exit_on_error=False)
 
     async def action_compare(self) -> None:
         """Compare the marked runs with the oldest of them."""

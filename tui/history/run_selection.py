@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from ...engine.results.run_log import SORT_COLUMNS, RunEntry, RunNumbers, RunQuery
+from ..words.comparison import LETTERS
 from ..words.run_list import RunLine, filter_parts, run_line
 
-LETTERS: Final = "ABCDEFGH"  # the names of compared runs; also the limit of their number
 _DESCENDING_FIRST: Final = frozenset({"when", "rate", "%"})
 _MAX_LINES: Final = 4_096  # in memory
 

@@ -13,14 +13,14 @@ from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...engine.results.run_log import RunEntry, RunLog
-from ..app_services import StoredServices
+from ..gauges.instrument_screen import InstrumentScreen
 from ..gauges.instruments import Instruments
 from ..gauges.run_header import TitleBar
 from ..kit.actions import ScreenKind, bindings
 from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import MUTED
-from ..kit.screens.base_screen import InstrumentScreen, app_of, preferences_of
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import StoredServices, app_of, preferences_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..session.stored_run import StoredRun, read_stored_run
 from ..words import numbers

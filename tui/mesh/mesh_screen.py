@@ -25,14 +25,13 @@ from ...mesh.events import MeshBegan
 from ...mesh.plan import Cell
 from ...mesh.reading import MeshComparison, order_hosts
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..app_services import StoredMesh, StoredMeshes, StoredServices
-from ..history.stored_run_screen import StoredRunScreen
 from ..kit.actions import Marks, ScreenKind, bindings
-from ..kit.screens.base_screen import ActionScreen, app_of
+from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import StoredServices, app_of
 from ..kit.screens.session_screen import SessionScreen
 from ..kit.widgets.key_footer import KeyFooter
-from ..session.stored_run import ExportFormat
+from ..session.run_exports import ExportFormat
 from .heat_map import HeatMap
 from .map_layout import arrange
 from .mesh_lines import (
@@ -45,6 +44,7 @@ from .mesh_lines import (
     status_line,
 )
 from .mesh_values import MeshState
+from .stored_mesh import StoredMesh, StoredMeshes
 
 if TYPE_CHECKING:
     from .mesh_session import MeshSession, MeshUpdate
@@ -116,13 +116,16 @@ class MeshScreen(SessionScreen):
         session: "MeshSession | None" = None,
         stored: StoredMesh | None = None,
         *,
+        meshes: StoredMeshes | None = None,
         pass_percent: float = DEFAULT_PASS_PERCENT,
     ) -> None:
         super().__init__()
+        log = services.history
         self._services = services
+        self._meshes = StoredMeshes(log) if meshes is None and log is not None else meshes
         self._session = session
         self._mesh = MeshState(services.clock, pass_percent if stored is None else stored.pass_percent)
-        self._is_saved = stored is not None or services.history is not None
+        self._is_saved = stored is not None or log is not None
         if stored is not None:
             self._mesh.load(stored.matrix, stored.findings)
         self._comparison: MeshComparison | None = None
@@ -156,8 +159,8 @@ class MeshScreen(SessionScreen):
 
     def _compare(self) -> None:
         """Begin to look for an earlier mesh of the same hosts."""
-        if self._services.meshes is not None:
-            self.run_worker(self._find_comparison(self._services.meshes), group="compare", exclusive=True)
+        if self._meshes is not None:
+            self.run_worker(self._find_comparison(self._meshes), group="compare", exclusive=True)
 
     async def _find_comparison(self, meshes: StoredMeshes) -> None:
         try:
@@ -207,9 +210,9 @@ class MeshScreen(SessionScreen):
 
     @on(RunFound)
     def _open_run(self, message: RunFound) -> None:
-        services, history = self._services, self._services.history
+        history = self._services.history
         if history is not None:
-            app_of(self).push_screen(StoredRunScreen(message.run, history, services))
+            app_of(self).open_run(message.run, history, self._services)
 
     @on(RunMissing)
     def _show_missing(self, message: RunMissing) -> None:
@@ -339,14 +342,14 @@ class MeshScreen(SessionScreen):
 
     def action_export(self) -> None:
         """Export the runs; the HTML report is that of the mesh."""
-        services, group = self._services, self._mesh.group
+        services, meshes, group = self._services, self._meshes, self._mesh.group
 
         def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
             if form != "html":
                 return services.export(run_ids, form, path)
-            if services.meshes is None:
+            if meshes is None:
                 raise RunLogError("this mesh is not saved")
-            return services.meshes.write_report(group, path)
+            return meshes.write_report(group, path)
 
         run_ids = [figure.run_id for figure in self._mesh.figures.values() if figure.run_id is not None]
         prompt_export(self, run_ids, export)
@@ -377,4 +380,4 @@ async def open_stored_mesh(
     except LinkgaugeError as error:
         screen.report(error, "mesh")
         return
-    await app_of(screen).push_screen(MeshScreen(services, stored=stored))
+    await app_of(screen).push_screen(MeshScreen(services, stored=stored, meshes=meshes))

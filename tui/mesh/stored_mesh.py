@@ -6,17 +6,19 @@ reasons why cells without a run have none.
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import PlanError, RunLogError
+from ...engine.model.errors import PlanError, RunLogError, UsageError
 from ...engine.model.serialization import decode, encode
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import RunResult
-from ...mesh.figures import CellFigure, MeshMatrix
+from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import GROUP_PREFIX, Cell, MeshPlan
+from ..session.run_exports import check_report_path, generate_report
 from ..session.storage import DefinitionStore
 from .cell_recorder import RunCell, figure_of_run
 from .mesh_spec import MeshSpec
@@ -55,7 +57,7 @@ def find_previous(spec: MeshSpec) -> Iterator[MeshSpec]:
     for name in reversed(earlier[-_MOST_EARLIER:]):
         try:
             candidate = find_mesh(name)
-        except (PlanError, RunLogError) as error:
+        except (PlanError, RunLogError, UsageError) as error:
             _log.debug("%s is passed over: %s", name, error)
             continue
         other = candidate.plan
@@ -132,3 +134,37 @@ def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
 def with_isolated(figure: CellFigure, alone: CellFigure) -> CellFigure:
     """Return the result of a cell with what it was when it was measured again alone."""
     return replace(figure, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id, isolated_loss=alone.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMesh:
+    """A mesh of the run log: its figures, what they show, and the pass mark of its cells in percent."""
+
+    matrix: MeshMatrix
+    findings: tuple[MeshFinding, ...]
+    pass_percent: float
+
+
+class StoredMeshes:
+    """The stored meshes. Every method is called in a thread and may raise LinkgaugeError."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+
+    def find(self, group: str) -> StoredMesh:
+        """Return a stored mesh with its figures so far."""
+        from ...mesh.reading import find_faults
+
+        definition = find_mesh(group)
+        matrix = load_matrix(self._log, definition)
+        return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
+
+    def compare(self, matrix: MeshMatrix) -> "MeshComparison | None":
+        """Return what has changed since the last mesh of the same hosts; None where there is none."""
+        return compare_with_previous(self._log, find_mesh(matrix.group), matrix)
+
+    def write_report(self, group: str, path: Path) -> Path:
+        """Write the HTML page of a mesh in a separate process; return its path."""
+        check_report_path(path)
+        generate_report(self._log, ["linkgauge.tui.report.mesh_page", group, str(path)])
+        return path

@@ -23,7 +23,7 @@ from ...engine.model.plan import Direction, End
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sums.traces import PlotPeriod
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ..session.instrument_values import ChangeMark
+from ..readings.instrument_values import ChangeMark
 from ..session.stored_run import StoredRun, rate_points
 from ..sweep.sweep_words import AXIS_NAMES, axis_value_words, expected_rate_of
 from ..words import numbers
@@ -118,7 +118,7 @@ def losses(run: StoredRun) -> str:
             points = traces.get(direction)
             if not points:
                 continue
-            shares = [100 * (point.lost_share or 0.0) for point in points]
+            shares = [point.lost_percent or 0.0 for point in points]
             name = f"{numbers.arrow(direction)} " if len(traces) > 1 else ""
             starts = [0.0, *(point.at_s for point in points[:-1])]
             ends = [point.at_s for point in points]

@@ -15,10 +15,9 @@ from ...engine.results.summary import Summary
 from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..history.run_selection import LETTERS
 from ..session.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..words import numbers
-from ..words.comparison import SIGNIFICANCE_MARKS, ComparisonRow
+from ..words.comparison import LETTERS, SIGNIFICANCE_MARKS, ComparisonRow
 from ..words.datagram_results import (
     DELAY_COLUMNS,
     LossRow,

@@ -14,10 +14,10 @@ from ...engine.model.plan import Plan
 from ...engine.results.summary import Summary
 from ...presets.auto_select import PresetSelection
 from ...presets.preset import Preset
-from ..app_services import AppServices
 from ..kit.screens.base_screen import internal_error_text
-from ..session.instrument_values import RunProblem
-from ..session.interfaces import RunHandle
+from ..readings.instrument_values import RunProblem
+from ..session.run_handle import RunHandle
+from .run_services import RunServices
 
 
 @dataclass
@@ -81,7 +81,7 @@ class RepaintNeeded(Message):
 PostMessage = Callable[[Message], object]
 
 
-async def query_far_end(services: AppServices, peer: Peer, post: PostMessage, *, with_preset: bool = False) -> None:
+async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *, with_preset: bool = False) -> None:
     """Ask a far end for its description, and select the preset by it; post FarAnswered or StartFailed."""
     try:
         info = await services.query_host_info(peer)
@@ -97,7 +97,7 @@ async def query_far_end(services: AppServices, peer: Peer, post: PostMessage, *,
     post(FarAnswered(info, selection, problem))
 
 
-async def follow_run(services: AppServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
+async def follow_run(services: RunServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
     """Open a run, post its events until it ends, and release it.
 
     Posts RunOpened, one EventArrived for each event, then RunEnded; or StartFailed at any point.

@@ -22,16 +22,15 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...presets.auto_select import AUTO, NO_PRESET
 from ...presets.preset import Preset
-from ..app_services import AppServices
 from ..gauges.instruments import Instruments
-from ..gauges.load_step_values import load_plan
 from ..gauges.run_header import SettingsBar, TitleBar
 from ..kit.actions import ScreenKind, bindings
-from ..kit.screens.base_screen import app_of
+from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
+from ..readings.instrument_values import Phase
+from ..readings.live_readings import LiveReadings
+from ..readings.load_step_values import load_plan
 from ..session.credentials import parse_pasted_key
-from ..session.instrument_values import Phase
-from ..session.live_readings import LiveReadings
 from ..session.preferences import Preferences
 from ..session.preset_choice import find_initial_preset
 from ..session.run_spec import RunSpec
@@ -46,6 +45,7 @@ from .background_tasks import (
     query_far_end,
 )
 from .cockpit_state import CockpitState, RefreshPacer
+from .run_services import RunServices
 from .setting_actions import SettingActions
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class CockpitScreen(SettingActions):
 
     def __init__(
         self,
-        services: AppServices,
+        services: RunServices,
         spec: RunSpec,
         preferences: Preferences,
         *,
@@ -349,25 +349,22 @@ class CockpitScreen(SettingActions):
 
     def action_history(self) -> None:
         """Open the history."""
-        from ..history.history_screen import HistoryScreen
-
         history = self._services.history
         if history is None:
             self.notify("Runs are not saved: there is no run log.", severity="warning")
         else:
-            app_of(self).push_screen(HistoryScreen(history, self._services))
+            app_of(self).open_history(history, self._services)
 
     def action_sweep(self) -> None:
         """Open the form of a new sweep."""
-        from ..sweep.sweep_screen import open_new_sweep
-
-        sweeps = self._services.sweeps
-        if sweeps is None:
+        if self._services.history is None:
             self.notify("A sweep needs the run log, and there is none.", severity="warning")
             return
         if self._refuse_if_busy("Stop the test first, then sweep."):
             return
-        open_new_sweep(self, self._services, sweeps, self.state)
+        state = self.state
+        direction = state.plan.settings.direction.value
+        app_of(self).open_new_sweep(self._services, state.peer, state.preset.id, direction)
 
     def action_leave(self) -> None:
         """Quit. Stop a run first, so that its end is stored; a second request quits at once."""

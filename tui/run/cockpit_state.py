@@ -22,11 +22,11 @@ from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
 from ...presets.verdict import Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..gauges.load_step_values import why_settings_fixed
-from ..gauges.setting_steps import next_rate, next_window
-from ..session.instrument_values import Phase, RunProblem
-from ..session.interfaces import RunHandle
-from ..session.live_readings import CockpitSnapshot, LiveReadings
+from ..readings.instrument_values import Phase, RunProblem
+from ..readings.live_readings import CockpitSnapshot, LiveReadings
+from ..readings.load_step_values import why_settings_fixed
+from ..readings.setting_steps import next_rate, next_window
+from ..session.run_handle import RunHandle
 from ..words.parsing import DEFAULT_REFRESH_HZ
 
 _BUSY_PERCENT: Final = 90.0

@@ -19,18 +19,17 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
 from ...engine.model.peer import Peer
-from ...engine.model.shared_key import SharedKey
+from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ...engine.results.run_log import RunEntry
-from ..app_services import AppServices
 from ..kit.drawing.styles import BAD, GOOD, MUTED
 from ..kit.screens.prompts import TextPrompt
 from ..kit.widgets.typed_input import TextField
 from ..session.credentials import parse_pasted_peer
 from ..words import numbers
 from .known_peers import MAX_OF_SOURCE, KnownPeer, announced_peers, known_peers, read_ssh_config
+from .run_services import RunServices
 
 _QUERY_TIMEOUT_S: Final = 3.0
 _LISTEN_S: Final = 10.0  # for announcements: an endpoint answers within a second; its host may have been busy
@@ -59,7 +58,7 @@ class PeerPicker(TextPrompt):
     }
     """
 
-    def __init__(self, peer: Peer, services: AppServices) -> None:
+    def __init__(self, peer: Peer, services: RunServices) -> None:
         value = "loopback" if peer.is_loopback else str(peer)
         super().__init__("connect to a remote host", value, _HINT, self._find_peer_problem)
         self._current = peer
@@ -161,7 +160,7 @@ class PeerPicker(TextPrompt):
             show(index, line)
 
 
-def _load_known_peers(services: AppServices) -> list[KnownPeer]:
+def _load_known_peers(services: RunServices) -> list[KnownPeer]:
     try:
         rows: Sequence[RunEntry] = () if services.history is None else services.history.newest_of_peers(_MAX_PEERS)
     except LinkgaugeError:

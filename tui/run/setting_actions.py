@@ -7,7 +7,9 @@ What the far end, or the workload, does not have is refused with its reason.
 from dataclasses import replace
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
-from ..gauges.setting_steps import (
+from ..gauges.instrument_screen import InstrumentScreen
+from ..readings.instrument_values import Phase
+from ..readings.setting_steps import (
     SESSION_STEPS,
     next_datagram,
     next_direction,
@@ -16,8 +18,6 @@ from ..gauges.setting_steps import (
     next_workload,
     plan_with_workload,
 )
-from ..kit.screens.base_screen import InstrumentScreen
-from ..session.instrument_values import Phase
 from ..words import numbers
 from .cockpit_state import CockpitState
 

@@ -1,19 +1,9 @@
-"""Runs of the log: rebuilt from their events, compared with each other, and exported to files.
+"""Runs of the log: rebuilt from their events, compared with each other, and selected."""
 
-A report is made by another process, so that the app keeps drawing meanwhile. Neither Textual nor matplotlib is
-imported here.
-"""
-
-import json
-import logging
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
 from ...engine.model.events import Changed, Expectation, Opened, Sampled
@@ -21,7 +11,6 @@ from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import Comparison, compare
-from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
@@ -31,20 +20,16 @@ from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import finding_figures, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
-from ...presets.latency_limit import read_limit
 from ...presets.preset import Preset
-from ...presets.verdict import Verdict, VerdictCode, judge
+from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
+from ..readings.instrument_values import Phase
+from ..readings.live_readings import CockpitSnapshot, LiveReadings
 from ..words import numbers
 from ..words.comparison import ComparisonRow, figure_rows, plan_rows
 from ..words.run_list import RunLine, run_line
-from .instrument_values import Phase
-from .live_readings import CockpitSnapshot, LiveReadings
 from .run_recorder import Outcome
 
-ExportFormat = Literal["csv", "json", "html"]
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
-_log = logging.getLogger(__name__)
-_REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,52 +149,6 @@ def _table(first: StoredRun, other: StoredRun, comparison: Comparison) -> Compar
         if before != after:
             rows.append(ComparisonRow(name, before or numbers.UNKNOWN, after or numbers.UNKNOWN))
     return ComparisonTable(other_line, tuple(rows), tuple(figure_rows(comparison)))
-
-
-def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat, path: Path) -> Path:
-    """Write runs to a file and return its path. Raises RunLogError, PlanError or OSError."""
-    match export_format:
-        case "csv":
-            with CsvWriter.create(path) as writer:
-                for run_id in run_ids:
-                    row = log.find(run_id)
-                    writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
-        case "json":
-            documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
-            content = documents[0] if len(documents) == 1 else documents
-            path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        case "html":
-            generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--force", "--html", str(path)])
-    return path
-
-
-def generate_report(log: RunLog, module: Sequence[str]) -> None:
-    """Run a module with arguments that writes a report. Call this in a thread. Raises RunLogError.
-
-    matplotlib holds Python's global lock: in this process it would stop the app's clock.
-    """
-    log.flush()
-    command = [sys.executable, "-P", "-m", *module]  # -P keeps the current folder out of its imports
-    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
-    _log.debug("report by %s", command)
-    try:
-        process = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=environment,
-            timeout=_REPORT_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RunLogError(f"the report was not ready after {_REPORT_TIMEOUT_S:.0f} s; try fewer runs") from error
-    if process.returncode != 0:
-        lines = process.stderr.strip().splitlines()
-        raise RunLogError(
-            lines[-1].removeprefix("linkgauge: ") if lines else f"the report ended with {process.returncode}"
-        )
 
 
 def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:

@@ -25,21 +25,20 @@ from ...engine.model.errors import LinkgaugeError
 from ...engine.model.events import Event, Reason
 from ...engine.model.peer import Peer
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
-from ..app_services import StoredServices, StoredSweeps
 from ..gauges.plots.overlay_plot import OverlayPlot
-from ..history.run_selection import LETTERS
 from ..kit.actions import ScreenKind, bindings
 from ..kit.drawing.styles import KEY, MUTED, SERIES_STYLES
-from ..kit.screens.base_screen import ActionScreen, app_of, internal_error_text
+from ..kit.screens.base_screen import ActionScreen, internal_error_text
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import FeatureApp, StoredServices, app_of
 from ..kit.widgets.key_footer import KeyFooter
-from ..run.cockpit_state import CockpitState
-from ..session.interfaces import RunHandle
-from ..session.stored_run import ExportFormat
+from ..session.run_exports import ExportFormat
+from ..session.run_handle import RunHandle
 from ..words import numbers
+from ..words.comparison import LETTERS
 from .sweep_form import SweepForm
 from .sweep_map import axis_of_plot, best_lines, failure_lines, knee_lines, map_lines, sweep_overlay
-from .sweep_session import missing_points, run_points
+from .sweep_session import StoredSweeps, missing_points, run_points
 from .sweep_words import estimated_duration_ns, point_words, result_words
 
 _log = logging.getLogger(__name__)
@@ -383,24 +382,25 @@ class SweepScreen(ActionScreen):
 
 
 def open_new_sweep(
-    screen: ActionScreen, services: StoredServices, sweeps: StoredSweeps, state: CockpitState
+    app: FeatureApp, services: StoredServices, sweeps: StoredSweeps, peer: Peer, preset_id: str, direction: str
 ) -> None:
-    """Open the form of a sweep against the cockpit's peer, then the sweep.
+    """Open the form of a sweep, then the sweep.
 
     Args:
-        screen: The screen to return to.
+        app: Shows both.
         services: The presets, and exports.
         sweeps: Stores the sweep and carries out its runs.
-        state: Names the peer, the preset and the direction.
+        peer: The far end.
+        preset_id: The preset that the form begins with.
+        direction: The direction that the form begins with.
     """
 
     def open_sweep(sweep: Sweep | None) -> None:
         if sweep is not None:
-            app_of(screen).push_screen(SweepScreen(sweep, services, sweeps, state.peer))
+            app.push_screen(SweepScreen(sweep, services, sweeps, peer))
 
-    peer = state.peer.host if state.peer.is_loopback else str(state.peer)
-    form = SweepForm(services.catalog, peer, state.preset.id, state.plan.settings.direction.value)
-    app_of(screen).push_screen(form, open_sweep)
+    shown_peer = peer.host if peer.is_loopback else str(peer)
+    app.push_screen(SweepForm(services.catalog, shown_peer, preset_id, direction), open_sweep)
 
 
 async def open_stored_sweep(

@@ -4,15 +4,17 @@ Each run of a sweep is in the run log like any other run, with the sweep's name 
 small file next to the log. Together they give the results so far.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from random import SystemRandom
 from typing import Any, Final, Protocol, TypeVar
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Reason
+from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
 from ...engine.model.serialization import decode, encode
 from ...engine.results.confidence import SERIES_INTERVAL_NS
@@ -20,9 +22,10 @@ from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, RunRecord, new_run_id
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ...presets.catalog import Catalog
-from ...presets.preset import DocumentSweep
+from ...presets.preset import DocumentSweep, Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..session.interfaces import RunHandle
+from ..session.run_exports import check_report_path, generate_report
+from ..session.run_handle import RunHandle, StartRun
 from ..session.storage import DefinitionStore
 from ..words import parsing
 
@@ -192,3 +195,47 @@ def missing_points(sweep: Sweep, results: Iterable[SweepResult]) -> list[SweepPo
     """Return the points without a result, in the order of the sweep."""
     done = {result.point for result in results}
     return [point for point in sweep.points if point not in done]
+
+
+class StoredSweeps:
+    """The stored sweeps, and the runs of one. Every method may raise LinkgaugeError.
+
+    Args:
+        log: Has their runs.
+        start_run: Starts a run.
+        variant_of: Returns the link options that were selected with a preset.
+    """
+
+    def __init__(self, log: RunLog, start_run: StartRun, variant_of: Callable[[str | None], Variant]) -> None:
+        self._log = log
+        self._start_run = start_run
+        self._variant_of = variant_of
+        self._variants: dict[str, Variant] = {}
+
+    def begin(self, sweep: Sweep) -> Sequence[SweepResult]:
+        """Store the definition, unless it is stored already; return the results so far. Called in a thread."""
+        try:
+            _, variant = find_sweep(sweep.group)
+        except PlanError:
+            variant = self._variant_of(sweep.preset)
+            save_sweep(sweep, variant)
+        self._variants[sweep.group] = variant
+        return load_results(self._log, sweep)
+
+    def find(self, group: str) -> tuple[Sweep, Sequence[SweepResult]]:
+        """Return a stored sweep and its results so far. Called in a thread."""
+        sweep, _ = find_sweep(group)
+        return sweep, load_results(self._log, sweep)
+
+    def run_point(
+        self, sweep: Sweep, point: SweepPoint, preset: Preset | None, peer: Peer
+    ) -> AbstractAsyncContextManager[RunHandle]:
+        """Return the context of a point's run."""
+        variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
+        return self._start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+
+    def write_report(self, sweep: Sweep, path: Path) -> Path:
+        """Write the HTML page of a sweep in a separate process; return its path. Called in a thread."""
+        check_report_path(path)
+        generate_report(self._log, ["linkgauge.tui.report.sweep_page", sweep.group, str(path)])
+        return path

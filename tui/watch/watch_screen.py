@@ -21,14 +21,12 @@ from textual.widgets import Static
 from ...engine.model.errors import LinkgaugeError
 from ...watch.events import WatchEvent
 from ...watch.watch_plan import WatchPlan
-from ..app_services import StoredServices
-from ..history.history_screen import HistoryScreen
 from ..kit.actions import Marks, ScreenKind, bindings
-from ..kit.screens.base_screen import app_of
 from ..kit.screens.export import prompt_export
+from ..kit.screens.feature_app import StoredServices, app_of
 from ..kit.screens.session_screen import SessionScreen
 from ..kit.widgets.key_footer import KeyFooter
-from ..session.interfaces import WatchHandle
+from ..watch.session.watch_handle import WatchHandle
 from .peer_table import PeerTable
 from .watch_lines import head_line, peer_lines, status_line
 from .watch_log import WatchLog
@@ -220,7 +218,7 @@ class WatchScreen(SessionScreen):
             self.notify("Runs are not saved: there is no run log.", severity="warning")
             return
         wanted = f"label={name} group={self._session.plan.group}"
-        app_of(self).push_screen(HistoryScreen(services.history, services, filter_text=wanted))
+        app_of(self).open_history(services.history, services, wanted)
 
     def action_reload_watch(self) -> None:
         """Read the file of the watch again."""

@@ -13,6 +13,9 @@ from .datagram_results import loss_percent
 from .plan import socket_words
 
 Significance = Literal["real", "alike", "plain"]
+LETTERS: Final = "ABCDEFGH"
+"""The names of compared runs; also the limit of their number."""
+
 SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
 NO_DIFFERENCE: Final = "no significant difference"
 _NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": "", "responsiveness": ""}

@@ -18,7 +18,7 @@ from ...model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_ba
 from ...model.workload import Workload
 from ...workers.core_assignment import check_cores, shares_cores
 from ..datagram_limits import DatagramLimits
-from ..memory import SessionWindows, count_connections, estimate_memory, merge_windows, windows_of
+from ..memory_estimate import SessionWindows, count_connections, estimate_memory, merge_windows, windows_of
 from .admitted_client import AdmittedClient
 from .turns import Turn, Turns
 

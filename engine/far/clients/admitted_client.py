@@ -5,7 +5,7 @@ from typing import Protocol
 from ...model.events import Reason
 from ...model.ip_address import client_network
 from ...workers.pool import WorkerPool
-from ..memory import SessionWindows
+from ..memory_estimate import SessionWindows
 from ..status import ClientStatus, RunStatus
 
 

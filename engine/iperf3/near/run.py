@@ -32,8 +32,8 @@ from ...model.plan import (
 )
 from ...model.samples import Sample
 from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
-from ...near.binding import check_binding, check_options
 from ...near.session_set import SessionSet
+from ...near.socket_option_checks import check_binding, check_options
 from ...workers.core_assignment import check_cores
 from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
@@ -239,13 +239,13 @@ class Iperf3Run(Run):
 
     def note(self, text: str) -> None:
         """Emit a warning."""
-        self._warn(text)
+        self._events.warn(text)
 
     def change_settings(self, settings: Settings) -> None:
         """Warn that an iperf3 server cannot change a test, and leave everything as it is."""
         reason = why_unavailable(self._server, Feature.LIVE_CHANGES)
         if settings != self.settings and not self._ending.done() and reason is not None:
-            self._warn(WarningText.IPERF3_FIXED.format(reason=reason))
+            self._events.warn(WarningText.IPERF3_FIXED.format(reason=reason))
 
     async def _open(self) -> None:
         """Open the test and all of its sessions. An iperf3 server has nothing that measures the idle link."""
@@ -348,17 +348,17 @@ class Iperf3Run(Run):
         if self._totals is not None:
             self._events.put(self._totals)
             for text in find_discrepancies(self._totals, self._counts):
-                self._warn(text)
+                self._events.warn(text)
         elif self._failed_end is None:
             reason = self._why_without_results or f"none came within {FINISH_DEADLINE_S:g} s"
-            self._warn(WarningText.IPERF3_RESULTS_MISSING.format(reason=reason))
+            self._events.warn(WarningText.IPERF3_RESULTS_MISSING.format(reason=reason))
 
     def _handle_near_sample(self, sample: Sample) -> None:
-        stamped = self._stamp(sample)
+        stamped = self._events.add_sample(sample)
         self._counts.add(sample, is_warmup=stamped.warmup)
         far_sample = sample_from_sender(sample)
         if far_sample is not None and not self._failure:
-            self._stamp(far_sample)
+            self._events.add_sample(far_sample)
 
     def _poll_far_end(self) -> int | None:
         """Return the time of the last segment from the server, of control or payload.

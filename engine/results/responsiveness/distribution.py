@@ -64,18 +64,18 @@ def weighted_by_time(counts: Counts, pace_ns: int = PROBE_PACE_NS) -> dict[int, 
 
 
 def mean_ns(counts: Counts) -> float | None:
-    """Return the mean; None where nothing was counted."""
+    """Return the mean; None if nothing was counted."""
     whole = sum(counts.values())
     return sum(bucket_midpoint_ns(bucket) * count for bucket, count in counts.items()) / whole if whole else None
 
 
 def trimmed_mean_ns(counts: Counts) -> float | None:
-    """Return the mean without the slowest 5 %; None where nothing was counted."""
+    """Return the mean without the slowest 5 %; None if nothing was counted."""
     return mean_ns(without_slowest(counts))
 
 
 def percentile_ns(counts: Counts, percent: float) -> int | None:
-    """Return the time that this share of the weights does not exceed; None where nothing was counted."""
+    """Return the time that this share of the weights does not exceed; None if nothing was counted."""
     whole, cumulative = sum(counts.values()), 0.0
     newest: int | None = None
     for bucket in sorted(counts):

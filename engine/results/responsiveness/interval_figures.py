@@ -22,7 +22,7 @@ FIGURES: Final = (
 
 
 def interval_figures(near: Sampled | None, far: Sampled | None) -> dict[str, float | int | None]:
-    """Return the figures of both ends' samples; empty where the run is no responsiveness test."""
+    """Return the figures of both ends' samples; empty if the run is no responsiveness test."""
     figures: dict[str, float | int | None] = {}
     for end, sampled in ((End.NEAR, near), (End.FAR, far)):
         if sampled is not None and sampled.sample.queue is not None:

@@ -241,7 +241,7 @@ def _mean_of(intervals: Sequence[LoadInterval], probe: ProbeKind, longest_bucket
 
 
 def goodput(intervals: Iterable[LoadInterval], flow: Direction) -> float | None:
-    """Return the rate at which a direction's payload arrived during intervals; None where no receiver tells."""
+    """Return the rate at which a direction's payload arrived during intervals; None if no receiver tells."""
     bytes_ = span_ns = 0
     for interval in intervals:
         bytes_ += interval.received_bytes.get(flow, 0)

@@ -14,7 +14,7 @@ from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Direction, End, PerDirection, sender_of
 from ...model.samples import ProbeSample
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second
+from ..counter_sums import bits_per_second, percent_of
 from .distribution import (
     Counts,
     add_counts,
@@ -88,7 +88,7 @@ class Load:
     intervals: Sequence[LoadInterval]
 
     def results(self, started: Started, probe: ProbeKind, idle: Idle) -> LoadedLatency | None:
-        """Return the results; None where nothing was measured after the first second."""
+        """Return the results; None if nothing was measured after the first second."""
         if not self.intervals:
             return None
         windows = latency_windows(self.intervals, probe, self._longest(probe))
@@ -179,7 +179,7 @@ def _lost_percent(measured: Sequence[LoadInterval]) -> float | None:
     first, last = (mean_ns(interval.datagrams) for interval in (measured[0], measured[-1]))
     more_on_their_way = 0.0 if first is None or last is None else (last - first) / pace_ns
     lost = sent - answered - more_on_their_way
-    return 0.0 if lost <= _FEW_LOST else min(100.0, 100 * lost / sent)
+    return 0.0 if lost <= _FEW_LOST else min(100.0, percent_of(lost, sent) or 0.0)
 
 
 def _sender_queues(measured: Sequence[LoadInterval], direction: Direction, started: Started) -> list[SenderQueue]:

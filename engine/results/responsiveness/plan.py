@@ -40,5 +40,5 @@ def responsiveness_plan(
 
 
 def with_responsiveness(plan: Plan) -> Plan:
-    """Return a plan that measures latency beside its own load; raise PlanError where that cannot be."""
+    """Return a plan that measures latency beside its own load; raise PlanError if that cannot be."""
     return replace(plan, probe=True, responsiveness=ResponsivenessTest.ALONGSIDE)

@@ -53,7 +53,7 @@ class SenderQueue:
 
     @property
     def delay_ns(self) -> float | None:
-        """How long a packet waited at this host before it was sent; None where nothing of it is known."""
+        """How long a packet waited at this host before it was sent; None if nothing of it is known."""
         known = [part for part in (self.backlog_bytes, self.driver_bytes) if part is not None]
         return self._time_of(sum(known)) if known else None
 
@@ -145,7 +145,7 @@ class Responsiveness:
         return tuple(load for load in alone if load is not None) or self.loads[:1]
 
     def load_of(self, direction: Direction) -> LoadedLatency | None:
-        """Return the results under load in a direction; None where it was not loaded so."""
+        """Return the results under load in a direction; None if it was not loaded so."""
         return next((load for load in self.loads if load.direction is direction), None)
 
 

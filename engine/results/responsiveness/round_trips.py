@@ -32,7 +32,7 @@ _MINUTE_NS: Final = 60 * SECOND_NS
 def round_trips(
     handshake: Counts, answer: Counts, loaded: Counts, *, span_ns: int, is_steady: bool
 ) -> RoundTrips | None:
-    """Return the round trips a minute; None where one of the three times was not measured.
+    """Return the round trips a minute; None if one of the three times was not measured.
 
     Args:
         handshake: The times of new connections' handshakes.

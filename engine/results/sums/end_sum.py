@@ -5,7 +5,7 @@ from typing import Self
 
 from ...model.plan import MIB
 from ...model.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
-from ..counter_sums import core_percents, host_percent, hottest_core_percent
+from ..counter_sums import core_percents, host_percent, hottest_core_percent, percent_of
 from ..summary import CpuSummary, OtherTestsSummary
 from .other_tests_sum import summarize_others
 
@@ -58,7 +58,7 @@ class EndSum:
 
     @property
     def process_share(self) -> float | None:
-        """How many cores linkgauge's processes used; None where no sample knows their CPU time."""
+        """How many cores linkgauge's processes used; None if no sample knows their CPU time."""
         return self.process_ns / self.process_span_ns if self.process_span_ns else None
 
     @property
@@ -89,7 +89,7 @@ class EndSum:
         return CpuSummary(
             host_percent=host_percent(cores),
             hottest_core_percent=hottest_core_percent(cores),
-            process_percent=None if self.process_share is None else 100 * self.process_share,
+            process_percent=percent_of(self.process_ns, self.process_span_ns),
             msec_per_mib=cpu_ms / (payload_bytes / MIB) if cpu_ms is not None and payload_bytes else None,
             msec_per_transaction=cpu_ms / transactions if cpu_ms is not None and transactions else None,
             core_percents=core_percents(cores),

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from ...model.events import Sampled, Totals
 from ...model.plan import Direction, End, Settings, sender_of
@@ -13,11 +14,14 @@ from .end_sum import EndSum
 from .receiver_sum import ReceiverSum
 from .sender_sum import SenderSum
 
+MAX_BEHIND: Final = 2_400
+"""The number of intervals by which one end may be behind the other: ten minutes of the usual ones."""
+
 
 class SampleOrder:
-    """Admits each end's samples in the order of their indexes.
+    """Admits each end's samples in the order of their indexes, and none that is too far behind the other end's.
 
-    Ask it before a sample is added anywhere: what one consumer leaves out, all leave out.
+    Ask it before a sample is added anywhere: if one consumer leaves a sample out, all of them do.
     """
 
     def __init__(self) -> None:
@@ -25,20 +29,25 @@ class SampleOrder:
 
     def admits(self, sample: Sample) -> bool:
         """Return whether the sample follows its end's last one and lasted some time; remember its index if so."""
-        if sample.index <= self._newest[sample.end] or sample.interval_ns <= 0:
+        if sample.index <= max(self._newest[sample.end], self._given_up) or sample.interval_ns <= 0:
             return False
         self._newest[sample.end] = sample.index
         return True
 
     @property
-    def reached_by_both(self) -> int:
-        """The index that both ends have reached; -1 before."""
-        return min(self._newest.values())
+    def complete_index(self) -> int:
+        """The index up to which no sample can come any more; -1 before."""
+        return max(min(self._newest.values()), self._given_up)
 
     @property
     def reached_by_any(self) -> int:
         """The index of the newest sample of either end; -1 before."""
         return max(self._newest.values())
+
+    @property
+    def _given_up(self) -> int:
+        """The index up to which nobody waits for the end that is behind: memory would have no limit."""
+        return self.reached_by_any - MAX_BEHIND
 
 
 class SampleSum:

@@ -22,7 +22,7 @@ _FULL: Final = 0.6  # of the buffer: a program is woken at two thirds
 
 
 def find_hold(session: SessionSample) -> Hold | None:
-    """Return what held a sending session back at the end of a sample; None where its kernel does not tell."""
+    """Return what held a sending session back at the end of a sample; None if its kernel does not tell."""
     unacked, unsent, mss = session.unacked_bytes, session.unsent_bytes, session.mss_bytes
     window, cwnd = session.peer_window_bytes, session.cwnd_bytes
     memory, buffer = session.send_memory_bytes, session.send_buffer_bytes

@@ -100,16 +100,16 @@ class SenderSum(Sums):
             self.counters["retransmits"] = retransmits
 
     def median(self, name: str) -> int | None:
-        """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
+        """Return the median of a gauge such as `rtt_us`; None if no session reported it."""
         return self.quantile(name, 0.5)
 
     def quantile(self, name: str, share: float) -> int | None:
-        """Return the value of a gauge that a share of its samples does not exceed; None where there are none."""
+        """Return the value of a gauge that a share of its samples does not exceed; None if there are none."""
         histogram = self.histograms.get(name)
         return None if histogram is None else histogram.quantile(share)
 
     def mean(self, name: str) -> float | None:
-        """Return the mean of a gauge; None where no session reported it."""
+        """Return the mean of a gauge; None if no session reported it."""
         histogram = self.histograms.get(name)
         return None if histogram is None else histogram.mean
 
@@ -125,7 +125,7 @@ class SenderSum(Sums):
 
     @property
     def least_window_bytes(self) -> float | None:
-        """The smallest window that the other end advertised, in the median session; None where none is known."""
+        """The smallest window that the other end advertised, in the median session; None if none is known."""
         return median(self.smallest_windows.values()) if self.smallest_windows else None
 
     @property

@@ -9,7 +9,7 @@ from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
 from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second, host_percent, hottest_core_percent
+from ..counter_sums import bits_per_second, host_percent, hottest_core_percent, percent_of
 from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
 from .receiver_sum import latency_counts
 from .session_sums import SessionDatagrams, SessionSums
@@ -75,7 +75,7 @@ class LatencyPoint:
 
 @dataclass(frozen=True, slots=True)
 class TcpPoint:
-    """The senders' TCP values in an interval: median RTT and sums of all sessions; None where unknown."""
+    """The senders' TCP values in an interval: median RTT and sums of all sessions; None if unknown."""
 
     at_s: float = field(metadata=GAUGE)
     rtt_us: int | None = field(metadata=MEAN)
@@ -88,7 +88,7 @@ class DatagramPoint:
     """The datagrams of a direction in an interval, by their receiver.
 
     Of those that `passed`, which is the rise of the highest number, `lost` had not arrived by its end. Jitter is a
-    mean, and the delay variation the 99th percentile of the interval; None where there was no datagram.
+    mean, and the delay variation the 99th percentile of the interval; None if there was no datagram.
     """
 
     at_s: float = field(metadata=GAUGE)
@@ -98,9 +98,9 @@ class DatagramPoint:
     delay_ms: float | None = field(metadata=PEAK)
 
     @property
-    def lost_share(self) -> float | None:
-        """The lost part of those that passed, 0 to 1; None where none did."""
-        return min(self.lost / self.passed, 1.0) if self.passed else None
+    def lost_percent(self) -> float | None:
+        """The lost ones in percent of those that passed; None if none did."""
+        return percent_of(self.lost, self.passed)
 
 
 class Traces:

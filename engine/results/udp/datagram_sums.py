@@ -220,7 +220,7 @@ class DatagramSum(Sums):
 
     @property
     def lost(self) -> int | None:
-        """The lost datagrams; None where no receiver has reported any."""
+        """The lost datagrams; None if no receiver has reported any."""
         return sum_known(part.lost for part in self._flows.values())
 
     @property
@@ -234,11 +234,11 @@ class DatagramSum(Sums):
         return lost + received if lost is not None and received else self.count("sent")
 
     def count(self, name: str) -> int | None:
-        """Return the sum of a cumulative counter such as `sent`; None where nobody reported it."""
+        """Return the sum of a cumulative counter such as `sent`; None if nobody reported it."""
         return sum_known(part.counters.get(name) for part in self._flows.values())
 
     def peak(self, name: str) -> int | None:
-        """Return the largest value of a counter such as `extent`; None where nobody reported it."""
+        """Return the largest value of a counter such as `extent`; None if nobody reported it."""
         return max((part.peaks[name] for part in self._flows.values() if name in part.peaks), default=None)
 
     def loss_causes(self, flow: Direction) -> LossCauses:
@@ -257,16 +257,16 @@ class DatagramSum(Sums):
 
     @property
     def smallest_buffer_bytes(self) -> int | None:
-        """The smallest buffer of a receiver's socket; None where nobody reported it."""
+        """The smallest buffer of a receiver's socket; None if nobody reported it."""
         return min(self._values("receive_buffer_bytes"), default=None)
 
     def median_us(self, name: str) -> int | None:
-        """Return the median of a time such as `rtt_us`; None where nobody reported it."""
+        """Return the median of a time such as `rtt_us`; None if nobody reported it."""
         return self._times(name).median
 
     @property
     def summary(self) -> DatagramSummary | None:
-        """The results; None where no session has reported anything."""
+        """The results; None if no session has reported anything."""
         if not self._flows:
             return None
         jitters, jitter_sum_ns = self.count("jitter_count"), self.count("jitter_sum_ns")

@@ -79,7 +79,7 @@ class LossSeries(Sums):
 
 
 def find_loss_pattern(lost: int, gaps: int, loss_share: float, series: LossSeries) -> LossPattern | None:
-    """Return the pattern of the losses of a direction; None where they are too few to have one.
+    """Return the pattern of the losses of a direction; None if they are too few to have one.
 
     Args:
         lost: the lost datagrams.

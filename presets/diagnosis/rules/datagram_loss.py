@@ -20,7 +20,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....engine.model.plan import MIB, SECOND_NS, End
-from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time, group_digits
+from ....engine.results.counter_sums import bits_per_second
+from ...number_text import (
+    format_bytes,
+    format_percent,
+    format_quantity,
+    format_rate,
+    format_share,
+    format_time,
+    group_digits,
+)
 from .. import remedies
 from ..evidence import DatagramEvidence, EndEvidence, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
@@ -106,10 +115,11 @@ def find_held_sender(view: FlowView) -> Iterator[Finding]:
 
 def _share_of_gap(view: FlowView, count: int) -> float:
     """Return the share of the missing rate that lost datagrams are."""
-    datagrams, seconds = view.flow.datagrams, view.evidence.span_ns / SECOND_NS
-    if datagrams is None or not datagrams.datagram_bytes or not view.gap_bit_s or not seconds:
+    datagrams = view.flow.datagrams
+    if datagrams is None or not datagrams.datagram_bytes or not view.gap_bit_s:
         return 0.0
-    return min(1.0, count * datagrams.datagram_bytes * 8 / seconds / view.gap_bit_s)
+    lost_bit_s = bits_per_second(count * datagrams.datagram_bytes, view.evidence.span_ns)
+    return min(1.0, (lost_bit_s or 0.0) / view.gap_bit_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +169,9 @@ def _socket_buffer(lost: _Part) -> Finding:
     if datagrams.buffer_bytes is not None:
         numbers += f"; the socket's buffer {lost.tense('holds', 'held')} {format_bytes(datagrams.buffer_bytes)}"
     if end.busiest_worker is not None:
-        numbers += f", the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
+        numbers += f", the busiest worker used {format_share(end.busiest_worker)} of a core"
     if end.waiting is not None:
-        numbers += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
+        numbers += f", and one waited {format_share(end.waiting)} of the time for a core"
     was_full = f"The buffer of the {end.end.label} receiver's socket {lost.tense('is', 'was')} full."
     return lost.find("socket-buffer-full", was_full, numbers, _mend_receiver(lost.view, datagrams), end)
 

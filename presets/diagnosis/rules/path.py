@@ -20,7 +20,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import SECOND_NS, Direction
-from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
+from ...number_text import (
+    format_bytes,
+    format_percent,
+    format_quantity,
+    format_rate,
+    format_share,
+    format_time,
+)
 from .. import remedies
 from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
@@ -176,7 +183,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         return
     evidence = [f"{format_rate(flow.bit_s)} arrived"]
     if flow.busy is not None:
-        evidence[0] = f"the sender had data for {100 * flow.busy:.0f} % of the time, and {evidence[0]}"
+        evidence[0] = f"the sender had data for {format_share(flow.busy)} of the time, and {evidence[0]}"
     delivery_bit_s = (flow.delivery_bit_s or 0) * view.evidence.sessions
     if delivery_bit_s >= flow.bit_s:  # a median below what arrived says how much acknowledgements vary
         evidence.append(f"the path delivered {format_rate(delivery_bit_s)} while data was sent")

@@ -22,7 +22,7 @@ from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
-from ...number_text import format_quantity, format_time, group_digits
+from ...number_text import format_quantity, format_share, format_time, group_digits
 from .. import remedies
 from ..core_load import (
     FULL,
@@ -81,11 +81,11 @@ def find_processor_limits(view: FlowView) -> Iterator[Finding]:
 
 def _starved(view: FlowView, share: float) -> Finding:
     sender = view.sender
-    evidence = f"it had no data to send for {100 * (1 - (view.flow.busy or 0)):.0f} % of the time"
+    evidence = f"it had no data to send for {format_share(1 - (view.flow.busy or 0))} of the time"
     if sender.waiting is not None:
         text = f"The {sender.end.label} sender had nothing to send: its worker stood still."
-        evidence += f", and its worker used {_percent(sender.busiest_worker)} of a core, "
-        evidence += f"and waited {_percent(sender.waiting)} of the time for one"
+        evidence += f", and its worker used {format_share(sender.busiest_worker)} of a core, "
+        evidence += f"and waited {format_share(sender.waiting)} of the time for one"
         remedy = remedies.show_states(sender)
     else:
         text = f"The {sender.end.label} sender was starved of CPU time."
@@ -151,9 +151,9 @@ def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator
         share,
         0.9 if throttled >= _MIN_WAIT else 0.75,
         f"A CPU quota {view.evidence.tense('stops', 'stopped')} linkgauge at {end_name(end.end)}.",
-        f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}"
+        f"its cgroup's quota stopped it for {format_share(throttled)} of the time{used}"
         if throttled >= wasted
-        else f"its worker waited {_percent(end.waiting)} of the time for a core, while one was idle{used}",
+        else f"its worker waited {format_share(end.waiting)} of the time for a core, while one was idle{used}",
         remedies.show_quota(end),
         end.end,
     )
@@ -199,10 +199,6 @@ def _unseen_process(view: FlowView, end: EndEvidence, names: tuple[str, ...]) ->
 def _part_of_gap(view: FlowView, lost: float) -> float:
     """Return the part of the gap that a lost share of the time explains."""
     return min(1.0, lost / max(0.01, view.gap_bit_s / view.target_bit_s))
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{100 * share:.0f} %"
 
 
 def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tuple[str, ...]) -> Iterator[Finding]:
@@ -466,7 +462,7 @@ def _steal(view: FlowView, end: EndEvidence, name: str) -> Iterator[Finding]:
         view.budget.take(name, "network", limit=_part_of_gap(view, stolen)),
         0.7,
         f"The hypervisor {view.evidence.tense('takes', 'took')} CPU time from {end_name(end.end)}.",
-        f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(view.evidence, end)}",
+        f"{format_share(stolen)} of a core was stolen; {describe_core_load(view.evidence, end)}",
         "give this virtual machine dedicated cores, or a less busy host",
         end.end,
     )

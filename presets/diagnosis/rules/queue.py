@@ -22,7 +22,7 @@ from typing import Final
 from ....engine.model.plan import Direction, End, sender_of
 from ....engine.model.workload import Workload
 from ....engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness, SenderQueue
-from ...number_text import LOAD_NAMES, format_rate, format_time
+from ...number_text import LOAD_NAMES, format_rate, format_share, format_time
 from .. import remedies
 from ..core_load import hottest_busy
 from ..evidence import EndEvidence, Evidence, end_name
@@ -49,12 +49,12 @@ class _Rise:
 
     @property
     def one_way_ns(self) -> float | None:
-        """The rise of the one-way delay; None where no datagrams tell it."""
+        """The rise of the one-way delay; None if no datagrams tell it."""
         return None if self.flow is Direction.DUPLEX else self.load.one_way_rise_ns[self.flow]
 
     @property
     def local_ns(self) -> float | None:
-        """How long a packet waited at the sender's own host; None where that is unknown."""
+        """How long a packet waited at the sender's own host; None if it is unknown."""
         return None if self.queue is None else self.queue.delay_ns
 
     @property
@@ -303,7 +303,8 @@ def _busy_host(rise: _Rise) -> Finding:
     if tcp_ns is not None:
         reasons.append(f"the round trips that the kernel measured rose by {_time(tcp_ns)}")
     if busiest.cores:
-        reasons.append(f"the busiest core of {end_name(busiest.end)} was {100 * hottest_busy(busiest):.0f} % busy")
+        busy = format_share(hottest_busy(busiest))
+        reasons.append(f"the busiest core of {end_name(busiest.end)} was {busy} busy")
     return Finding(
         "no-queue",
         None,

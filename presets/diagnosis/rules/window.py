@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final
 
 from ....engine.model.plan import MAX_WINDOW_BYTES
-from ...number_text import format_quantity, format_rate, format_time
+from ...number_text import format_quantity, format_rate, format_share, format_time
 from .. import remedies
 from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
@@ -79,7 +79,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             0.5,
             f"The send buffer of {end_name(view.sender.end)} {view.evidence.tense('is', 'was')} full of "
             "unacknowledged data.",
-            f"full for {_percent(flow.sndbuf_limited)} of the time",
+            f"full for {format_share(flow.sndbuf_limited)} of the time",
             "give a larger --window, or "
             + remedies.raise_autotuning_limit(view.sender, _larger_buffer(view), is_sender=True),
             view.sender.end,
@@ -99,18 +99,18 @@ def _closed_window(view: FlowView, share: float) -> Finding:
     receiver, window, in_flight = view.receiver, view.flow.peer_window_bytes, view.in_flight_bytes
     is_unseen = receiver.end is view.evidence.unseen_end
     is_unread = _is_unread(view)
-    evidence = f"for {_percent(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
+    evidence = f"for {format_share(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
     if is_unread and in_flight is not None:
         evidence += f" and {_bytes(round(in_flight))} in flight in each session"
     if view.flow.is_read_late:
         evidence += (
-            f"; the window was clearly below its largest size in {_percent(view.flow.low_window)} of samples"
+            f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
         )
     remedy = remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
-            f"; its worker used {_percent(receiver.busiest_worker)} of a core, "
-            f"and waited {_percent(receiver.waiting)} of the time for one"
+            f"; its worker used {format_share(receiver.busiest_worker)} of a core, "
+            f"and waited {format_share(receiver.waiting)} of the time for one"
         )
         remedy = remedies.show_states(receiver)
     size_bytes = remedies.round_window(window or 0)
@@ -263,7 +263,7 @@ def _describe(view: FlowView, bound: WindowBound) -> str:
         parts[0] += f", about as much as the kernel allows for it ({_bytes(round(bound.window_bytes))})"
     else:
         what = "its send buffer" if bound.is_sender else "the receiver's window"
-        parts.append(f"{what} {is_or_was} full of them in {_percent(bound.held)} of samples")
+        parts.append(f"{what} {is_or_was} full of them in {format_share(bound.held)} of samples")
     if view.flow.expected_bit_s is not None:
         parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
     if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:
@@ -281,13 +281,9 @@ def _limited(view: FlowView) -> str:
     flow = view.flow
     waits = view.evidence.tense("waits", "waited")
     return (
-        f"TCP {waits} for the receiver's window {_percent(flow.rwnd_limited)} of the time, and for the sender's "
-        f"buffer {_percent(flow.sndbuf_limited)}"
+        f"TCP {waits} for the receiver's window {format_share(flow.rwnd_limited)} of the time, "
+        f"and for the sender's buffer {format_share(flow.sndbuf_limited)}"
     )
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown part" if share is None else f"{100 * share:.0f} %"
 
 
 def _bytes(size: int | None) -> str:

@@ -17,12 +17,13 @@ from linkgauge.mesh.reading import MeshComparison, compare_meshes, order_hosts
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
 from linkgauge.tui.app.app import MeshApp
-from linkgauge.tui.app_services import StoredMesh, StoredServices
 from linkgauge.tui.history.history_screen import HistoryScreen
 from linkgauge.tui.history.stored_run_screen import StoredRunScreen
 from linkgauge.tui.kit.screens.export import ExportScreen
+from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.mesh.heat_map import HeatMap
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
+from linkgauge.tui.mesh.stored_mesh import StoredMesh
 from textual.pilot import Pilot
 
 from ..app_driver import screen_text, until
@@ -197,15 +198,14 @@ def stored_world(world: Any, tmp_path: Path) -> tuple[RunLog, StoredMesh]:
 
 
 async def test_the_history_opens_the_mesh_of_a_run_and_the_mesh_the_run_of_a_cell(
-    world: Any, tmp_path: Path
+    world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And back; a cell without a run says so."""
     log, stored = stored_world(world, tmp_path)
     with log:
         async with world.cockpit((120, 40)) as cockpit:
-            services = StoredServices(
-                catalog=world.catalog, export=export, history=log, meshes=MeshesOfTest(stored)
-            )
+            services = StoredServices(catalog=world.catalog, export=export, history=log)
+            monkeypatch.setattr(cockpit.app, "stored_meshes", lambda _services: MeshesOfTest(stored))
             history = HistoryScreen(log, services)
             await cockpit.app.push_screen(history)
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
@@ -227,12 +227,15 @@ async def test_the_history_opens_the_mesh_of_a_run_and_the_mesh_the_run_of_a_cel
             assert isinstance(cockpit.app.screen, HistoryScreen)
 
 
-async def test_a_mesh_whose_definition_is_gone_is_named(world: Any, tmp_path: Path) -> None:
+async def test_a_mesh_whose_definition_is_gone_is_named(
+    world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The history stays."""
     log, _ = stored_world(world, tmp_path)
     with log:
         async with world.cockpit() as cockpit:
-            services = StoredServices(catalog=world.catalog, export=export, history=log, meshes=MeshesOfTest(None))
+            services = StoredServices(catalog=world.catalog, export=export, history=log)
+            monkeypatch.setattr(cockpit.app, "stored_meshes", lambda _services: MeshesOfTest(None))
             await cockpit.app.push_screen(HistoryScreen(log, services))
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
             await cockpit.press("g")
@@ -247,10 +250,9 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
     stored = StoredMesh(replace(now, figures=halved), findings(4), DEFAULT_PASS_PERCENT)
     with RunLog.open(tmp_path) as log:
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
-            services = StoredServices(
-                catalog=load_catalog(), export=export, history=log, meshes=MeshesOfTest(stored, before)
-            )
+            services = StoredServices(catalog=load_catalog(), export=export, history=log)
+            meshes: Any = MeshesOfTest(stored, before)
             async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
-                await app.push_screen(MeshScreen(services, stored=stored))
+                await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
                 await until(pilot, lambda words=words: words in screen_text(pilot.app))
                 assert ("slower now" in screen_text(pilot.app)) is (before is not None)

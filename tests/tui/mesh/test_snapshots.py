@@ -7,8 +7,9 @@ import pytest
 from linkgauge.mesh.events import CellBegan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import DEFAULT_PASS_PERCENT
-from linkgauge.tui.app_services import StoredMesh, StoredServices
+from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
+from linkgauge.tui.mesh.stored_mesh import StoredMesh
 
 from ..example_mesh import ScriptedMesh, findings, matrix
 

@@ -7,7 +7,7 @@ from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.session.instrument_values import Phase
+from linkgauge.tui.readings.instrument_values import Phase
 
 from ..scripted_loads import emit_loads
 from ..stored_runs import notifications

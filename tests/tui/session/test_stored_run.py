@@ -1,6 +1,5 @@
 """Runs of the log, rebuilt from their events."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -14,17 +13,15 @@ from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.session.instrument_values import Phase
+from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.session.run_exports import export_runs
 from linkgauge.tui.session.stored_run import (
     compare_stored_runs,
-    export_runs,
-    generate_report,
     load_stored_run,
     rate_points,
 )
 
 from ...engine.results.iperf3_runs import INTERVALS, iperf3_run, reported, total
-from ..html_page import Page
 from ..stored_runs import CHANGED, FIRST, SHORT
 
 
@@ -68,21 +65,6 @@ def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, hi
     assert snapshot.peak.total is None
 
 
-def test_a_report_is_made_of_no_module_in_the_current_directory(
-    history_log: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another user may have put one there: /tmp is everybody's. Python would import it first."""
-    folder = tmp_path / "everybody"
-    for name in ("linkgauge/__main__.py", "linkgauge/__init__.py", "jinja2.py", "click.py", "matplotlib.py"):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("open('planted', 'w').close()\n", encoding="utf-8")
-    monkeypatch.chdir(folder)
-    with pytest.raises(RunLogError, match="there is no run 'none'"):
-        generate_report(history_log, ["linkgauge", "runs", "report", "none", "--html", str(tmp_path / "page.html")])
-    assert not (folder / "planted").exists()
-
-
 class WithoutBeginning:
     """A log that has lost the first event of each run."""
 
@@ -117,21 +99,6 @@ def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, h
     points = rate_points(stored)
     assert len(points) == sum(len(part) for period in stored.readings.periods for part in period.points.values())
     assert [point.at_s for point in points] == sorted(point.at_s for point in points)
-
-
-@pytest.mark.every
-def test_the_app_makes_reports_in_another_process(world: Any, history_log: RunLog, tmp_path: Path) -> None:
-    """From the same log; beside it, CSV and JSON of several runs in one file."""
-    written = export_runs(history_log, [CHANGED], "html", tmp_path / "report.html")
-    assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text
-    rows = (
-        export_runs(history_log, [FIRST, SHORT], "csv", tmp_path / "rows.csv")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
-    assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
-    json = export_runs(history_log, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
-    assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]
 
 
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])

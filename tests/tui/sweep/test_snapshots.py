@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Direction
-from linkgauge.tui.app_services import StoredServices
+from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.sweep.sweep_screen import SweepScreen
 
 from ..sweep_example import SWEEP, cells

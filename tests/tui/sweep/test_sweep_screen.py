@@ -16,10 +16,10 @@ from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app.app import LinkgaugeApp
 from linkgauge.tui.app.far_end_keeper import FarEndKeeper
-from linkgauge.tui.app_services import AppServices, StoredSweeps
 from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.kit.screens.prompts import TextPrompt
 from linkgauge.tui.kit.widgets.typed_input import TextField
+from linkgauge.tui.run.run_services import RunServices
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from linkgauge.tui.sweep.sweep_form import SweepForm
 from linkgauge.tui.sweep.sweep_map import best_lines, failure_lines
@@ -45,13 +45,13 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
             world = AppBackend(log, standing, [], picked, catalog)
             yield (
                 LinkgaugeApp(
-                    AppServices(
+                    RunServices(
                         catalog=catalog,
                         start_run=world.start_run,
                         query_host_info=world.query_host_info,
                         export=world.export,
                         history=log,
-                        sweeps=StoredSweeps(log, world.start_run, world.variant_of),
+                        variant_of=world.variant_of,
                     ),
                     RunSpec(Plan(duration_ns=SECOND_NS), LOOPBACK, Judging(picked.preset)),
                 ),

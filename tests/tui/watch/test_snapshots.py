@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.app_services import StoredServices
+from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.watch.watch_screen import WatchScreen
 
 from ..example_watch import NOW_S, ScriptedWatch, all_failed, over_budget

@@ -11,9 +11,9 @@ from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.app.app import WatchApp
-from linkgauge.tui.app_services import StoredServices
 from linkgauge.tui.history.history_screen import HistoryScreen
 from linkgauge.tui.kit.screens.export import ExportScreen
+from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.kit.screens.help import HelpScreen
 from linkgauge.tui.watch.watch_screen import WatchScreen
 from linkgauge.watch.watch_plan import WatchPlan

@@ -73,8 +73,8 @@ def lab(options: LabOptions) -> int:
     """
     if options.preset == _CLEAN:
         return _clean(as_json=options.as_json)
-    from ....engine.control.handshake import KEY_VARIABLE
     from ....engine.lab.link_lab import open_lab
+    from ....engine.model.shared_key import KEY_VARIABLE
     from ....presets.lab_link import Faults, plan_lab_link
     from ..preset_option import load_catalog_with_warnings
 

@@ -7,8 +7,8 @@ from textual.content import Content
 
 from ...kit.drawing.canvas import GUTTER
 from ...kit.drawing.styles import MUTED
-from ...session.instrument_values import PlotContent
-from ...session.live_readings import CockpitSnapshot
+from ...readings.instrument_values import PlotContent
+from ...readings.live_readings import CockpitSnapshot
 from .rate_plot import RatePlot
 from .trace_plot import TracePlot
 

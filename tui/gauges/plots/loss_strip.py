@@ -15,7 +15,7 @@ from ....engine.model.plan import Direction
 from ....engine.results.sums.traces import DatagramPoint
 from ...kit.drawing.canvas import GUTTER
 from ...kit.drawing.styles import BAD, MUTED, SHORT
-from ...session.live_readings import CockpitSnapshot
+from ...readings.live_readings import CockpitSnapshot
 from ...words import numbers
 
 # The share from which a cell looks so; the first that is reached counts.

@@ -9,9 +9,9 @@ from ....engine.model.plan import Plan
 from ....engine.results.sums.traces import PlotPeriod
 from ...kit.drawing.canvas import GUTTER, base_axis, time_labels
 from ...kit.drawing.styled_lines import LineWidget, first_fit, join_fit
-from ...session.instrument_values import PlotContent, plot_contents
-from ...session.live_readings import CockpitSnapshot
-from ...session.plot_axes import REDRAW_NS
+from ...readings.instrument_values import PlotContent, plot_contents
+from ...readings.live_readings import CockpitSnapshot
+from ...readings.plot_axes import REDRAW_NS
 from .load_plot import LoadPlot
 from .loss_strip import loss_strip
 from .rate_plot import RatePlot

@@ -16,9 +16,9 @@ from ....engine.results.responsiveness.result import ResponsivenessPoint
 from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
-from ...session.instrument_values import PlotContent
-from ...session.live_readings import CockpitSnapshot
-from ...session.plot_axes import follow_values
+from ...readings.instrument_values import PlotContent
+from ...readings.live_readings import CockpitSnapshot
+from ...readings.plot_axes import follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
 
@@ -173,8 +173,7 @@ def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
 def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> list[_Value]:
     """Return the values of points: percent or milliseconds."""
     if content is PlotContent.LOSS:
-        shares = [point.lost_share for point in points]
-        values = [None if share is None else 100 * share for share in shares]
+        values = [point.lost_percent for point in points]
     elif content is PlotContent.JITTER:
         values = [point.jitter_ms for point in points]
     else:

@@ -1,13 +1,12 @@
-"""Base classes of the screens and dialogs, and typed access to their app."""
+"""Base classes of the screens and dialogs."""
 
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from textual import on
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
@@ -16,22 +15,10 @@ from ...session.preferences import Preferences
 from ...words import numbers
 from ..actions import TEXT_ACTIONS, Marks, ScreenKind
 from ..drawing.diff_compositor import DiffScreen
-
-if TYPE_CHECKING:
-    from ...gauges.instruments import Instruments
+from .feature_app import app_of
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-def app_of(screen: Screen[Any]) -> App[None]:
-    """Return the app of a screen; Textual leaves its type open."""
-    return cast("App[None]", screen.app)  # pyright: ignore[reportUnknownMemberType]
-
-
-def preferences_of(screen: Screen[Any]) -> Preferences:
-    """Return the preferences in force in the app of a screen."""
-    return getattr(app_of(screen), "preferences", Preferences())
 
 
 def internal_error_text(error: BaseException | None) -> str:
@@ -119,37 +106,6 @@ class ActionScreen(DiffScreen):
     async def action_redraw(self) -> None:
         """Draw the whole screen again."""
         await app_of(self).run_action("app.redraw")
-
-
-class InstrumentScreen(ActionScreen):
-    """A screen with the gauges, plot and panels of a run, live or stored; app.tcss lays them out."""
-
-    @property
-    def instruments(self) -> "Instruments":
-        """The gauges, plot and panels."""
-        from ...gauges.instruments import Instruments
-
-        return self.query_one(Instruments)
-
-    def action_plot(self) -> None:
-        """Show the next plot."""
-        self.instruments.show_next_plot()
-
-    def action_maximize(self) -> None:
-        """Show one panel alone, or the next one."""
-        self.instruments.maximize_next()
-
-    def action_fewer_panels(self) -> None:
-        """Show fewer panels."""
-        self.instruments.show_fewer()
-
-    def action_more_panels(self) -> None:
-        """Show more panels."""
-        self.instruments.show_more()
-
-    def action_events(self) -> None:
-        """Open or close the event log."""
-        self.instruments.toggle_log()
 
 
 class Dialog(ModalScreen[T]):

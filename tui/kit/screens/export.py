@@ -14,11 +14,11 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ....engine.model.errors import LinkgaugeError
-from ...app_services import ExportRuns
-from ...session.stored_run import ExportFormat
+from ...session.run_exports import ExportFormat, ExportRuns
 from ...words import numbers
 from ..drawing.styles import KEY, MUTED
-from .base_screen import ActionScreen, Dialog, app_of
+from .base_screen import ActionScreen, Dialog
+from .feature_app import app_of
 from .prompts import TextPrompt, validate_new_path
 
 PICTURE: Final = "svg"

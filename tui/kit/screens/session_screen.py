@@ -16,7 +16,8 @@ from textual.worker import Worker
 
 from ....engine.model.errors import LinkgaugeError
 from ..widgets.typed_input import Debounce
-from .base_screen import ActionScreen, app_of, internal_error_text
+from .base_screen import ActionScreen, internal_error_text
+from .feature_app import app_of
 
 _log = logging.getLogger(__name__)
 

@@ -126,8 +126,8 @@ async def wait_with_proof(endpoint: Endpoint, change: Callable[[Endpoint], None]
         link.send(Hello("ab" * NONCE_BYTES))
         assert isinstance(await link.receive(), Challenge)
         change(endpoint)
-        conversation = AuthContext(link.transcript)
-        link.authenticate_messages(KEY.derive_shared_secret(conversation))
+        conversation = AuthContext(link.machine.transcript)
+        link.machine.authenticate_frames(KEY.derive_shared_secret(conversation))
         link.send(Proof(KEY.prove(NEAR_ROLE, conversation).hex()))
         answer = await link.receive()
         while not isinstance(answer, Refuse):

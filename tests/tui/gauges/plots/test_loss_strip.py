@@ -8,8 +8,8 @@ from linkgauge.engine.results.sums.traces import DatagramPoint
 from linkgauge.presets.auto_select import NO_PRESET
 from linkgauge.tui.gauges.plots.loss_strip import loss_strip
 from linkgauge.tui.kit.drawing.canvas import GUTTER
-from linkgauge.tui.session.instrument_values import Phase
-from linkgauge.tui.session.live_readings import CockpitSnapshot, LiveReadings
+from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.live_readings import CockpitSnapshot, LiveReadings
 
 PLAN = Plan(workload=Workload.UDP)
 

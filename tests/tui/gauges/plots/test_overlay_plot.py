@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.tui.gauges.plots.overlay_plot import Overlay, OverlayLine, overlay_plot
-from linkgauge.tui.history.run_selection import LETTERS
+from linkgauge.tui.words.comparison import LETTERS
 
 QUARTERS = [quarter / 4 for quarter in range(1, 61)]
 

@@ -1,7 +1,7 @@
 """Styles that go with data of other modules."""
 
-from linkgauge.tui.history.run_selection import LETTERS
 from linkgauge.tui.kit.drawing.styles import SERIES_STYLES
+from linkgauge.tui.words.comparison import LETTERS
 
 
 def test_every_letter_of_a_run_has_a_style() -> None:

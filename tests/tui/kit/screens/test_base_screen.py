@@ -1,7 +1,6 @@
 """What all screens and dialogs share: the keys' page, and Escape."""
 
-from linkgauge.tui.kit.screens.base_screen import Dialog, preferences_of
-from linkgauge.tui.session.preferences import Preferences
+from linkgauge.tui.kit.screens.base_screen import Dialog
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 
@@ -24,10 +23,3 @@ async def test_escape_closes_a_dialog_with_the_answer_none() -> None:
         await pilot.pause()
         assert answers == [None]
         assert not isinstance(app.screen, Question)
-
-
-async def test_an_app_without_preferences_has_the_defaults() -> None:
-    """The endpoint's app may have none."""
-    app: App[None] = App()
-    async with app.run_test():
-        assert preferences_of(app.screen) == Preferences()

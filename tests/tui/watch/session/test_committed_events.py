@@ -122,8 +122,8 @@ import asyncio, json, sys
 from itertools import count
 from pathlib import Path
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.watch.committed_events import CommittedEvents
-from linkgauge.tui.services.watch.stored_watch import StoredWatch, WatchState
+from linkgauge.tui.watch.session.committed_events import CommittedEvents
+from linkgauge.tui.watch.session.stored_watch import StoredWatch, WatchState
 from linkgauge.watch.events import CheckResult, CheckVerdict, ProbeEnded, WatchEnded, WatchNotice
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 from linkgauge.engine.model.peer import Peer
