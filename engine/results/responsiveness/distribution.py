@@ -1,7 +1,7 @@
 """Times counted by bucket, with weights: means, percentiles, and means without the slowest.
 
 Pure. A prober that waits for each answer sends fewer probes in a slow time. A mean over its probes is not the mean
-over time: a second at 5 ms has a hundred probes, a second at 500 ms has two. So each probe counts with the time that
+over time: a second at 5 ms has a hundred probes, a second at 500 ms has two. So each probe counts with the time
 it covered: its own time, or the pace if that is longer.
 """
 
