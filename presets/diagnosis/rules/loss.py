@@ -58,9 +58,7 @@ _SHORT_QUEUE: Final = 20  # packets
 _SHORT_QUEUE_US: Final = 9_000
 _MIN_BURSTS: Final = 20  # packets: if there are fewer, some come at once by chance
 _MIN_POLICED: Final = 0.001
-_BY_CHANCE: Final = (
-    3.0  # times that rate: a short test still has the payload of slow start; a queue gives more
-)
+_BY_CHANCE: Final = 3.0  # times that rate: a short test still has the payload of slow start; a queue gives more
 
 
 def find_loss_limits(view: FlowView) -> Iterator[Finding]:
