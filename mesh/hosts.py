@@ -1,13 +1,13 @@
-"""The hosts of a mesh in a file, one a line: `NAME [GROUP]`; `#` begins a comment. Pure."""
+"""The hosts of a mesh from a file, one a line: `NAME [GROUP]`. `#` begins a comment. Pure."""
 
 from collections.abc import Iterable
 
-from ..engine.model.errors import PlanError
+from ..engine.model.errors import PlanError, UsageError
 from .plan import MAX_HOSTS, MIN_HOSTS, Host
 
 
 def parse_hosts_file(text: str, name: str) -> tuple[Host, ...]:
-    """Return the hosts of a file's text; raise PlanError with the file's `name` and the line of what is wrong."""
+    """Return the hosts of a file's text; raise PlanError or UsageError with its `name` and the wrong line."""
     hosts: dict[str, Host] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
@@ -24,15 +24,14 @@ def parse_hosts_file(text: str, name: str) -> tuple[Host, ...]:
             raise PlanError(where, repr(host.name), "give each host once")
         hosts[host.name] = host
         if len(hosts) > MAX_HOSTS:
-            raise PlanError(where, f"more than {MAX_HOSTS} hosts", f"give {MIN_HOSTS} to {MAX_HOSTS}")
+            raise UsageError(f"{where} a mesh has at most {MAX_HOSTS} hosts")
     if len(hosts) < MIN_HOSTS:
-        raise PlanError(
-            f"{name}:", f"{len(hosts)} of {MIN_HOSTS} hosts", "give one host a line: NAME, or NAME GROUP"
-        )
+        count = f"{len(hosts) or 'no'} host{'' if len(hosts) == 1 else 's'}"
+        raise UsageError(f"{name} has {count}, and a mesh needs {MIN_HOSTS}; give one a line: NAME, or NAME GROUP")
     return tuple(hosts.values())
 
 
 def add_groups(hosts: Iterable[Host], grouped: Iterable[Host]) -> tuple[Host, ...]:
-    """Return hosts with the groups that the hosts of the same name have in `grouped`."""
+    """Return hosts with the groups of the hosts of the same name in `grouped`."""
     groups = {host.name: host.group for host in grouped}
     return tuple(Host(host.name, groups.get(host.name, host.group), host.address) for host in hosts)

@@ -1,7 +1,7 @@
-"""A mesh of hosts that ssh reaches, which goes on with the others where the scheduler's host is lost.
+"""A mesh of hosts that ssh reaches. If the scheduler's host is lost, it goes on with the others.
 
-Dask's scheduler runs on the first host. With it, all workers are out of reach: they end, others are started with a
-scheduler on another host, and the cells that have not been measured follow.
+Dask's scheduler runs on the first host. Without it, no worker can be reached: the workers end, others start with a
+scheduler on another host, and the remaining cells follow.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from .events import CellBegan, CellEnded, CellFailure, FailureCode, HostLost, Me
 from .over_ssh.ssh_cluster import start_ssh_cluster
 from .plan import Cell, Host, MeshPlan
 
-_MOST_SCHEDULERS: Final = 4  # a mesh that has lost so many is over
+_MOST_SCHEDULERS: Final = 4  # after this many the mesh is over
 _log = logging.getLogger(__name__)
 
 
@@ -32,8 +32,8 @@ async def open_ssh_mesh(
     """Start a cluster over ssh and yield a mesh of its hosts; the block ends both.
 
     Args:
-        plan: what to measure. Its hosts are those that ssh knows by their names.
-        remote_python: the interpreter there, by default of the same path as this one.
+        plan: the mesh; ssh knows its hosts by their names.
+        remote_python: the interpreter there, by default at the path of this one.
         done: cells to leave out.
         find_rate: gives each pair's datagrams the rate of its interfaces.
 
@@ -51,7 +51,7 @@ async def open_ssh_mesh(
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A cluster with its mesh; the stack ends both. `scheduler` is the name of the host that has the scheduler."""
+    """A cluster with its mesh; the stack ends both. `scheduler` is the name of the scheduler's host."""
 
     stack: AsyncExitStack
     mesh: Mesh
@@ -59,14 +59,16 @@ class _Running:
 
 
 class SshMesh:
-    """A mesh like `coordinator.Mesh`, on one cluster after the other."""
+    """A mesh like `coordinator.Mesh`, on one cluster after another."""
 
     def __init__(
         self, plan: MeshPlan, remote_python: str | None, done: Collection[Cell], find_rate: FindRate | None = None
     ) -> None:
         self._plan, self._python, self._find_rate = plan, remote_python, find_rate
         self._over = set(done)
-        self._broken_off: dict[Cell, CellEnded] = {}  # measured when the scheduler was lost: maybe again
+        self._broken_off: dict[
+            Cell, CellEnded
+        ] = {}  # in progress when the scheduler was lost; may be measured again
         self._lost: set[str] = set()
         self._stopping = asyncio.Event()
         self._running: _Running | None = None
@@ -112,7 +114,7 @@ class SshMesh:
                 return
 
     async def _events(self, *, is_first: bool) -> AsyncIterator[MeshEvent]:
-        """Yield what happens on the present cluster, without what was said of an earlier one."""
+        """Yield the events of the present cluster, except repetitions of earlier ones."""
         if self._running is None:
             return
         async for event in self._running.mesh:
@@ -144,13 +146,13 @@ class SshMesh:
                 pass
 
     async def measure_again(self, cells: Sequence[Cell]) -> AsyncIterator[MeshEvent]:
-        """Measure cells once more, as `coordinator.Mesh` does. Raises ClusterError where the scheduler is lost."""
+        """Measure cells once more, as `coordinator.Mesh` does. Raises ClusterError if the scheduler is lost."""
         if self._running is not None:
             async for event in self._running.mesh.measure_again(cells):
                 yield event
 
     async def _start_again(self, reason: str) -> str | None:
-        """Start a cluster of the hosts that are left, its scheduler on another host; return why that failed."""
+        """Start a cluster of the remaining hosts, its scheduler on another one; return the error if that fails."""
         before = self._running
         if before is None:
             return reason
@@ -173,7 +175,7 @@ class SshMesh:
         """End a cluster and start another one."""
         await self.close()
         left = [host for host in self._plan.hosts if host.name not in self._lost]
-        # Where only the scheduler was lost, its host still has a part: as the last one to have the next scheduler.
+        # If only the scheduler was lost, its host still takes part, but is the last choice for the next scheduler.
         left.sort(key=lambda host: host.name == before.scheduler)
         running = self._running = await self._start(left)
         if self._stopping.is_set():

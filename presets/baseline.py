@@ -11,9 +11,9 @@ from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
 from ..engine.model.plan import Direction, Plan
 from ..engine.model.serialization import make_printable
 from ..engine.model.workload import Workload
-from ..engine.results.summary import Period, Summary
-from .catalog import check_id
+from ..engine.results.summary import Summary
 from .preset import Flow, LinkSpec
+from .preset_validation import check_id
 
 NO_WIRE: Final = LinkSpec("none")
 _COLUMN: Final = "measured_mbit_s"
@@ -101,23 +101,15 @@ def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
     """Yield the rate of each period with its flow and sessions, in the unit of the table's column."""
     is_counted = summary.plan.workload in _COUNTED
     for period in summary.periods:
-        settings = period.settings
-        if not is_counted:
-            bit_s = _period_bit_s(period)
-            if bit_s is not None and bit_s >= 1:
-                yield (settings.direction.value, settings.sessions), bit_s / 1e6
+        direction, sessions = period.settings.direction, period.settings.sessions
+        measured = period.measured[direction]
+        if measured is None or not all(period.measured[flow] for flow in direction.flows):
             continue
-        measured = period.measured[settings.direction]
-        per_s = None if settings.direction is Direction.DUPLEX or measured is None else measured.transactions_s
-        if per_s:
-            yield ("exchange", settings.sessions), per_s
-
-
-def _period_bit_s(period: Period) -> float | None:
-    """Return the rate of a period's directions together; None if one of them was not measured."""
-    flows = period.settings.direction.flows
-    rates = [measured.bit_s for flow in flows if (measured := period.measured[flow])]
-    return sum(rates) if len(rates) == len(flows) else None
+        if is_counted:
+            if direction is not Direction.DUPLEX and measured.transactions_s:
+                yield ("exchange", sessions), measured.transactions_s
+        elif measured.bit_s >= 1:
+            yield (direction.value, sessions), measured.bit_s / 1e6
 
 
 def _window_line(window_bytes: int | None) -> Iterator[str]:

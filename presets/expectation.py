@@ -6,7 +6,7 @@ model cannot compute a link, its documented rate is scaled from IPv4 to IPv6. Th
 always computed, since every document measured TCP.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..engine.model.errors import PlanError
@@ -196,6 +196,26 @@ def _expected_datagrams(
     return ExpectedRate(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
 
 
+def rates_to_show(
+    preset: Preset, variant: Variant
+) -> tuple[tuple[Rate, ...], tuple[tuple[Flow, ExpectedRate], ...]]:
+    """Return a preset's documented rates, and the computed ones with their flows.
+
+    With options all are computed, since the link is not that of the document.
+    """
+    rates, flows = ((), _COMPUTABLE) if variant.changes(preset.link) else (preset.rates, preset.computed)
+    computed: dict[Flow, ExpectedRate | None] = {flow: _computed(preset, flow, variant) for flow in flows}
+    return rates, tuple((flow, expected) for flow, expected in computed.items() if expected is not None)
+
+
+def datagram_rates(link: LinkSpec, variant: Variant = DEFAULT_VARIANT) -> dict[Flow, ExpectedRate]:
+    """Return the expected rates of UDP payload in the largest datagrams; empty without a line."""
+    rates: dict[Flow, ExpectedRate | None] = {
+        flow: _expected_datagrams(link, flow, variant) for flow in _COMPUTABLE
+    }
+    return {flow: expected for flow, expected in rates.items() if expected is not None}
+
+
 def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
     """Return the percent by which a documented rate exceeds the computed one, if both exist."""
     bit_s, derived = preset.rate_bit_s(rate), derive(preset.link, rate.flow)
@@ -203,12 +223,8 @@ def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
 
 
 def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str, Any]:
-    """Return a preset as JSON values, for programs. The keys must not change.
-
-    With options its expected rates are computed, since its link is not that of the document.
-    """
-    options = variant.description if variant.changes(preset.link) else None
-    rates, computed = ((), _COMPUTABLE) if options else (preset.rates, preset.computed)
+    """Return a preset as JSON values, for programs. The keys must not change."""
+    rates, computed = rates_to_show(preset, variant)
     return {
         "id": preset.id,
         "name": preset.name,
@@ -216,15 +232,11 @@ def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str,
         "family": preset.family,
         "source": {"id": preset.source.id, "title": preset.source.title},
         "link": encode(preset.link),
-        "options": options,
+        "options": variant.description if variant.changes(preset.link) else None,
         "suggested_window_bytes": preset.suggested_window_bytes,
         "expectations": [
-            *(_rate_json(preset, rate) for rate in rates),
-            *(
-                _computed_json(expected, flow)
-                for flow in computed
-                if (expected := _computed(preset, flow, variant))
-            ),
+            *(encode(_documented_figures(preset, rate)) for rate in rates),
+            *(encode(_computed_figures(expected, flow)) for flow, expected in computed),
         ],
         "udp": _datagrams_json(preset.link, variant),
         "marks": [
@@ -237,35 +249,58 @@ def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str,
     }
 
 
-def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
-    derived = derive(preset.link, rate.flow)
-    fact = preset.value_of(rate)
-    values: dict[str, Any] = {
-        "workload": rate.workload,
-        "flow": rate.flow,
-        "sessions_from": rate.sessions,
-        "bit_s": as_bit_s(fact),
-        "transactions_s": as_transactions_s(fact),
-        "basis": "documented",
-        "source": preset.source_of(rate),
-        "computed_bit_s": derived.bit_s if derived else None,
-        "why": rate.why,
-        "cpu_percent": _value(preset, rate, rate.cpu_column),
-        "cpu_msec_per_mib": None,
-        "cpu_msec_per_transaction": None,
-        "baseline": None,
-    }
-    if rate.cost_column is not None:
-        unit = "mib" if values["transactions_s"] is None else "transaction"
-        values[f"cpu_msec_per_{unit}"] = _value(preset, rate, rate.cost_column)
-    if rate.baseline_row is not None:
-        base = preset.find_value(rate.table, rate.baseline_row, rate.column)
-        values["baseline"] = {
-            "row": rate.baseline_row,
-            "bit_s": as_bit_s(base),
-            "transactions_s": as_transactions_s(base),
-        }
-    return values
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """A number of a document in the units of a rate, of which it has one."""
+
+    row: str
+    bit_s: int | None
+    transactions_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RateFigures:
+    """An expected rate for programs: a field for each key of an object."""
+
+    workload: str
+    flow: Flow
+    sessions_from: int
+    bit_s: int | None
+    transactions_s: float | None
+    basis: str
+    source: str
+    computed_bit_s: int | None
+    why: str | None = None
+    cpu_percent: float | None = None
+    cpu_msec_per_mib: float | None = None
+    cpu_msec_per_transaction: float | None = None
+    baseline: _Amounts | None = None
+
+
+def _documented_figures(preset: Preset, rate: Rate) -> _RateFigures:
+    derived, fact = derive(preset.link, rate.flow), preset.value_of(rate)
+    transactions_s, cost = as_transactions_s(fact), _value(preset, rate, rate.cost_column)
+    base = None if rate.baseline_row is None else preset.find_value(rate.table, rate.baseline_row, rate.column)
+    return _RateFigures(
+        rate.workload,
+        rate.flow,
+        rate.sessions,
+        as_bit_s(fact),
+        transactions_s,
+        "documented",
+        preset.source_of(rate),
+        derived.bit_s if derived else None,
+        rate.why,
+        _value(preset, rate, rate.cpu_column),
+        cost if transactions_s is None else None,
+        None if transactions_s is None else cost,
+        None if base is None else _Amounts(base.row, as_bit_s(base), as_transactions_s(base)),
+    )
+
+
+def _computed_figures(expected: ExpectedRate, flow: Flow) -> _RateFigures:
+    bit_s = expected.bit_s
+    return _RateFigures("stream", flow, 1, bit_s, None, "computed", expected.source, computed_bit_s=bit_s)
 
 
 def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
@@ -275,31 +310,13 @@ def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
 
 def _datagrams_json(link: LinkSpec, variant: Variant) -> dict[str, Any] | None:
     """Return the expected rates of UDP payload in the largest datagrams; None without a line."""
-    simplex, duplex = (_expected_datagrams(link, flow, variant) for flow in _COMPUTABLE)
-    if simplex is None or duplex is None:
+    rates = datagram_rates(link, variant)
+    if not rates:
         return None
+    simplex = rates["simplex"]
     return {
         "datagram_bytes": largest_datagram(link, variant),
-        "simplex_bit_s": simplex.bit_s,
-        "duplex_bit_s": duplex.bit_s,
+        **{f"{flow}_bit_s": expected.bit_s for flow, expected in rates.items()},
         "basis": simplex.basis,
         "source": simplex.source,
-    }
-
-
-def _computed_json(expected: ExpectedRate, flow: Flow) -> dict[str, Any]:
-    return {
-        "workload": "stream",
-        "flow": flow,
-        "sessions_from": 1,
-        "bit_s": expected.bit_s,
-        "transactions_s": None,
-        "basis": "computed",
-        "source": expected.source,
-        "computed_bit_s": expected.bit_s,
-        "why": None,
-        "cpu_percent": None,
-        "cpu_msec_per_mib": None,
-        "cpu_msec_per_transaction": None,
-        "baseline": None,
     }

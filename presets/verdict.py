@@ -8,16 +8,18 @@ where the person has set a limit for it, and then both decide.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
-from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
+from ..engine.results.responsiveness.result import GRADES, Grade, LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
-from .latency_limit import LatencyLimit
 from .number_text import LOAD_NAMES, format_quantity, format_rate, format_time, format_transaction_rate
+
+if TYPE_CHECKING:
+    from ..engine.results.run_result import LimitFigures
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
 
@@ -27,9 +29,23 @@ _LARGEST_SHOWN: Final = 10**300  # a larger integer is not a float
 # Above this share of the expected rate, the preset is probably that of another link.
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
+_MILLISECOND_NS: Final = 1_000_000
+_MOST_MS: Final = 1e9
 _MOST_UNKNOWN_NS: Final = 1_500_000_000  # an end's last sample, and what two clocks differ
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyLimit:
+    """The limits that a test is judged by; None is no limit.
+
+    `max_rise_ns` is the most by which latency may rise under load in any direction, `worst_grade` the lowest grade
+    that is a pass.
+    """
+
+    max_rise_ns: int | None = None
+    worst_grade: Grade | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +70,24 @@ class Verdict:
     def explanation(self) -> str:
         """The text without its label."""
         return self.text.removeprefix(f"{self.label}: ")
+
+
+def limit_figures(limit: LatencyLimit | None) -> "LimitFigures | None":
+    """Return the limits as the result of a run has them."""
+    from ..engine.results.json_document import figures_of
+    from ..engine.results.run_result import LimitFigures  # a pass mark is read before any result: this takes time
+
+    return None if limit is None else figures_of(LimitFigures, limit)
+
+
+def read_limit(figures: "LimitFigures | None") -> LatencyLimit | None:
+    """Return the limits of a stored run; None where it has none, or is damaged."""
+    if figures is None:
+        return None
+    rise_ms, worst = figures.max_rise_ms, figures.worst_grade
+    rise_ns = None if rise_ms is None or not 0 <= rise_ms < _MOST_MS else round(rise_ms * _MILLISECOND_NS)
+    grade: Grade | None = next((each for each in GRADES if each == worst), None)
+    return None if rise_ns is None and grade is None else LatencyLimit(rise_ns, grade)
 
 
 def worst_word(words: Iterable[VerdictCode]) -> VerdictCode:
@@ -211,12 +245,14 @@ def _words(measured: Measurement) -> str:
 
 
 def _nothing_arrived(summary: Summary) -> bool:
-    rates = [
-        measured
-        for measured in (summary.measured.out, summary.measured.in_)
-        if measured is not None and measured.span_ns > 0
-    ]
-    return bool(rates) and all(measured.bytes == 0 for measured in rates)
+    flows = _measured_flows(summary)
+    return bool(flows) and all(measured.bytes == 0 for measured in flows.values())
+
+
+def _measured_flows(summary: Summary) -> dict[str, Measurement]:
+    """Return what each direction measured in a time, by its name."""
+    flows = {"out": summary.measured.out, "in": summary.measured.in_}
+    return {name: each for name, each in flows.items() if each is not None and each.span_ns > 0}
 
 
 def _unfinished_text(summary: Summary) -> str:
@@ -234,11 +270,7 @@ def _unfinished_text(summary: Summary) -> str:
 def _measured_text(summary: Summary) -> str:
     if summary.plan.has_phases and summary.responsiveness is not None:
         return _loads_text(summary.responsiveness)
-    rates = [
-        f"{name} {_words(measured)}"
-        for name, measured in (("out", summary.measured.out), ("in", summary.measured.in_))
-        if measured is not None and measured.span_ns > 0
-    ]
+    rates = [f"{name} {_words(measured)}" for name, measured in _measured_flows(summary).items()]
     return f"Measured: {', '.join(rates)}." if rates else "Nothing was measured."
 
 

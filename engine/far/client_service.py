@@ -15,6 +15,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
+from ..control.key_proof import KeyCheck
 from ..model.errors import (
     AddressRefused,
     ConnectionClosed,
@@ -26,10 +27,10 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.events import Reason, RunEnd
-from ..model.peer import SharedKey
 from ..model.plan import SECOND_NS, Mode, Plan
+from ..model.shared_key import SharedKey
 from ..protocol.messages import Open, Ping, Ready, Refuse
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from .base_run import BaseFarRun
 from .clients.admission import Admission, Grant
 from .clients.admitted_client import AdmittedClient
@@ -61,7 +62,7 @@ class ServiceContext:
 async def serve_client(
     control: ControlConnection,
     context: ServiceContext,
-    get_key: Callable[[], SharedKey | None] = lambda: None,
+    check: KeyCheck,
     on_admitted: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
@@ -69,12 +70,12 @@ async def serve_client(
     Args:
         control: the connection to the near end, before the handshake.
         context: what it shares with other clients.
-        get_key: returns the key that the near end must prove at this moment; None serves everybody.
+        check: checks the near end's key, or has checked it.
         on_admitted: called once the near end has proved the key and is admitted.
     """
     address, log = format_host(control.peer_address) if control.peer_address else None, context.log
     with contextlib.ExitStack() as stack:
-        service = _ClientService(control, address, context, get_key, stack)
+        service = _ClientService(control, address, context, check, stack)
         try:
             await service.serve(on_admitted)
         except AddressRefused as error:
@@ -102,7 +103,7 @@ class _ClientService:
     control: ControlConnection
     address: str | None
     context: ServiceContext
-    get_key: Callable[[], SharedKey | None]
+    check: KeyCheck
     stack: contextlib.ExitStack
     key: SharedKey | None = None
 
@@ -112,7 +113,7 @@ class _ClientService:
         clients: list[AdmittedClient] = []
 
         def admit() -> None:
-            self.key = self.get_key()
+            self.key = self.check.get_key()
             clients.append(self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns())))
             on_admitted()
             self.context.log(LogEntry("admitted", "admitted", client=self.address))
@@ -120,7 +121,7 @@ class _ClientService:
         if self.address is not None:
             admission.check_address(self.address)
         async with _deadline(limits.handshake_s, "handshake_s"):
-            ends = await handshake_as_far(self.control, self.get_key, admit)
+            ends = await handshake_as_far(self.control, self.check, admit)
         clients[0].hostname = ends.near.hostname
         async with _deadline(limits.idle_s, "idle_s"):
             message = await self.control.receive()
@@ -168,7 +169,7 @@ class _ClientService:
         admission = self.context.admission
         if self.address is not None:
             admission.check_address(self.address)
-        _check_same_key(self.key, self.get_key())
+        _check_same_key(self.key, self.check.get_key())
         admission.check_plan(plan, admission.carried_bit_s)
 
 

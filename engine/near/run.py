@@ -14,7 +14,6 @@ from typing import Final, TypeVar
 
 from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
-from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.drain import MAX_DRAIN_S
 from ..model.errors import (
     ConnectionClosed,
@@ -30,8 +29,9 @@ from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.other_tests_watch import OtherTestsWatch
+from ..protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
+from ..workers.core_assignment import are_same_host, assign_core_affinity, check_cores
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from .connect import (

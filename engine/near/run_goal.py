@@ -3,10 +3,10 @@
 from typing import Final
 
 from ..metering.shared_counters import SharedCounters
-from ..model.datagram_counters import SEARCH_DONE
 from ..model.events import EndText
 from ..model.plan import Direction, End, Plan, Settings, sender_of
 from ..model.samples import Sample
+from ..model.session_counters import SEARCH_DONE
 
 _QUIET_SAMPLES: Final = 4
 

@@ -1,9 +1,11 @@
-"""A run as rows of CSV.
+"""CSV: the intervals of a run as rows, and stored runs as rows, one a run.
 
-The same writer serves a current run and one from the log. Rows are RFC 4180: a header, commas, CRLF.
-An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's. Where the receiver
-is an iperf3, which reports nothing before the end, they are the sender's too, and `counted_by` says so. Columns are
-only ever added, at the end, so that a file with fewer of them can be continued.
+Rows are RFC 4180: a header, commas, CRLF. An empty cell is unknown. New columns are always added at the end, so
+that a file with fewer of them can be continued.
+
+The same writer serves a current run and one from the log. In a row of an interval, time and bytes are the
+receiver's, TCP's values the sender's. If the receiver is an iperf3, which reports nothing before the end, they are
+the sender's too, and `counted_by` says so. A row of a run has the figures of its document.
 """
 
 import contextlib
@@ -12,10 +14,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, TextIO, cast
+from typing import TYPE_CHECKING, Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
 from ..host.saved_files import check_output_path
@@ -25,10 +28,15 @@ from ..model.plan import End
 from ..model.serialization import make_printable
 from ..model.workload import Workload
 from .interval_result import OTHER_PREFIX, FlowFigures, IntervalResult, SessionFigures
+from .json_document import exact, figure, figures_of
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
+from .run_result import RunResult
 from .sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from .udp.interval_figures import FIGURES
+
+if TYPE_CHECKING:  # SQLite is not needed to write a CSV file
+    from .run_log import RunRecord
 
 _FIELD: Final = "CSV file"
 COLUMNS: Final[tuple[str, ...]] = (
@@ -309,3 +317,57 @@ def cell_text(value: Cell) -> str:
     if isinstance(value, int):
         return str(value)
     return format(Decimal(str(value)).normalize(), "f")
+
+
+@dataclass(frozen=True, slots=True)
+class _RunRow:
+    """The columns of a run's figures, a field each: the settings are those that its results are of."""
+
+    address: str | None = figure("subject.address")
+    ip_version: int | None = figure("subject.ip_version")
+    near_host: str | None = figure("subject.near.hostname")
+    far_host: str | None = figure("subject.far.hostname")
+    workload: str | None = figure("plan.workload")
+    direction: str | None = figure()
+    sessions: int | None = figure()
+    window_bytes: int | None = figure()
+    seconds: float | None = figure("measured.total.seconds", exact)
+    out_mbit_s: float | None = figure("measured.out.mbit_s")
+    in_mbit_s: float | None = figure("measured.in_.mbit_s")
+    total_mbit_s: float | None = figure("measured.total.mbit_s")
+    transactions_s: float | None = figure("measured.total.transactions_s")
+    expected_mbit_s: float | None = figure("expected.total.mbit_s")
+    percent_of_expected: float | None = figure("measured.total.percent_of_expected")
+    lost_percent: float | None = figure("measured.total.udp.lost_percent")
+    retransmits: int | None = figure("tcp.retransmits")
+    rtt_us: int | None = figure("tcp.rtt_us")
+    end_reason: str | None = figure()
+    end_detail: str | None = figure()
+    periods: int | None = figure()
+
+
+_RUN_NAMES: Final = ("run_id", "started_utc", "peer", "label", "preset", "verdict")
+RUN_COLUMNS: Final = (*_RUN_NAMES, *(field.name for field in fields(_RunRow)))
+
+
+def run_rows(runs: "Iterable[RunRecord]") -> Iterator[list[str]]:
+    """Yield the rows of runs, the header first."""
+    yield list(RUN_COLUMNS)
+    for run in runs:
+        row = _run_row(RunResult.of(run.document))
+        named = (run.run_id, run.started_utc, run.peer, run.label, run.preset, run.verdict)
+        yield [cell_text(value) for value in (*named, *astuple(row))]
+
+
+def _run_row(result: RunResult) -> _RunRow:
+    periods = result.stretches
+    measured = [each for each in periods if each.measured.total and each.measured.total.bytes is not None]
+    newest = measured[-1].settings if measured else result.plan
+    return figures_of(
+        _RunRow,
+        result,
+        direction=newest.direction,
+        sessions=newest.sessions,
+        window_bytes=newest.window_bytes,
+        periods=len(periods) or None,
+    )

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from ..model.events import ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
-from ..model.plan import MIB, SECOND_NS, Direction, End
+from ..model.plan import MIB, Direction, End
 from ..model.samples import SessionSample
 from .counter_sums import host_percent, hottest_core_percent
 from .json_document import figure, mbit, part, round_figure, round_known, seconds, us
+from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .responsiveness.interval_figures import interval_figures
-from .run_result import mib, percent_of_expected
 from .summary import Measurement
 from .sums import other_tests_sum
 from .sums.receiver_sum import latency_counts
@@ -213,8 +213,8 @@ def _transactions_of(session: SessionSample | None, receiver: Sampled | None) ->
 
 
 def _transactions(count: int, receiver: Sampled, p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:
-    per_second = round_figure(count * SECOND_NS / receiver.sample.interval_ns)
-    return {"transactions_s": per_second, **_percentiles(p50_ns, p99_ns)}
+    measured = Measurement(0, receiver.sample.interval_ns, count)
+    return {"transactions_s": round_known(measured.transactions_s), **_percentiles(p50_ns, p99_ns)}
 
 
 def _percentiles(p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..model.events import Changed, Event, SessionTotal, Started, Totals, Warned
-from ..model.plan import SECOND_NS
 from ..model.workload import Workload
 from .interval_result import IntervalResult
-from .json_document import DOCUMENT_VERSION, encode, ms
+from .json_document import DOCUMENT_VERSION, encode, ms, seconds
+from .measured_result import expected_figures
 from .meter import Interval, Meter
-from .run_result import PlanFigures, SettingsFigures, SubjectFigures, expected_figures
+from .run_result import PlanFigures, SettingsFigures, SubjectFigures
 
 
 def event_lines(
@@ -52,7 +52,7 @@ def event_lines(
             yield {
                 "type": "change",
                 "run_id": run_id,
-                "elapsed_s": event.elapsed_ns / SECOND_NS,
+                "elapsed_s": seconds(event.elapsed_ns),
                 **encode(settings),
                 "expected": encode(expected_figures(event.expectation)),
             }
@@ -94,8 +94,8 @@ def _totals(event: Totals, *, run_id: str) -> dict[str, Any]:
         "type": "totals",
         "run_id": run_id,
         "end": event.end.value,
-        "seconds": event.span_ns / SECOND_NS,
-        "cpu_seconds": None if event.cpu_ns is None else event.cpu_ns / SECOND_NS,
+        "seconds": seconds(event.span_ns),
+        "cpu_seconds": None if event.cpu_ns is None else seconds(event.cpu_ns),
         "sessions": [_session_total(session) for session in event.sessions],
     }
 
@@ -105,7 +105,7 @@ def _session_total(total: SessionTotal) -> dict[str, Any]:
         "direction": total.direction.value,
         "session": total.session,
         "bytes": total.bytes,
-        "seconds": total.span_ns / SECOND_NS,
+        "seconds": seconds(total.span_ns),
         "retransmits": total.retransmits,
         "sent": total.sent,
         "received": total.received,

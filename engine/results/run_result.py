@@ -7,13 +7,12 @@ the document, which `schemas/run.schema.json` describes. Figures are rounded, so
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from ..model.events import Expectation, ExpectedRate, Reason, Started
+from ..model.events import Expectation, Reason, Started
 from ..model.host_info import HostInfo
-from ..model.plan import MIB, Dialect, PerDirection, Plan, Settings
+from ..model.plan import Dialect, Direction, Plan, Settings
 from ..model.workload import Workload
-from .confidence import Estimate
 from .json_document import (
     DOCUMENT_VERSION,
     decode,
@@ -23,201 +22,25 @@ from .json_document import (
     mbit,
     ms,
     part,
-    round_figure,
-    round_known,
     seconds,
     us,
 )
+from .measured_result import (
+    MEGABIT,
+    ExpectedRates,
+    LatencyFigures,
+    MeasuredFigures,
+    MeasuredResult,
+    expected_figures,
+    measured_figures,
+    no_rates,
+)
 from .responsiveness.document import ResponsivenessFigures, responsiveness_figures
-from .summary import Measurement, PacketOverhead, Period, Summary
-
-_MEGABIT: Final = 1e6
-
-
-def mib(bit: float) -> float:
-    """Return bits as MiB."""
-    return round_figure(bit / 8 / MIB)
+from .summary import Period, Summary
 
 
 def _megabits(bit: float) -> float:
-    return bit / _MEGABIT
-
-
-def _dscp(tos: int) -> int:
-    """Return the upper six bits (RFC 2474)."""
-    return tos >> 2
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyFigures:
-    """Percentiles of a latency."""
-
-    min: float | None = figure("min_ns", us)
-    p50: float | None = figure("p50_ns", us)
-    p90: float | None = figure("p90_ns", us)
-    p99: float | None = figure("p99_ns", us)
-    p99_9: float | None = figure("p99_9_ns", us)
-    max: float | None = figure("max_ns", us)
-
-
-@dataclass(frozen=True, slots=True)
-class DelayFigures:
-    """Percentiles of a delay variation."""
-
-    p50: float | None = figure("p50_ns", ms)
-    p90: float | None = figure("p90_ns", ms)
-    p99: float | None = figure("p99_ns", ms)
-    p99_9: float | None = figure("p99_9_ns", ms)
-    max: float | None = figure("max_ns", ms)
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityFigures:
-    """The capacity that a search found."""
-
-    mbit_s: float | None = figure("bit_s", mbit)
-    lost_percent: float | None = figure()
-    delay_variation_ms: float | None = figure("delay_variation_ns", ms)
-    rtt_ms: float | None = figure("rtt_ns", ms)
-    loss_free_mbit_s: float | None = figure("loss_free_bit_s", mbit)
-    is_complete: bool | None = figure()
-
-
-@dataclass(frozen=True, slots=True)
-class DatagramFigures:
-    """What became of datagrams (see DatagramSummary): the shape has a field for each member."""
-
-    sent: int | None = figure()
-    sent_mbit_s: float | None = figure("sent_bit_s", mbit)
-    skipped: int | None = figure()
-    received: int | None = figure()
-    lost: int | None = figure()
-    lost_percent: float | None = figure()
-    lost_near: int | None = figure("lost_at.near", at="lost_at.near")
-    lost_far: int | None = figure("lost_at.far", at="lost_at.far")
-    lost_between: int | None = figure("lost_at.network", at="lost_at.network")
-    duplicates: int | None = figure()
-    late: int | None = figure()
-    reordered: int | None = figure()
-    reordered_percent: float | None = figure()
-    reordered_3_percent: float | None = figure()
-    max_extent: int | None = figure()
-    bursts: int | None = figure()
-    burst_mean: float | None = figure("mean_burst")
-    burst_max: int | None = figure("longest_burst")
-    jitter_mean_ms: float | None = figure("jitter_mean_ns", ms, at="jitter_ms.mean")
-    jitter_max_ms: float | None = figure("jitter_max_ns", ms, at="jitter_ms.max")
-    delay_variation_ms: DelayFigures | None = figure("delay_variation")
-    delay_rise_ms: float | None = figure("delay_rise_ns", ms, at="delay_rise_ms.forward")
-    return_rise_ms: float | None = figure("return_rise_ns", ms, at="delay_rise_ms.return")
-    rtt_us: int | None = figure()
-    datagram_bytes: int | None = figure()
-    capacity: CapacityFigures | None = figure()
-    mode: str | None = figure()
-    sent_dscp: int | None = figure("sent_tos", _dscp, at="dscp.sent")
-    received_dscp: int | None = figure("received_tos", _dscp, at="dscp.received")
-    ce_marks: int | None = figure()
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredResult:
-    """What arrived in a direction, or in both together: the shape has a field for each member."""
-
-    bytes: int | None = figure()
-    seconds: float | None = figure("span_ns", seconds)
-    mbit_s: float | None = figure("bit_s", mbit)
-    mib_s: float | None = figure("bit_s", mib)
-    percent_of_expected: float | None = figure()
-    transactions_s: float | None = figure()
-    latency_us: LatencyFigures | None = figure("latency")
-    ci95_mbit_s: tuple[float, ...] | None = figure()
-    ci95_percent: float | None = figure("estimate.half_width_percent")
-    ci95_transactions_s: tuple[float, ...] | None = figure()
-    packets_s: float | None = figure()
-    ip_mbit_s: float | None = figure()
-    wire_mbit_s: float | None = figure()
-    udp: DatagramFigures | None = figure("datagrams")
-    counted_by: str | None = figure()
-
-    @classmethod
-    def of(
-        cls, measured: Measurement | None, expected: ExpectedRate | None, overhead: PacketOverhead | None
-    ) -> Self | None:
-        """Return the figures of a measurement; `overhead` is what is around the payload of each datagram."""
-        if measured is None:
-            return None
-        packets_s, ip_bit_s, wire_bit_s = measured.packets_s, None, None
-        if packets_s is not None and overhead is not None:
-            ip_bit_s = overhead.ip_bit_s(measured.bit_s, packets_s)
-            wire_bit_s = overhead.wire_bit_s(measured.bit_s, packets_s)
-        return figures_of(
-            cls,
-            measured,
-            percent_of_expected=percent_of_expected(measured, expected),
-            ci95_mbit_s=_interval(measured.estimate, 1 / _MEGABIT),
-            ci95_transactions_s=_interval(measured.transactions_estimate),
-            ip_mbit_s=None if ip_bit_s is None else mbit(ip_bit_s),
-            wire_mbit_s=None if wire_bit_s is None else mbit(wire_bit_s),
-        )
-
-    @property
-    def bit_s(self) -> float | None:
-        """The payload rate."""
-        return None if self.mbit_s is None else self.mbit_s * _MEGABIT
-
-    @property
-    def is_datagrams(self) -> bool:
-        """Whether these were datagrams."""
-        return self.udp is not None
-
-    @property
-    def loss(self) -> float | None:
-        """The share of datagrams that was lost."""
-        lost_percent = None if self.udp is None else self.udp.lost_percent
-        return None if lost_percent is None else lost_percent / 100
-
-
-def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
-    """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
-    return None if expected is None else round_known(measured.percent_of(expected))
-
-
-def _interval(estimate: Estimate | None, factor: float = 1.0) -> tuple[float, ...] | None:
-    if estimate is None:
-        return None
-    return round_figure(estimate.low * factor), round_figure(estimate.high * factor)
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedFigures:
-    """A rate to expect, with its source."""
-
-    mbit_s: float | None = figure("bit_s", mbit)
-    transactions_s: float | None = figure(unit=exact, omitted=True)
-    basis: str | None = figure()
-    source: str | None = figure()
-
-
-_Measured = PerDirection[MeasuredResult | None]
-_Expected = PerDirection[ExpectedFigures | None]
-
-
-def _nothing() -> PerDirection[Any]:
-    return PerDirection(None, None, None)
-
-
-def measured_figures(
-    measured: PerDirection[Measurement | None], expected: Expectation, overhead: PacketOverhead | None
-) -> _Measured:
-    """Return the figures of measurements, which `expected` has the rates of."""
-    directions = ((measured.out, expected.out), (measured.in_, expected.in_), (measured.total, expected.total))
-    return PerDirection(*(MeasuredResult.of(*each, overhead) for each in directions))
-
-
-def expected_figures(expected: Expectation) -> _Expected:
-    """Return the figures of the rates to expect; None where there is none."""
-    rates = (expected.out, expected.in_, expected.total)
-    return PerDirection(*(None if rate is None else figures_of(ExpectedFigures, rate) for rate in rates))
+    return bit / MEGABIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,19 +68,19 @@ class PeriodFigures:
     settings: SettingsFigures = part(SettingsFigures, inline=True)
     start_s: float | None = figure("start_ns", seconds)
     warmup_s: float | None = figure("warmup_ns", seconds)
-    measured: _Measured = part(_nothing)
+    measured: MeasuredFigures = part(no_rates)
     verdict: str | None = figure(omitted=True)
 
     @classmethod
     def of(cls, period: Period, summary: Summary, verdict: str | None) -> Self:
-        """Return the figures of a period of a run; the total expected of a single direction is that direction's."""
-        settings, expected = period.settings, period.expectation
-        whole = Expectation(expected.out, expected.in_, expected.total or expected[settings.direction])
+        """Return the figures of a period of a run."""
+        settings = period.settings
+        expected = _with_total(period.expectation, settings.direction)
         return figures_of(
             cls,
             period,
             settings=SettingsFigures.of(settings, summary.plan.workload),
-            measured=measured_figures(period.measured, whole, summary.overhead),
+            measured=measured_figures(period.measured, expected, summary.overhead),
             verdict=verdict,
         )
 
@@ -450,8 +273,8 @@ class RunResult:
     preset: str | None = figure()
     verdict: str | None = figure()
     plan: PlanFigures = part(PlanFigures)
-    expected: _Expected = part(_nothing)
-    measured: _Measured = part(_nothing)
+    expected: ExpectedRates = part(no_rates)
+    measured: MeasuredFigures = part(no_rates)
     latency: ProbeFigures | None = figure("probe")
     responsiveness: ResponsivenessFigures | None = figure()
     stretches: tuple[PeriodFigures, ...] = ()
@@ -488,7 +311,8 @@ class RunResult:
             verdicts: The word of each of several periods.
             rest: What nobody measures: the id and the names of the run, its verdict, findings, and limits.
         """
-        plan, periods, expected = summary.plan, summary.periods, _expected_rates(summary)
+        plan, periods = summary.plan, summary.periods
+        expected = _with_total(summary.expectation, summary.newest_direction)
         found = summary.responsiveness
         nothing = dict.fromkeys(("run_id", "preset", "label", "note", "group", "until_ci", "cell", "latency_limit"))
         return figures_of(
@@ -538,7 +362,7 @@ class RunResult:
         """The rate to expect of both directions, or of the only one that has one."""
         expected = (self.expected.total, self.expected.out, self.expected.in_)
         mbit_s = next((each.mbit_s for each in expected if each is not None and each.mbit_s is not None), None)
-        return None if mbit_s is None else mbit_s * _MEGABIT
+        return None if mbit_s is None else mbit_s * MEGABIT
 
     @property
     def warmup_s(self) -> float:
@@ -563,9 +387,8 @@ class RunResult:
         return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 
-def _expected_rates(summary: Summary) -> Expectation:
-    """Return the expected rates; of a single direction, the total is that direction's."""
-    expected, direction = summary.expectation, summary.newest_direction
+def _with_total(expected: Expectation, direction: Direction | None) -> Expectation:
+    """Return the expected rates with a total: that of a single direction is the direction's own."""
     if expected.total is not None or direction is None:
         return expected
     return Expectation(expected.out, expected.in_, expected[direction])

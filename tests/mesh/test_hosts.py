@@ -1,7 +1,7 @@
 """Hosts in a file: names, groups, comments, and what is refused with its line."""
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import PlanError, UsageError
 from linkgauge.mesh.hosts import add_groups, parse_hosts_file
 from linkgauge.mesh.plan import Host
 
@@ -26,14 +26,14 @@ def test_a_file_has_a_host_a_line_with_its_group_if_any() -> None:
         ("a\nb\na rack", "hosts.txt, line 3: 'a' is invalid; give each host once"),
         ("a\n" + "b" * 65, "hosts.txt, line 2: host"),
         ("a\nb \x1b[31m", "hosts.txt, line 2: group"),
-        ("# nobody\na", "hosts.txt: 1 of 2 hosts"),
-        ("", "hosts.txt: 0 of 2 hosts"),
-        ("\n".join(f"host-{i}" for i in range(4_097)), "line 4097: more than 4096 hosts"),
+        ("# nobody\na", "hosts.txt has 1 host, and a mesh needs 2; give one a line: NAME, or NAME GROUP"),
+        ("", "hosts.txt has no hosts, and a mesh needs 2"),
+        ("\n".join(f"host-{i}" for i in range(4_097)), "line 4097: a mesh has at most 4096 hosts"),
     ],
 )
 def test_a_wrong_line_is_named_with_the_file_and_its_number(text: str, words: str) -> None:
     """And with what is possible."""
-    with pytest.raises(PlanError) as error:
+    with pytest.raises((PlanError, UsageError)) as error:
         parse_hosts_file(text, "hosts.txt")
     assert words in str(error.value)
 

@@ -24,9 +24,15 @@ TCP = TcpSummary(None, None, None, None, None, None)
 
 
 def stretch(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Period:
-    """Return a stretch of eight seconds at these rates."""
-    rates = [None if bit_s is None else Measurement(bit_s, 8 * SECOND_NS) for bit_s in (out, in_)]
-    return Period(Settings(direction, sessions), Expectation(), PerDirection(*rates, None))
+    """Return a period of eight seconds at these rates."""
+    rates = [None if bit_s is None else Measurement(bit_s, 8 * SECOND_NS) for bit_s in (out, in_, total(out, in_))]
+    return Period(Settings(direction, sessions), Expectation(), PerDirection(*rates))
+
+
+def total(*rates: int | None) -> int | None:
+    """Return the sum of the known rates; None without any."""
+    known = [bit_s for bit_s in rates if bit_s is not None]
+    return sum(known) if known else None
 
 
 def run(*stretches: Period) -> Summary:

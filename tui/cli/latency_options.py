@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan, SocketOptions
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
-from ..text import parsing
+from ..words import parsing
 from .click_extension import option
 from .options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:
-    from ...presets.latency_limit import LatencyLimit
+    from ...presets.verdict import LatencyLimit
 
 # A section of the help.
 _LATENCY: Final = "Latency under load"
@@ -39,7 +39,7 @@ class LatencyOptions:
         """Return the pass marks; None without any. Raise PlanError for a bad one."""
         if self._given is None:
             return None
-        from ...presets.latency_limit import LatencyLimit
+        from ...presets.verdict import LatencyLimit
 
         return LatencyLimit(
             None if self.max_rise is None else parsing.rise_ns(self.max_rise),

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Self
 from ...model.errors import RunLogError, make_printable
 from .log_file import LogConnection, connect_for_writing, open_for_reading, translate_errors
 from .removal import give_back, pause_after
+from .table_schema import transaction
 
 MAX_ENTRY_CHARACTERS: Final = 65_536
 MAX_NAME_CHARACTERS: Final = 200
@@ -68,15 +69,9 @@ class Journal:
         rows = [(self.name, keep_until_s, text) for text, keep_until_s in entries]
         with self._lock, translate_errors(self.path):
             connection = self._connect()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(connection):
                 sql = "INSERT INTO journal (series, keep_until_s, entry) VALUES (?, ?, ?)"
                 numbers = [connection.execute(sql, row).lastrowid for row in rows]
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
         return numbers[-1] or 0
 
     def entries(self, after: int = 0) -> Iterator[JournalEntry]:

@@ -4,8 +4,8 @@ Write-ahead logging lets one process write a run while others read; `synchronous
 was committed to survive the death of the process, and does not make the disk wait for each sample. The log names
 hosts and people's notes about them: its files are the owner's alone.
 
-The file may be one that somebody sent. So nothing in it is carried out (layouts.py compares its tables with ours
-before anything is read), and whatever its pages claim, a statement has a limit of time and of memory, ends at
+The file may be one that somebody sent. So linkgauge carries out nothing in it: table_schema.py compares its tables
+with ours before anything is read. Whatever its pages claim, a statement has a limit of time and of memory, ends at
 Ctrl-C, and gives no more rows than the file has room for.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
 from ...model.errors import RunLogError, RunLogFull, RunLogLocked, explain_os_error, make_printable
-from .layouts import Layout, add_what_is_missing, prepare_layout, read_layout, read_pragma
+from .table_schema import Layout, add_what_is_missing, prepare_layout, read_layout, read_pragma
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 _JOURNAL_SUFFIX: Final = "-journal"
@@ -45,7 +45,7 @@ _PRAGMAS: Final = (
     "synchronous = NORMAL",
     f"journal_size_limit = {_WAL_BYTES}",
 )
-# Of the processor's time, which a slow disk does not take: that of a sorted list of 50,000 runs without digests.
+# Of the processor's time, which a slow disk does not take: that of a sorted list of 50,000 runs without briefs.
 _STATEMENT_S: Final = 20.0
 _OPENING_S: Final = 2.0  # SQLite reads what tables there are, which is done in a millisecond
 _STEPS: Final = 50_000  # of SQLite's machine between two looks at the time: some milliseconds

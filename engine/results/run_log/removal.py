@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .layouts import read_pragma
 from .log_file import LogConnection, is_lock_error, open_for_writing
+from .table_schema import read_pragma, transaction
 
 _INCREMENTAL: Final = 2
 _PIECE_S: Final = 0.02  # of the lock at a time
@@ -62,10 +62,10 @@ def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) ->
         RunLogError: The file cannot be used.
     """
     with open_for_writing(path) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.executemany("INSERT OR IGNORE INTO removals (run_id) VALUES (?)", [(run,) for run in run_ids])
-        connection.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in run_ids])
-        connection.execute("COMMIT")
+        with transaction(connection):
+            runs = [(run_id,) for run_id in run_ids]
+            connection.executemany("INSERT OR IGNORE INTO removals (run_id) VALUES (?)", runs)
+            connection.executemany("DELETE FROM runs WHERE id = ?", runs)
         _remove_events(connection)
         give_back(connection, rewrite=rewrite)
 

@@ -20,22 +20,15 @@ from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, Sampled, Started
 from ...model.serialization import make_printable
-from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
-from .event_pages import decode_event, event_text, event_texts, read_page, thinned_until
-from .labels import truncate_label, validate_label, validate_note
+from .label_validation import truncate_label, validate_label, validate_note
 from .listing import (
-    DIGEST_COLUMNS,
     ID_BEGINS,
-    RunBrief,
     RunEntry,
     RunNumbers,
     RunQuery,
-    add_digests,
     cell_text,
     count_runs,
-    digest_row,
     find_numbers,
-    load_document,
     newest_of_peers,
     newest_with_beginning,
     read_cells,
@@ -44,6 +37,9 @@ from .listing import (
 )
 from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
 from .removal import file_size, remove_runs, run_sizes, used_bytes
+from .run_brief import BRIEF_COLUMNS, RunBrief, add_briefs, brief_row, load_document
+from .stored_events import decode_event, event_text, event_texts, read_page, thinned_until
+from .write_backlog import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
@@ -181,11 +177,11 @@ class RunLog:
     def finish(self, run_id: str, verdict: str, document: dict[str, Any]) -> None:
         """Store a run's verdict and document. Later events of the run are ignored."""
         if self._next.pop(run_id, None) is not None:
-            assignments = ", ".join(f"{name} = ?" for name in ("verdict", "document", *DIGEST_COLUMNS))
+            assignments = ", ".join(f"{name} = ?" for name in ("verdict", "document", *BRIEF_COLUMNS))
             sql = f"UPDATE runs SET {assignments} WHERE id = ?"  # noqa: S608 (names of ours)
 
             def parameters() -> SqlParameters:
-                return (verdict, json.dumps(document), *digest_row(document), run_id)
+                return (verdict, json.dumps(document), *brief_row(document), run_id)
 
             self._writer.put(SqlStatement(run_id, sql, parameters, is_last=True))
 
@@ -248,9 +244,9 @@ class RunLog:
         """Return the runs of a series, the newest first."""
         return self._rows("WHERE grp = ? ORDER BY number DESC", (group,))
 
-    def add_digests(self) -> bool:
+    def add_briefs(self) -> bool:
         """Prepare the runs of an older linkgauge for lists, in pieces; return whether there were any."""
-        return add_digests(self.path) if self.size_bytes() else False
+        return add_briefs(self.path) if self.size_bytes() else False
 
     def find(self, text: str) -> RunRecord:
         """Return the run with an id, or with an unambiguous beginning of it."""
@@ -387,9 +383,7 @@ class RunLog:
     def _set(self, sql: str, run_id: str, value: str | None) -> None:
         self._exact(run_id)
         with open_for_writing(self.path) as connection:
-            connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (value, run_id))
-            connection.execute("COMMIT")
 
     def _page(self, run_id: str, number: int, marks: set[int | None]) -> list[tuple[int, str]]:
         """Return the next events, from the one with this number on; none after the last.

@@ -25,10 +25,11 @@ from ...model.plan import SECOND_NS, Plan
 from ..meter import may_end_silent
 from ..sample_merging import SampleMerger
 from .event_blocks import pack_events
-from .event_pages import decode_event, encode_event, read_page, thinned_until
-from .layouts import COMPLETE
 from .log_file import LogConnection, open_for_reading, open_for_writing
 from .removal import give_back, pause_after, used_bytes
+from .stored_events import decode_event, encode_event, read_page, replace_events, thinned_until
+from .table_schema import COMPLETE, transaction
+from .write_backlog import Block
 
 _DAMAGED: Final = -2  # in place of COMPLETE
 _MIN_NS: Final = 60 * SECOND_NS
@@ -206,20 +207,12 @@ class _RunThinning:
         rest = [texts[id(event)] for event in merged.remaining]
         next_number = last + 1 - len(rest)
         blocks = [(first, [self._text(first, event, texts) for event in merged.events]), (next_number, rest)]
-        rows = [(self._run_id, at, at + len(part) - 1, pack_events(part)) for at, part in blocks if part]
+        made = [Block(self._run_id, at, at + len(part) - 1, pack_events(part)) for at, part in blocks if part]
         began = time.monotonic()
-        self._connection.execute("BEGIN IMMEDIATE")
-        if not self._advance(COMPLETE if window.is_last else next_number):
-            self._connection.execute("ROLLBACK")
-            return None
-        self._connection.execute(
-            "DELETE FROM blocks WHERE run_id = ? AND first BETWEEN ? AND ?", (self._run_id, first, last)
-        )
-        self._connection.execute(
-            "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?", (self._run_id, first, last)
-        )
-        self._connection.executemany("INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)", rows)
-        self._connection.execute("COMMIT")
+        with transaction(self._connection):
+            if not self._advance(COMPLETE if window.is_last else next_number):
+                return None
+            replace_events(self._connection, self._run_id, first, last, made)
         pause_after(began)
         return next_number
 

@@ -22,7 +22,10 @@ from pathlib import Path
 from typing import Final
 
 from ...model.errors import RunLogError
-from .entries import (
+from .log_file import connect_for_writing, explain_error, is_lock_error
+from .stored_events import insert_block, replace_events
+from .table_schema import transaction
+from .write_backlog import (
     BLOCK_CHARACTERS,
     BLOCK_EVENTS,
     Backlog,
@@ -35,7 +38,6 @@ from .entries import (
     SqlStatement,
     WaitingEntry,
 )
-from .log_file import connect_for_writing, explain_error, is_lock_error
 
 # What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
 # minutes of those of 128 duplex sessions, in about 180 MB at most. An entry has the weight of some sessions.
@@ -291,7 +293,7 @@ class _Tables:
                     rows = ((entry.run_id, number, text) for number, text in enumerate(entry.texts, entry.first))
                     connection.executemany(sql, rows)
                 elif isinstance(entry, Block):
-                    _insert_block(connection, entry)
+                    insert_block(connection, entry)
                 else:
                     connection.execute(entry.sql, entry.parameters)
 
@@ -335,9 +337,7 @@ class _Tables:
         block = tail.to_block()
         try:
             with self._transaction() as connection:
-                sql = "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?"
-                connection.execute(sql, (tail.run_id, block.first, block.last))
-                _insert_block(connection, block)
+                replace_events(connection, tail.run_id, block.first, block.last, [block])
         except (sqlite3.Error, RunLogError) as error:
             _log.debug("rows of %s stay as they are: %s", tail.run_id, error)
             if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS and tail.size < 2 * BLOCK_CHARACTERS:
@@ -349,23 +349,11 @@ class _Tables:
         """Write in a transaction. The file is opened for the first one: it may have been locked until then."""
         if self._connection is None:
             self._connection = connect_for_writing(self._path, _BUSY_S)
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                with contextlib.suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-            raise
 
 
 def _weight(item: QueueEntry | _Mark) -> int:
     if isinstance(item, _Mark):
         return 0
     return _ENTRY_WEIGHT + (0 if isinstance(item, SqlStatement) else item.sessions)
-
-
-def _insert_block(connection: sqlite3.Connection, block: Block) -> None:
-    sql = "INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)"
-    connection.execute(sql, (block.run_id, block.first, block.last, block.data))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any, TypeVar, cast
 
 import pytest
-from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.control.connection import ControlConnection, limit_messages
 from linkgauge.engine.control.keepalive import MAX_SILENCE_NS
 from linkgauge.engine.lab.namespaces import NetworkNamespace
 from linkgauge.engine.model.errors import (
@@ -25,8 +25,8 @@ from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.protocol.auth import CODE_BYTES, NEAR_ROLE, FrameCodes
-from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
+from linkgauge.engine.model.shared_key import NEAR_ROLE
+from linkgauge.engine.protocol.framing import FrameCodes, FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import (
     Begun,
     Hello,
@@ -40,7 +40,8 @@ from linkgauge.engine.protocol.messages import (
     Welcome,
 )
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
-from linkgauge.engine.protocol.state_machine import ControlState
+from linkgauge.engine.protocol.state_machine import ControlState, ControlStateMachine
+from linkgauge.engine.protocol.tokens import CODE_BYTES
 
 from ...end_to_end.veth_link import VethLink
 from ..waiting import soon, until
@@ -65,10 +66,18 @@ def tcp_pair(buffer_bytes: int | None = None) -> tuple[socket.socket, socket.soc
     return near, far
 
 
-async def link_on(sock: socket.socket, end: End, opening: bytes = b"") -> ControlConnection:
+def running_far_end() -> ControlStateMachine:
+    """Return the state machine of a far end in the middle of a run."""
+    machine = ControlStateMachine(End.FAR)
+    machine.receive_data(encode_preamble(CONTROL_KIND))
+    machine.state = ControlState.RUNNING
+    return machine
+
+
+async def link_on(sock: socket.socket, end: End, machine: ControlStateMachine | None = None) -> ControlConnection:
     """Return a link on a connected socket."""
     loop = asyncio.get_running_loop()
-    _transport, link = await loop.create_connection(lambda: ControlConnection(end, opening), sock=sock)
+    _transport, link = await loop.create_connection(lambda: ControlConnection(end, machine), sock=sock)
     return link
 
 
@@ -119,8 +128,7 @@ async def ends() -> AsyncIterator[tuple[ControlConnection, ControlConnection]]:
 async def raw_and_link() -> AsyncIterator[tuple[Raw, ControlConnection]]:
     """Give a far end whose peer is a bare socket with small buffers, in the middle of a run."""
     raw, sock = tcp_pair(8_192)
-    link = await link_on(sock, End.FAR, encode_preamble(CONTROL_KIND))
-    link._machine.state = ControlState.RUNNING
+    link = await link_on(sock, End.FAR, running_far_end())
     with raw:
         yield Raw(raw), link
     await link.aclose()
@@ -232,8 +240,10 @@ async def test_pings_are_answered_again_once_the_peer_reads(raw_and_link: tuple[
 async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> None:
     """The endpoint reads a preamble to find out what a connection is; the link goes on from there."""
     raw, sock = tcp_pair()
+    machine = ControlStateMachine(End.FAR)
+    machine.receive_data(encode_preamble(CONTROL_KIND) + encode_frame(Hello())[:9])
     with raw:
-        link = await link_on(sock, End.FAR, encode_preamble(CONTROL_KIND) + encode_frame(Hello())[:9])
+        link = await link_on(sock, End.FAR, machine)
         await Raw(raw).say(encode_frame(Hello())[9:])
         assert await soon(link.receive()) == Hello()
         await link.aclose()
@@ -322,12 +332,11 @@ async def test_messages_over_the_limit_are_not_decoded(is_keyed: bool, monkeypat
         return cast("Message", decoded[-1])
 
     monkeypatch.setattr("linkgauge.engine.protocol.state_machine.decode_body", decode)
-    link = ControlConnection(End.FAR, encode_preamble(CONTROL_KIND))
-    link._machine.state = ControlState.RUNNING
-    link.apply_limits(Limits())
+    link = ControlConnection(End.FAR, running_far_end())
+    limit_messages(link.machine, Limits())
     frames = [encode_frame(Ping(1))] * 8_000
     if is_keyed:
-        link.authenticate_messages(b"secret")
+        link.machine.authenticate_frames(b"secret")
         codes = FrameCodes(b"secret", NEAR_ROLE)
         frames = [frame + codes.next_code(frame) for frame in frames]
     link.data_received(b"".join(frames))
@@ -338,9 +347,8 @@ async def test_messages_over_the_limit_are_not_decoded(is_keyed: bool, monkeypat
 
 async def test_bytes_without_a_right_code_are_no_sign_of_life() -> None:
     """Half a frame is none yet, and so is one of a stranger; the frame of the other end is."""
-    link = ControlConnection(End.FAR, encode_preamble(CONTROL_KIND))
-    link._machine.state = ControlState.RUNNING
-    link.authenticate_messages(b"secret")
+    link = ControlConnection(End.FAR, running_far_end())
+    link.machine.authenticate_frames(b"secret")
     frame = encode_frame(Ping(1))
     code = FrameCodes(b"secret", NEAR_ROLE).next_code(frame)
     before_ns = link.last_received_ns

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.control.key_proof import KeyCheck
 from linkgauge.engine.control.multiplexer import Mux, MuxChannel
 from linkgauge.engine.far.client_service import ServiceContext, serve_client
 from linkgauge.engine.model.errors import ConnectionClosed
@@ -32,7 +33,7 @@ class Pair:
 
     def _accept(self, _channel: MuxChannel) -> asyncio.Protocol:
         link = ControlConnection(End.FAR)
-        task = asyncio.create_task(serve_client(link, ServiceContext()))
+        task = asyncio.create_task(serve_client(link, ServiceContext(), KeyCheck(link.machine, lambda: None)))
         self.serving.add(task)
         task.add_done_callback(self.serving.discard)
         return link

@@ -71,6 +71,15 @@ REFUSED: dict[str, Callable[[Path], None]] = {
         "DROP TABLE blocks", "CREATE VIRTUAL TABLE blocks USING fts4(run_id, first, last, data)"
     ),
     "view under a table's name": _written("CREATE TABLE removals", "CREATE VIEW removals AS SELECT 1 --"),
+    "endless statistics": _schema(
+        "PRAGMA writable_schema = ON",
+        f"CREATE VIEW sqlite_stat1 AS {_ENDLESS} 'runs' AS tbl, 'runs_list' AS idx, x AS stat FROM c",
+    ),
+    "computed statistics": _schema(
+        "ANALYZE",
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'idx,stat', 'idx,stat AS (hex(zeroblob(900000000)))')",
+    ),
     "another table": _schema("CREATE TABLE friends (name)"),
     "no events": _schema("DROP TABLE events"),
 }
@@ -79,6 +88,11 @@ REFUSED: dict[str, Callable[[Path], None]] = {
 def _values(table: str, **values: str) -> Callable[[Path], None]:
     changes = ", ".join(f"{name} = {value}" for name, value in values.items())
     return lambda path: _change(path, "PRAGMA ignore_check_constraints = ON", f"UPDATE {table} SET {changes}")  # noqa: S608
+
+
+def _statistics(stat: str) -> Callable[[Path], None]:
+    """Let ANALYZE make SQLite's statistics, and change them."""
+    return lambda path: _change(path, "ANALYZE", f"UPDATE sqlite_stat1 SET stat = {stat}")  # noqa: S608
 
 
 def _block(data: bytes) -> Callable[[Path], None]:
@@ -127,6 +141,8 @@ DAMAGED: dict[str, Callable[[Path], None]] = {
     "block of many numbers": _block(_columns(['{"a":[\1]}'], [0] * 2, [[40_000_000, 1, 0, None], [7, 1, 0, None]])),
     "block of endless numbers": _block(_columns(['{"a":\0}'], [0] * 60_000, [[10**4000, 1, 0, 10**4000]])),
     "block of many templates": _block(_columns(["{}"] * 60_000, list(range(60_000)), [])),
+    "false statistics": _statistics("'999999999 999999999 1'"),
+    "huge statistics": _statistics(_HUGE),
     "journal of long entries": _values("journal", entry=_HUGE),
     "journal of nested entries": _values("journal", entry="replace(hex(zeroblob(30000)), '0', '[')"),
 }

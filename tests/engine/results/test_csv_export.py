@@ -18,12 +18,11 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.plan import MIB, Direction, End, Settings
 from linkgauge.engine.model.samples import SessionSample
-from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
+from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, run_rows
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.engine.results.run_log.listing import RunBrief
-from linkgauge.engine.results.run_log.run_rows import run_rows
+from linkgauge.engine.results.run_log.run_brief import RunBrief
 from linkgauge.engine.results.sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from linkgauge.engine.results.udp.interval_figures import FIGURES
 

@@ -8,31 +8,28 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
+from ....watch.events import CheckEnded, CheckSkipped, WatchEvent
 from ....watch.watch_plan import WatchPlan
-from ...services.storage import open_data_dir, open_run_list
-from ...services.watch.followed_watch import FollowedWatch, follow_watch
-from ...services.watch.watch_file import read_watch_file
-from ...services.watch.watch_publication import publish_watch
-from ...services.watch.watch_session import WatchSession, open_watch
-from ...text.numbers import sanitize
-from ...text.watch.watch_sentences import event_words
+from ...session.storage import open_data_dir, open_run_list
+from ...watch.session.followed_watch import FollowedWatch, follow_watch
+from ...watch.session.watch_file import read_watch_file
+from ...watch.session.watch_publication import publish_watch
+from ...watch.session.watch_session import WatchSession, open_watch
+from ...watch.watch_sentences import event_words
+from ...words.numbers import sanitize
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
-from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
+from ..termination import INCOMPLETE, PASS, exit_status, handle_signals, signal_exit_status
 from .recording import error_lines
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
-
-_STATUS: Final = {CheckVerdict.GOOD: PASS, CheckVerdict.BELOW: SHORT, CheckVerdict.FAILED: INCOMPLETE}
-
 
 Watch = WatchSession | FollowedWatch
 
@@ -163,7 +160,7 @@ async def _print_lines(job: WatchJob, session: Watch) -> int:
     async for event in session:
         show(event)
         if isinstance(event, CheckEnded) and event.decides:
-            worst = max(worst, _STATUS[event.result.verdict])
+            worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):
             worst = max(worst, INCOMPLETE)
     return worst

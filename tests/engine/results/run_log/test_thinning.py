@@ -15,7 +15,7 @@ from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
-from linkgauge.engine.results.run_log.event_pages import encode_event
+from linkgauge.engine.results.run_log.stored_events import encode_event
 from linkgauge.engine.results.run_log.thinning import Thinning
 
 from ..drawn_runs import draw_run

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.claims import FOLDER, claimed
+from linkgauge.engine.results.run_log.process_locks import FOLDER, claimed
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
 from linkgauge.mesh.plan import Cell
 from linkgauge.presets.catalog import Catalog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.runners import mesh_runner
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
-from linkgauge.tui.services.mesh.session import MeshSession
-from linkgauge.tui.services.mesh.spec import MeshSpec
-from linkgauge.tui.services.mesh.stored_mesh import load_matrix, measured_figures, save_mesh
-from linkgauge.tui.services.run_spec import Judging
+from linkgauge.tui.mesh.cell_recorder import CellRecorder
+from linkgauge.tui.mesh.mesh_session import MeshSession
+from linkgauge.tui.mesh.mesh_spec import MeshSpec
+from linkgauge.tui.mesh.stored_mesh import load_matrix, measured_figures, save_mesh
+from linkgauge.tui.session.run_spec import Judging
 
 from ....json_schemas import check
 from ...scripted_mesh import HOST_DOWN, PLAN, ScriptedMesh, all_events, cell_ended
@@ -42,7 +42,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "problem"),
     [
         ([], "give the hosts"),
-        (["db-01"], "2 to 4096 hosts"),
+        (["db-01"], "a mesh needs at least 2 hosts; you gave 1"),
         (["db-01", "db-01"], "give each host once"),
         (["db-01", "db-02", "--hosts", "file"], "not both"),
         (["--hosts", "/nonexistent"], "no such file"),

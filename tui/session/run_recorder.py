@@ -1,0 +1,169 @@
+"""The record of one run: its events into the run log, its verdict, the reasons for it, and its document.
+
+Who has the events gives them, one by one as they happen or all at once: a run that this program carries out, and
+one that two other hosts have carried out, are recorded by the same rules.
+"""
+
+import logging
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Started
+from ...engine.results.json_document import encode
+from ...engine.results.meter import Interval, Meter
+from ...engine.results.run_log import RunLog, new_run_id
+from ...engine.results.run_result import RunResult
+from ...engine.results.summary import Summary
+from ...presets.diagnosis.finding import Finding, finding_figures
+from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.verdict import LatencyLimit, Verdict, judge, limit_figures
+from .run_spec import Record
+
+_RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run: its `result`, the document of it, and what the result was made of."""
+
+    started: Started | None
+    summary: Summary
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    result: RunResult
+    document: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, meter: Meter, verdict: Verdict, findings: tuple[Finding, ...] = (), *, run_id: str, **members: Any
+    ) -> Self:
+        """Return that of a run that is over.
+
+        Args:
+            meter: What has measured it.
+            verdict: The verdict.
+            findings: Why it was not faster.
+            run_id: Its id.
+            members: Further members of its result, such as its names.
+        """
+        summary, started = meter.summary(), meter.started
+        result = RunResult.of_run(
+            summary,
+            started,
+            verdicts=[period.word for period in verdict.periods],
+            run_id=run_id,
+            verdict=verdict.word,
+            findings=finding_figures(findings),
+            **members,
+        )
+        return cls(started, summary, verdict, findings, result, encode(result))
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.result.run_id or ""
+
+    @property
+    def preset_id(self) -> str | None:
+        """The id of the preset that it is judged by."""
+        return self.result.preset
+
+
+def new_id() -> str:
+    """Return an id for a run that begins now."""
+    return new_run_id(datetime.now(UTC), _RANDOM)
+
+
+class RunRecorder:
+    """Records one run. Feed it every event in order, then call `finish` once.
+
+    `run_id` is the run's new id. `outcome` is None until the run is finished.
+    """
+
+    def __init__(
+        self,
+        diagnosis: LiveDiagnosis,
+        *,
+        log: RunLog | None,
+        preset_id: str | None,
+        peer: str,
+        record: Record,
+        latency_limit: LatencyLimit | None = None,
+    ) -> None:
+        """Begin the run in the run log.
+
+        Args:
+            diagnosis: The diagnosis, with the meter to feed; the verdict has its pass mark.
+            log: The run log to write to; None for a run that is not stored.
+            preset_id: The id of the preset that the run is judged by; None without one.
+            peer: The far end, as text.
+            record: Its names, and an id from `new_id`, or none for a new one.
+            latency_limit: What the latency under load may be; None without a limit.
+        """
+        self.run_id = record.run_id or new_id()
+        self.diagnosis = diagnosis
+        self.outcome: Outcome | None = None
+        self._log = log
+        self._preset_id = preset_id
+        self._record = record
+        self._latency_limit = latency_limit
+        if log is not None:
+            log.begin(self.run_id, preset_id or "", peer, record.label, record.group)
+        _log.debug("run %s of %s against %s began", self.run_id, preset_id, peer)
+
+    @property
+    def meter(self) -> Meter:
+        """The meter of the run."""
+        return self.diagnosis.meter
+
+    def add(self, event: Event) -> list[Interval]:
+        """Store an event, and pass it to the meter; return the intervals that it completed."""
+        if self._log is not None:
+            self._log.add(self.run_id, event)
+        return self.meter.feed(event)
+
+    def finish(self, further: Mapping[str, Any] | None = None) -> Outcome:
+        """Summarize and judge the run, and finish it in the run log. Flush the meter before.
+
+        Args:
+            further: Members of the result beside those that every run has.
+        """
+        summary = self.meter.summary()
+        verdict = judge(summary, pass_percent=self.diagnosis.pass_percent, limit=self._latency_limit)
+        # A run that broke off did so for a reason that no finding names.
+        findings = () if summary.end.reason.is_fault else self.diagnosis.final_findings
+        self.outcome = Outcome.of(
+            self.meter,
+            verdict,
+            findings,
+            run_id=self.run_id,
+            preset=self._preset_id,
+            label=self._record.label,
+            group=self._record.group,
+            latency_limit=limit_figures(self._latency_limit),
+            **(further or {}),
+        )
+        if self._log is not None:
+            self._log.finish(self.run_id, verdict.word, self.outcome.document)
+        _log.debug("run %s ended: %s, verdict %s", self.run_id, summary.end.reason, verdict.word)
+        return self.outcome
+
+    def record_whole(
+        self, events: tuple[Event, ...], further: Mapping[str, Any] | None = None, texts: Sequence[str | None] = ()
+    ) -> Outcome:
+        """Record a run whose events are all there, and finish it; one without its end counts as abandoned.
+
+        `texts` are as `RunLog.add_all` takes them.
+        """
+        if not events or not isinstance(events[-1], Ended):
+            events = (*events, Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+        if self._log is not None:
+            self._log.add_all(self.run_id, events, texts)
+        for event in events:
+            self.meter.feed(event)
+        self.meter.flush()
+        return self.finish(further)
