@@ -15,7 +15,6 @@ from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
 from ...engine.results.sums.sample_sum import SampleSum
-from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose, diagnose_untargeted
 from .evidence import (
     Evidence,
@@ -26,6 +25,7 @@ from .evidence import (
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 from .period_sums import PeriodSums
+from .window_bounds import FlowWindows, flow_windows
 
 # CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of a shorter time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2

@@ -15,9 +15,9 @@ from typing import Final
 
 from ....engine.model.plan import End
 from ...number_text import format_quantity, format_rate
-from ..bounds import find_reached_bound
 from ..finding import Finding
 from ..flow_view import FlowView
+from ..window_bounds import find_reached_bound
 
 _CONFIDENCE: Final = 0.85
 

@@ -6,8 +6,8 @@ whether window scaling was negotiated, and the time for which the peer's receive
 the sender (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h).
 
 Meaning: a session carries at most one window for each round trip, so it needs a window of bandwidth x delay. A flow
-whose payload in flight has reached its smallest window is limited by it (bounds.py). The kernel's clocks support
-that, and share out the time that no bound explains.
+whose payload in flight has reached its smallest window is limited by it (window_bounds.py). The kernel's clocks
+support that, and share out the time that no bound explains.
 
 Findings: `window-scaling-off`; `window-below-bdp` for a requested window; `window-clamped` for a kernel's limit.
 `receive-window` and `send-buffer` come last: time that no other rule explains.
@@ -20,11 +20,11 @@ from typing import Final
 from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_share, format_time
 from .. import remedies
-from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
 from ..finding import Finding
 from ..flow_view import FlowView
 from ..trial import Trial
+from ..window_bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from .loss import loss_bound
 
 _BY_CLOCKS: Final = 0.05
