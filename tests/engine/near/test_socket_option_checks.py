@@ -45,9 +45,8 @@ async def test_a_port_that_is_in_use_is_an_error_before_the_run(far_end: Peer) -
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         plan = Plan(Settings(Direction.DUPLEX, 1), client_port=port - 1)
-        with pytest.raises(
-            PlanError, match=f"client port ({port - 1}|{port}) is invalid; another program uses this port"
-        ):
+        text = f"client port ({port - 1}|{port}) is invalid; another program uses this port"
+        with pytest.raises(PlanError, match=text):
             async with open_run(plan, far_end):
                 raise AssertionError("the run must not start")
 

@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 from linkgauge.engine.model.plan import End
-from linkgauge.presets.diagnosis.bounds import find_full_window, find_reached_bound
 from linkgauge.presets.diagnosis.cross_checks import ONE_READING
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence
 from linkgauge.presets.diagnosis.flow_view import FlowView, flow_views
+from linkgauge.presets.diagnosis.window_bounds import find_full_window, find_reached_bound
 
 from .evidence_cases import TCP, run
 
