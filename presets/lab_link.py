@@ -6,8 +6,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NoReturn
 
+from ..engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
 from ..engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
-from ..engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from ..engine.model.errors import PlanError
 from .number_text import format_rate
 from .preset import LinkSpec, Preset

@@ -1,7 +1,7 @@
 """Numbers as text: grouping of digits, significant digits, and the rates, sizes and names of sentences.
 
 Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
-Gauges and tables pad their numbers (tui/text/numbers.py). Sentences drop trailing zeros, and state rates below
+Gauges and tables pad their numbers (tui/words/numbers.py). Sentences drop trailing zeros, and state rates below
 1 Mb/s in kb/s and those from 10 000 Mb/s on in Gb/s.
 """
 

@@ -10,7 +10,7 @@ from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.samples import CoreTimes
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.services.stored_run import load_stored_run
+from linkgauge.tui.session.stored_run import load_stored_run
 
 MOST_STOLEN: Final = 0.02
 MOST_BUSY: Final = 0.9

@@ -25,13 +25,13 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).parent))
 
 from health import find_problems
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.errors import LabError
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Faults, plan_lab_link
-from linkgauge.tui.services.far_end_keeper import FarEndKeeper
+from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 from picture import discard, write
 from scenes import SCENES, Scene
 from world import World

@@ -30,11 +30,11 @@ from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
 from linkgauge.mesh.plan import MeshPlan
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Slow, plan_lab_hosts
-from linkgauge.tui.app import MeshApp
-from linkgauge.tui.screens.app_services import StoredServices
-from linkgauge.tui.services.mesh.opening import open_mesh_session
-from linkgauge.tui.services.mesh.spec import MeshSpec, new_mesh_name
-from linkgauge.tui.services.user_presets import load_presets
+from linkgauge.tui.app.app import MeshApp
+from linkgauge.tui.kit.screens.feature_app import StoredServices
+from linkgauge.tui.mesh.mesh_spec import MeshSpec, new_mesh_name
+from linkgauge.tui.mesh.opening import open_mesh_session
+from linkgauge.tui.session.user_presets import load_presets
 from picture import take, write
 
 _LINK: Final = "100mb-fd"

@@ -18,11 +18,11 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
-from linkgauge.tui.app import EndpointApp
+from linkgauge.tui.app.app import EndpointApp
 from linkgauge.tui.cli.endpoint.endpoint_screen import EndpointBackend as Shown
 from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
-from linkgauge.tui.state.endpoint import EndpointLog
-from linkgauge.tui.widgets.common.typed_input import TextField
+from linkgauge.tui.endpoint.endpoint_values import EndpointLog
+from linkgauge.tui.kit.widgets.typed_input import TextField
 from picture import take
 from world import WIDE, Driver, World
 

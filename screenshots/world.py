@@ -13,13 +13,13 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.app import LinkgaugeApp
+from linkgauge.tui.app.app import LinkgaugeApp
+from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 from linkgauge.tui.cli.terminal_app import AppBackend
-from linkgauge.tui.rendering.diff_compositor import screen_strips
-from linkgauge.tui.screens.app_services import AppServices, StoredSweeps
-from linkgauge.tui.services.far_end_keeper import FarEndKeeper
-from linkgauge.tui.services.run_spec import Judging, RunSpec
-from linkgauge.tui.state.instrument_values import Phase
+from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.run.run_services import RunServices
+from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.pilot import Pilot
 
 WIDE: Final = (120, 40)
@@ -41,13 +41,13 @@ class World:
         """Give the app, connected to the far end, and somebody who presses its keys."""
         backend = self._backend
         app = LinkgaugeApp(
-            AppServices(
+            RunServices(
                 catalog=self._catalog,
                 start_run=backend.start_run,
                 query_host_info=backend.query_host_info,
                 export=backend.export,
                 history=self.log,
-                sweeps=StoredSweeps(self.log, backend.start_run, backend.variant_of),
+                variant_of=backend.variant_of,
             ),
             RunSpec(plan, self.peer, Judging(self._catalog.find(self.preset_id))),
         )

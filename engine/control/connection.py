@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, explain_os_error
+from ..model.ip_address import ip_version_of, unmap_ip_address
 from ..model.limits import Limits, TokenBucket
-from ..model.peer import ip_version_of, unmap_ip_address
 from ..model.plan import End
-from ..protocol.auth import RunSecret
 from ..protocol.messages import Message, Ping, Pong
 from ..protocol.state_machine import ControlStateMachine
+from ..protocol.tokens import RunSecret
 
 _log = logging.getLogger(__name__)
 

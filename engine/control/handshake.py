@@ -8,8 +8,9 @@ from typing import Final, Literal
 from ..host.description import describe_host
 from ..model.errors import PeerUntrusted, RemoteProtocolError
 from ..model.host_info import HostInfo
-from ..model.peer import NO_ACCESS, Peer, ip_version_of
-from ..protocol.auth import NONCE_BYTES
+from ..model.ip_address import ip_version_of
+from ..model.peer import Peer
+from ..model.shared_key import NO_ACCESS, NONCE_BYTES
 from ..protocol.messages import Challenge, Hello, Introduction, Welcome
 from ..protocol.peer_validation import replace_impossible_names
 from .connection import ControlConnection

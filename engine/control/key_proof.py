@@ -1,4 +1,4 @@
-"""The proofs of the key by both ends of a control connection (the conversation is drawn in protocol/auth.py)."""
+"""The proofs of the key by both ends of a control connection (the conversation is drawn in model/shared_key.py)."""
 
 import logging
 import secrets
@@ -6,8 +6,16 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
-from ..model.peer import KEY_VARIABLE, AuthContext, Peer, SharedKey
-from ..protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, constant_time_equal
+from ..model.peer import Peer
+from ..model.shared_key import (
+    FAR_ROLE,
+    KEY_VARIABLE,
+    NEAR_ROLE,
+    NONCE_BYTES,
+    AuthContext,
+    SharedKey,
+    constant_time_equal,
+)
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
 from ..protocol.state_machine import ControlStateMachine
 from .connection import ControlConnection

@@ -1,7 +1,7 @@
 """TLS for the control connection, for an endpoint with a certificate that the near end knows by its fingerprint.
 
 There is no certificate authority: a fingerprint that a person carried from host to host says more than a name. It
-is part of the proofs of the key as well (`channel_binding`, auth.py). Data connections do not use TLS.
+is part of the proofs of the key as well (`channel_binding`, model/shared_key.py). Data connections do not use TLS.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ..host.saved_files import explain_exposure
 from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
-from ..protocol.auth import constant_time_equal
+from ..model.shared_key import constant_time_equal
 from .connection import ControlConnection
 
 

@@ -27,10 +27,10 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.events import Reason, RunEnd
-from ..model.peer import SharedKey
 from ..model.plan import SECOND_NS, Mode, Plan
+from ..model.shared_key import SharedKey
 from ..protocol.messages import Open, Ping, Ready, Refuse
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from .base_run import BaseFarRun
 from .clients.admission import Admission, Grant
 from .clients.admitted_client import AdmittedClient

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from ..metering.shared_counters import SharedCounters
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import LimitReached
 from ..model.limits import Limits
 from ..model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, Plan, Settings
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES
 from ..model.workload import Workload
 
 _TOLERANCE: Final = 1.02  # one end's second is not the other's

@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from ..model.errors import LinkgaugeError, explain_os_error
-from ..model.peer import unmap_ip_address
+from ..model.ip_address import unmap_ip_address
 from .status import LogEntry, LogSink
 
 SocketAddress = tuple[Any, ...]

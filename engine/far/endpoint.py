@@ -26,12 +26,13 @@ from ..model.errors import (
 )
 from ..model.events import EndText, Reason
 from ..model.limits import Limits
-from ..model.peer import DEFAULT_PORT, SharedKey
+from ..model.peer import DEFAULT_PORT
 from ..model.plan import End
+from ..model.shared_key import SharedKey
 from ..protocol.preamble import DataHello
 from ..protocol.state_machine import ControlStateMachine
 from ..workers.fork_client import ForkServerLease
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from .acceptor import Acceptor
 from .client_service import ServiceContext, serve_client
 from .clients.admission import Admission

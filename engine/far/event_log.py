@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Final
 
-from ..model.peer import client_network
+from ..model.ip_address import client_network
 from .status import EndpointTotals, LogEntry, LogSink
 
 SUMMARY_INTERVAL_S: Final = 60.0

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..host.happy_eyeballs import resolvable
 from ..host.nic import read_addresses
 from ..model.errors import EndpointError, explain_os_error
-from ..model.peer import IpAddress, unmap_ip_address
+from ..model.ip_address import IpAddress, unmap_ip_address
 
 _BACKLOG: Final = 1_024
 _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound

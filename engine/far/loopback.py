@@ -20,7 +20,8 @@ from ..host.debug_log import configure_debug_log
 from ..host.event_loop import run
 from ..model.errors import WorkerError
 from ..model.limits import Limits
-from ..model.peer import Access, Peer, SharedKey
+from ..model.peer import Peer
+from ..model.shared_key import Access, SharedKey
 from .endpoint import serve_endpoint
 
 _WITH_KEY: Final = "--with-key"

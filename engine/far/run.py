@@ -23,8 +23,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample, SessionSample
-from ..model.socket_info import BUFFER_COUNTER_NAMES
-from ..protocol.auth import TOKEN_BYTES, TicketCheck
+from ..model.session_counters import BUFFER_COUNTER_NAMES
 from ..protocol.messages import (
     Begun,
     Change,
@@ -38,6 +37,7 @@ from ..protocol.messages import (
     Stop,
 )
 from ..protocol.preamble import DataHello
+from ..protocol.tokens import TOKEN_BYTES, TicketCheck
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec

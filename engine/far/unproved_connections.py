@@ -15,7 +15,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.identification import Identification
 from ..model.errors import LimitReached, RequestDeclined
-from ..model.peer import client_network
+from ..model.ip_address import client_network
 from ..protocol.messages import Refuse
 from .clients.admission import Admission
 

@@ -16,7 +16,8 @@ from contextlib import asynccontextmanager
 from typing import Final, Self
 
 from ..model.errors import WorkerError, explain_os_error
-from ..model.peer import IPERF3_PASSWORD_VARIABLE, KEY_VARIABLE
+from ..model.peer import IPERF3_PASSWORD_VARIABLE
+from ..model.shared_key import KEY_VARIABLE
 from .event_loop import await_shielded
 
 _END_DEADLINE_S: Final = 5.0

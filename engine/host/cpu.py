@@ -1,4 +1,4 @@
-"""CPU cores of this host: their times, which of them the workers of a run use, and how long this process waits.
+"""CPU cores of this host: their times, and how long this process waits for them.
 
 It waits if it is ready to run and does not: no core is free, or a CPU quota stops it.
 """
@@ -6,13 +6,10 @@ It waits if it is ready to run and does not: no core is free, or a CPU quota sto
 import contextlib
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import PlanError
-from ..model.host_info import HostInfo
-from ..model.plan import MAX_WORKERS, SECOND_NS, Plan
+from ..model.plan import SECOND_NS
 from ..model.samples import CoreTimes, difference
 
 _STAT = Path("/proc/stat")
@@ -72,63 +69,6 @@ def subtract_core_times(
     if before is None or after is None or len(before) != len(after):
         return None
     return tuple(difference(was, now) for was, now in zip(before, after, strict=True))
-
-
-def usable_cores() -> list[int]:
-    """Return the cores that this process may use, ascending; all cores where the system does not say."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
-
-
-def check_cores(cores: tuple[int, ...] | None, field: str) -> None:
-    """Raise PlanError where this process cannot use one of the cores; `field` is `cores` or `far cores`."""
-    usable = usable_cores()
-    missing = [core for core in cores or () if core not in usable]
-    if missing:
-        host = "the remote host" if field == "far cores" else "this machine"
-        known = f"core {usable[0]}" if len(usable) == 1 else f"cores {_format_cores(usable)}"
-        raise PlanError(field, _format_cores(missing), f"{host} has {known}")
-
-
-def _format_cores(cores: list[int]) -> str:
-    """Return cores as they are typed: `0-3,6`."""
-    spans: list[list[int]] = []
-    for core in cores:
-        if spans and core == spans[-1][1] + 1:
-            spans[-1][1] = core
-        else:
-            spans.append([core, core])
-    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
-
-
-def are_same_host(near: HostInfo, far: HostInfo) -> bool:
-    """Return whether both ends are on one host, connected over loopback and not through an ssh forward."""
-    is_loopback = all(end.nic is not None and end.nic.sort == "loopback" for end in (near, far))
-    return is_loopback and near.hostname == far.hostname
-
-
-def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
-    """Return the plan with cores for the workers of its transactions, where both ends are on one host.
-
-    Both ends of a session then share a core, and sessions are spread over as many cores as there are sessions at
-    the start. A plan with a number of workers, or with cores, is returned unchanged.
-
-    A transaction is the work of one end at a time. Where its two ends are on two cores of one host, each message
-    wakes a core that has gone to sleep, and on loopback that is most of what a transaction costs: one pair of `rr`
-    made 58,900 a second on one core and 32,900 on two, of `crr` 20,800 and 11,900, medians of 7 rounds in turn.
-    """
-    is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None
-    cores = tuple(reversed(usable_cores()))  # the first is the busiest: most systems take their interrupts there
-    if not is_free or plan.workload.is_bulk or len(cores) < 2 or not are_same_host(near, far):
-        return plan
-    workers = min(MAX_WORKERS, len(cores), plan.settings.connections)
-    return replace(plan, workers=workers, near_cores=cores, far_cores=cores)
-
-
-def shares_cores(plan: Plan) -> bool:
-    """Return whether both ends of each transaction of a plan share a core."""
-    return not plan.workload.is_bulk and plan.near_cores is not None and plan.near_cores == plan.far_cores
 
 
 class RunQueueWait:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from ..model.host_info import NicInfo
-from ..model.peer import IpAddress, parse_ip_address
+from ..model.ip_address import IpAddress, parse_ip_address
 from ..model.samples import NicCounts
 from .event_loop import call_in_thread
 

@@ -1,4 +1,9 @@
-"""The two network devices of a link: addresses, MTU and queues with iproute2, offloads and TAP with ioctl."""
+"""The network devices of labs: addresses, MTU and queues with iproute2, offloads and TAP with ioctl.
+
+A link has two of them. Emulated hosts have links to switches (bridges), and trunks join the switches. All of these
+are made in this process's namespace, except a host's own end of its link. A device's queue limits what leaves by
+it: the queue of a host's device limits what the host sends, the queue of its port at the switch what it receives.
+"""
 
 import array
 import contextlib
@@ -15,11 +20,13 @@ from pathlib import Path
 from typing import Final
 
 from ..model.errors import LabError, LabUnavailable, explain_os_error
+from .hosts_spec import MESH_PREFIX_BITS, LabHost, LabTrunk
 from .link_spec import ETHERNET_HEADER_BYTES, PREFIX_BITS, LabLink
 from .namespaces import NetworkNamespace
 
 NEAR_DEVICE: Final = "near0"
 FAR_DEVICE: Final = "far0"
+HOST_DEVICE: Final = "eth0"
 _DEADLINE_S: Final = 10.0
 _SBIN: Final = "/usr/sbin:/sbin"  # Debian's place for them, which a user's PATH may lack
 _PACKAGES: Final = {"ip": "iproute2", "tc": "iproute2"}
@@ -200,3 +207,33 @@ def _choose_cubic(device: str, address: str, prefix_bits: int) -> list[str]:
     except LabError as error:
         return [f"TCP keeps this machine's own congestion control, for cubic is not to be had: {error}"]
     return []
+
+
+def create_switch(name: str, address: str | None = None) -> None:
+    """Make a switch; with an address, this namespace is connected to it without a limit."""
+    run_tool("ip", "link", "add", name, "type", "bridge", "stp_state", "0", "mcast_snooping", "0")
+    disable_offloads(name)
+    if address is not None:
+        run_tool("ip", "link", "set", "lo", "up")
+        run_tool("ip", "address", "add", f"{address}/{MESH_PREFIX_BITS}", "dev", name)
+    run_tool("ip", "link", "set", name, "up")
+
+
+def connect_host(host: LabHost, namespace: NetworkNamespace, address: str, switch: str, port: str) -> list[str]:
+    """Connect a host's namespace to a port of a switch; return notes for a person."""
+    create_veth_pair(port, HOST_DEVICE, namespace)
+    _plug_in(port, switch, host.receives)
+    with namespace.enter():
+        return configure_device(HOST_DEVICE, address, host.sends.mtu_bytes, host.sends, MESH_PREFIX_BITS)
+
+
+def connect_switches(trunk: LabTrunk, switch: str, hub: str, devices: tuple[str, str]) -> None:
+    """Connect a rack's switch to the one in the middle, with these devices at them."""
+    create_veth_pair(*devices)
+    _plug_in(devices[0], switch, trunk.sends)
+    _plug_in(devices[1], hub, trunk.receives)
+
+
+def _plug_in(device: str, switch: str, link: LabLink) -> None:
+    run_tool("ip", "link", "set", device, "master", switch)
+    shape_device(device, link.mtu_bytes, link)

@@ -159,7 +159,7 @@ def enter_near_namespace(keeper: int) -> None:
 def main() -> None:
     """Enter the namespace and become the command; exit with status 3 if that fails."""
     keeper, parent, dashes, *command = sys.argv[1:]
-    if dashes != "--":  # builder.py writes this command line
+    if dashes != "--":  # link_lab.py writes this command line
         sys.exit(3)
     try:
         enter_near_namespace(int(keeper))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
 from ..host.nic import read_nic_counts
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import (
@@ -23,7 +22,7 @@ from ..model.samples import (
     SessionSample,
     difference,
 )
-from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 

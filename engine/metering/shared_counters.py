@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from ..host.files import create_memory_file
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
+from ..host.memory_file import create_memory_file
 from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
-from ..model.socket_info import TCP_COUNTER_NAMES
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
 
 UNKNOWN: Final = 2**64 - 1
 

@@ -13,7 +13,7 @@ from .host_info import HostInfo
 from .plan import Dialect, Direction, End, PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
 from .serialization import OMITTED_AT_DEFAULT
-from .socket_info import SocketInfo
+from .session_counters import SocketInfo
 
 # Bytes that were delayed and arrive at once exceed the rate of a wire a little for a moment.
 _EXCESS: Final = 1.2

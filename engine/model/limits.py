@@ -14,7 +14,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, Self, cast
 
 from .errors import InvalidLimitError, make_printable
-from .peer import parse_ip_address
+from .ip_address import parse_ip_address
 from .plan import MAX_BLOCK_BYTES, MAX_REQUEST_BYTES, MAX_SESSIONS, MAX_WORKERS, MIB
 
 Network = IPv4Network | IPv6Network

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
-from .peer import check_zone
+from .ip_address import check_zone
 from .serialization import OMITTED_AT_DEFAULT
 from .workload import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Mode, Workload, all_workloads
 

@@ -11,11 +11,10 @@ from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from .datagram_counters import DatagramSample
 from .latency_histogram import BUCKET_COUNT, merge_counts
 from .plan import Direction, End
 from .serialization import OMITTED_AT_DEFAULT
-from .socket_info import TCP_COUNTERS
+from .session_counters import TCP_COUNTERS, DatagramSample
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ class SessionSample:
     `bytes` counts what this end's application received, or, where it sends, what the other end's kernel
     acknowledged. Transactions and their latency are known at the end that sends the requests; they are None
     elsewhere, and for streams. All other fields are the TCP counters of this end's socket (TCP_INFO, tcp(7); see
-    socket_info.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
+    session_counters.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
 
     At the sending end these are retransmitted segments and bytes; the times in which it was busy sending
     (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);

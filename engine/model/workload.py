@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import ClassVar, Final, Self
 
 WORKLOADS_VARIABLE: Final = "LINKGAUGE_WORKLOADS"
-MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
+MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/payload_datagrams.py
 MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,15}", re.ASCII)
 

@@ -48,7 +48,7 @@ from ..model.plan import (
     Settings,
 )
 from ..model.samples import ProbeSample, Sample
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format

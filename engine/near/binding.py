@@ -9,7 +9,7 @@ from typing import Any
 
 from ..host.nic import interface_families, local_addresses
 from ..model.errors import PlanError, explain_os_error
-from ..model.peer import parse_ip_address
+from ..model.ip_address import parse_ip_address
 from ..model.plan import Plan, SocketOptions
 from ..workloads.sockets import available_congestion_controls, local_address, set_congestion
 

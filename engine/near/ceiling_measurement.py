@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..far.loopback import embedded_endpoint
-from ..host.machine import identify_machine
+from ..host.machine_measurements import identify_machine
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from ..results.ceiling import Ceiling, CeilingRate

@@ -31,9 +31,10 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.host_info import HostInfo
-from ..model.peer import Peer, SshSettings, format_ssh_address, unmap_ip_address
+from ..model.ip_address import unmap_ip_address
+from ..model.peer import Peer, SshSettings, format_ssh_address
 from ..model.plan import End, SocketOptions
-from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
+from ..ssh.ssh_far_end import PromptCallback, SshFarEnd, open_ssh_far_end
 from .binding import is_reachable
 
 CONNECT_DEADLINE_S: Final = 5.0

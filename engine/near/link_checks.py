@@ -9,8 +9,8 @@ from typing import Final
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import End, Mode, Plan, format_size, sender_of
+from ..model.session_counters import SocketInfo
 from ..model.shell_commands import enable_offloads_command
-from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 
 # Set for commands in a lab that has switched offloads off itself: then their absence is no problem.

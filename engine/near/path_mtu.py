@@ -16,7 +16,7 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
-from ..model.capabilities import Feature, why_unavailable
+from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -29,7 +29,6 @@ from ..model.events import Reason, RunEnd
 from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, Plan, Settings, SocketOptions
 from ..model.workload import Workload
-from ..protocol.auth import RunSecret
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
 from ..protocol.path_probe import (
     LEAST_MTU_BYTES,
@@ -41,6 +40,7 @@ from ..protocol.path_probe import (
     PathMtu,
     decode_path_datagram,
 )
+from ..protocol.tokens import RunSecret
 from ..workloads.datagram_handshake import connect_datagrams
 from ..workloads.session_handshake import ConnectTarget, SessionSpec
 from ..workloads.udp.df_socket import DfSocket, SizeError

@@ -14,9 +14,7 @@ from typing import Final, TypeVar
 
 from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
-from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.drain import MAX_DRAIN_S
-from ..model.datagram_counters import SEARCH_DONE
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -28,11 +26,13 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd, WarningText
 from ..model.plan import Direction, Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
+from ..model.session_counters import SEARCH_DONE
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.other_tests_watch import OtherTestsWatch
+from ..protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
+from ..workers.core_assignment import are_same_host, assign_core_affinity, check_cores
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from .binding import check_binding, check_options

@@ -17,9 +17,9 @@ from ..model.plan import (
     Direction,
     Settings,
 )
-from ..model.socket_info import SocketInfo
-from ..protocol.auth import RunSecret
+from ..model.session_counters import SocketInfo
 from ..protocol.messages import Change
+from ..protocol.tokens import RunSecret
 from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER

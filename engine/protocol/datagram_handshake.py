@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from ..model.errors import RemoteProtocolError
-from .auth import CODE_BYTES, TOKEN_BYTES, constant_time_equal
-from .datagrams import CONTROL_MAGIC
+from ..model.shared_key import constant_time_equal
+from .payload_datagrams import CONTROL_MAGIC
 from .preamble import DATA_HELLO_BYTES, PROTOCOL_VERSION, DataHello
+from .tokens import CODE_BYTES, TOKEN_BYTES
 
 COOKIE_BYTES: Final = 16
 NO_COOKIE: Final = bytes(COOKIE_BYTES)

@@ -1,12 +1,13 @@
 """Frames of a control connection: a length, and a message as JSON, compressed where it is a sample.
 
 Pure. A frame is a length of four bytes, big-endian, and a body. Between two ends with a key a code follows each
-frame after the proofs (auth.py); the length does not count it. Samples are compressed because they travel on the
+frame after the proofs (FrameCodes); the length does not count it. Samples are compressed because they travel on the
 very link that is measured: one of five sessions is 1.2 kB of JSON, and four a second were 0.4 % of a 10 Mb/s link.
 Each message is compressed by itself, against a dictionary of the words of such messages: no state is kept, and a
 lost connection loses nothing.
 """
 
+import hmac
 import json
 import struct
 import zlib
@@ -16,10 +17,12 @@ from typing import Final
 from ..model.errors import ConnectionTampered, LimitReached, LinkgaugeError, RemoteProtocolError
 from ..model.plan import End
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
-from .auth import CODE_BYTES, FrameCodes, constant_time_equal
+from ..model.shared_key import constant_time_equal, mac
 from .messages import MESSAGES_BY_SENDER, Message, Report
+from .tokens import CODE_BYTES
 
 _LENGTH: Final = struct.Struct(">I")
+_NUMBER: Final = struct.Struct(">Q")
 # A far end's report of 256 connections and 256 cores is about 110 kB; no message of a near end is near 16 KiB.
 MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
 
@@ -69,6 +72,27 @@ def decode_body(body: bytes, sender: End) -> Message:
     except (LinkgaugeError, ValueError, RecursionError) as error:
         why = error if isinstance(error, LinkgaugeError) else "it is not valid JSON"
         raise RemoteProtocolError(f"a message of the {PEER_NAMES[sender]} cannot be read: {why}") from error
+
+
+class FrameCodes:
+    """The codes of the frames that one end sends: of the first, of the second, and so on.
+
+    A code depends on the frame's number, which both ends count and neither sends. After a frame that was changed,
+    added, removed or moved, no code is right.
+    """
+
+    __slots__ = ("_count", "_key")
+
+    def __init__(self, shared_secret: bytes, role: bytes) -> None:
+        """Begin with the first frame; `role` is its sender's."""
+        self._key = mac(shared_secret, b"frames", role)
+        self._count = 0
+
+    def next_code(self, frame: bytes) -> bytes:
+        """Return the code of the next frame, its length included."""
+        code = hmac.digest(self._key, _NUMBER.pack(self._count) + frame, "sha256")
+        self._count += 1
+        return code[:CODE_BYTES]
 
 
 class FrameReader:

@@ -4,6 +4,7 @@ Pure. After its preamble (preamble.py) a control connection carries one message 
 end may send which message, and when, is the table of state_machine.py.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -12,14 +13,16 @@ from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample
-from ..model.socket_info import SocketInfo
-from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
+from ..model.session_counters import SocketInfo
+from ..model.shared_key import NONCE_BYTES
+from .tokens import TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
+_HEXADECIMAL: Final = re.compile(r"(?:[0-9a-f]{2})*")
 
 
 def _check_hexadecimal(where: str, text: str, count: int) -> None:
-    if len(text) != 2 * count or not HEX_PATTERN.fullmatch(text):
+    if len(text) != 2 * count or not _HEXADECIMAL.fullmatch(text):
         raise DecodeError(where, f"{2 * count} hexadecimal digits", text)
 
 

@@ -16,9 +16,10 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from ..model.plan import Direction
-from .auth import CODE_BYTES, constant_time_equal
-from .datagrams import CONTROL_MAGIC
+from ..model.shared_key import constant_time_equal
+from .payload_datagrams import CONTROL_MAGIC
 from .preamble import PROTOCOL_VERSION
+from .tokens import CODE_BYTES
 
 _FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcII16s")
 PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES

@@ -16,7 +16,7 @@ from ..model.events import WarningText
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_DATAGRAM_BYTES, MAX_SESSIONS, SECOND_NS, End, Plan, sender_of
 from ..model.samples import CpuWaits, Sample, SessionSample
-from ..model.socket_info import BUFFER_COUNTER_NAMES
+from ..model.session_counters import BUFFER_COUNTER_NAMES
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time

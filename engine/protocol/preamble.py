@@ -17,7 +17,7 @@ from ..model.plan import (
     PROBE_SESSIONS,
     Direction,
 )
-from .auth import TOKEN_BYTES
+from .tokens import TOKEN_BYTES
 
 PROTOCOL_VERSION: Final = 2
 MAGIC: Final = b"linkgauge"

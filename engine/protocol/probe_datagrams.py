@@ -13,9 +13,10 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from .auth import CODE_BYTES, constant_time_equal
-from .datagrams import CONTROL_MAGIC
+from ..model.shared_key import constant_time_equal
+from .payload_datagrams import CONTROL_MAGIC
 from .preamble import PROTOCOL_VERSION
+from .tokens import CODE_BYTES
 
 _FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcQQQQ")
 DATAGRAM_PROBE_BYTES: Final = _FIELDS.size + CODE_BYTES

@@ -23,8 +23,8 @@ from ..model.errors import (
 )
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
-from .auth import FAR_ROLE, NEAR_ROLE, FrameCodes
-from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
+from ..model.shared_key import FAR_ROLE, NEAR_ROLE
+from .framing import PEER_NAMES, FrameCodes, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
     Challenge,

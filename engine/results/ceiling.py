@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..host.machine import Machine, identify_machine, load_measurement, save_measurement
+from ..host.machine_measurements import Machine, identify_machine, load_measurement, save_measurement
 from ..model.errors import RunLogError, explain_os_error
 from ..model.plan import Mode
 

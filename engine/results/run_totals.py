@@ -13,7 +13,7 @@ from ..model.events import Expectation, ExpectedRate, Opened, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample, combine
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..model.workload import Workload
 from .confidence import RateSeries
 from .counter_sums import Histogram

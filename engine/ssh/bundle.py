@@ -64,6 +64,6 @@ def build_bundle() -> bytes:
 def bootstrap_script() -> bytes:
     """Return the bytes for the waiting interpreter: one line of source, then the bundle."""
     data = build_bundle()
-    source = (_ROOT / "engine" / "host" / "files.py").read_text(encoding="utf-8")
+    source = (_ROOT / "engine" / "host" / "memory_file.py").read_text(encoding="utf-8")
     digest = hashlib.sha256(data).hexdigest()
     return f"exec({source!a});run_bundle({len(data)},{digest!r})\n".encode() + data

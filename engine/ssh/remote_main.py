@@ -33,7 +33,7 @@ from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
 from ..model.plan import SECOND_NS, End
 from ..model.serialization import decode, encode
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from ..workloads.sockets import local_address
 from .bundle import BOOTSTRAP_MARK
 

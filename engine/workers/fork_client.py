@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 from ..host.child_process import end_process
 from ..host.event_loop import await_shielded
-from ..host.files import InheritedBundle
+from ..host.memory_file import InheritedBundle
 from ..host.process_identity import is_process_stopped
 from ..model.errors import WorkerError, explain_os_error
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest

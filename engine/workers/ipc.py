@@ -22,7 +22,7 @@ from typing import Final, Generic, TypeVar, get_args
 
 from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, Mode, Settings
 from ..model.serialization import decode_tagged, encode_tagged
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
@@ -26,6 +25,7 @@ from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.probes.request_probe import PROBE_BYTES
 from ..workloads.session_handshake import Iperf3Format, SessionConfig
+from .core_assignment import shares_cores, usable_cores
 from .fork_client import ForkServerLease, WorkerProcess
 from .ipc import (
     EVENTS,

@@ -29,7 +29,7 @@ from ..model.plan import (
     Mode,
     SocketOptions,
 )
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget

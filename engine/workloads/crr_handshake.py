@@ -24,7 +24,8 @@ from typing import Any, Final
 from ..host.event_loop import read_exactly
 from ..model.errors import explain_os_error
 from ..model.plan import Direction, End, SocketOptions
-from ..protocol.auth import ListenerProof, constant_time_equal
+from ..model.shared_key import constant_time_equal
+from ..protocol.tokens import ListenerProof
 from . import sockets
 from .crr_requester import OUT_OF_PORTS
 from .crr_responder import open_listener

@@ -32,7 +32,7 @@ from typing import Any, Final
 
 from ..model.latency_histogram import bucket_of
 from ..model.plan import SocketOptions
-from ..protocol.auth import TICKET_BYTES, Tickets
+from ..protocol.tokens import TICKET_BYTES, Tickets
 from . import sockets
 from .session import ReceivingSession, SessionContext, WorkerResources
 from .socket_io import JOIN_TIMEOUT_S, PEER_CLOSED, start_thread

@@ -21,7 +21,7 @@ from operator import attrgetter
 from socket import SocketType
 from typing import Final
 
-from ..protocol.auth import TICKET_BYTES, Tickets
+from ..protocol.tokens import TICKET_BYTES, Tickets
 from . import sockets
 from .session import ReceivingSession, SessionContext, WorkerResources
 from .socket_io import JOIN_TIMEOUT_S, ReadyCallback, start_thread

@@ -13,7 +13,7 @@ from typing import Final
 
 from ..host.event_loop import wait_until_readable
 from ..model.plan import SocketOptions
-from ..protocol.auth import constant_time_equal
+from ..model.shared_key import constant_time_equal
 from ..protocol.datagram_handshake import (
     HELLO_BYTES,
     DatagramAccepted,

@@ -62,13 +62,13 @@ def _create_datagram_receiver(sock: socket.socket, context: SessionContext, reso
 
 
 def _create_iperf3_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
-    from .iperf3.datagram_sender import Iperf3Sender
+    from .iperf3.datagram_sessions import Iperf3Sender
 
     return Iperf3Sender(sock, context, resources)
 
 
 def _create_iperf3_receiver(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
-    from .iperf3.datagram_receiver import Iperf3Receiver
+    from .iperf3.datagram_sessions import Iperf3Receiver
 
     return Iperf3Receiver(sock, context, resources)
 

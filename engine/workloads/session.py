@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
-from ..host.files import create_memory_file
+from ..host.memory_file import create_memory_file
 from ..host.tcp_info import TcpInfo, read_bytes_taken, read_tcp_info
 from ..metering.shared_counters import (
     FIRST_TCP_WORD,
@@ -28,7 +28,7 @@ from ..metering.shared_counters import (
 from ..model.errors import explain_resource_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
-from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
+from ..model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 from .byte_budget import ByteBudget
 from .byte_pace import SLOW_BIT_S, BytePace
 from .socket_io import Poller, SocketThread

@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 
 from ..model.plan import Dialect, Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
-from ..protocol.auth import Tickets
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
+from ..protocol.tokens import Tickets
 from . import sockets
 from .crr_handshake import ListenerHandshake
 from .crr_requester import OUT_OF_PORTS, CrrRequester

@@ -18,7 +18,7 @@ from ..host.event_loop import connect_socket
 from ..host.happy_eyeballs import resolvable
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1

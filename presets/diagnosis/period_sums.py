@@ -6,7 +6,7 @@ from typing import Final
 from ...engine.model.events import Started
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End, Mode, Settings, sender_of
-from ...engine.model.socket_info import SocketInfo
+from ...engine.model.session_counters import SocketInfo
 from ...engine.results.meter import Meter
 from ...engine.results.sums.end_sum import EndSum
 from ...engine.results.sums.receiver_sum import ReceiverSum

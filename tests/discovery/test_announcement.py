@@ -15,7 +15,7 @@ from linkgauge.discovery.announcement import (
 )
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer
-from linkgauge.tui.services.credentials import with_access
+from linkgauge.tui.session.credentials import with_access
 
 NAME = f"rack 7.{SERVICE_TYPE}"
 

@@ -22,7 +22,7 @@ from typing import Any
 import pyte
 import pytest
 import trustme
-from linkgauge.engine.iperf3.protocol.auth import hash_password
+from linkgauge.engine.iperf3.protocol.users import hash_password
 from linkgauge.engine.model.errors import LabUnavailable
 
 from ..end_to_end.conftest import CommandLine, Sshd, linkgauge, sshd  # noqa: F401 (fixtures)
@@ -364,7 +364,7 @@ def test_the_documents_list_every_finding() -> None:
 
 def test_the_readme_lists_every_key_of_the_app() -> None:
     """By the first name of each."""
-    from linkgauge.tui.actions import ACTIONS, ScreenKind
+    from linkgauge.tui.kit.actions import ACTIONS, ScreenKind
 
     table = (
         (ROOT / "README.md").read_text(encoding="utf-8").partition("## Keys of the app")[2].partition("\n## ")[0]

@@ -16,7 +16,7 @@ from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.plan import PerDirection
 from linkgauge.engine.results.run_log import RunLog, thinning
 from linkgauge.engine.results.summary import Measurement, Summary
-from linkgauge.tui.services.stored_run import load_stored_run
+from linkgauge.tui.session.stored_run import load_stored_run
 
 from ..command_line import RATE_LIMIT
 from ..command_line import SHORT_RUN as SHORT

@@ -29,11 +29,11 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
 from linkgauge.presets.wire import DEFAULT_VARIANT
+from linkgauge.tui.mesh.cell_recorder import figure_of_run
 from linkgauge.tui.report.run_page import render_report
-from linkgauge.tui.services.mesh.cell_recorder import figure_of_run
-from linkgauge.tui.services.run_recorder import Outcome, RunRecorder
-from linkgauge.tui.services.run_spec import Record
-from linkgauge.tui.services.watch.peer_check import result_of_run
+from linkgauge.tui.session.run_recorder import Outcome, RunRecorder
+from linkgauge.tui.session.run_spec import Record
+from linkgauge.tui.watch.session.peer_check import result_of_run
 from linkgauge.watch.events import CheckEnded
 from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan

@@ -23,7 +23,7 @@ register_sessions(ECHO, sender=RrResponder, receiver=EchoRequester)
 '''
 _STEPS = """
 from linkgauge.engine.model.workload import Workload, workload_named
-from linkgauge.tui.state.setting_steps import next_workload
+from linkgauge.tui.readings.setting_steps import next_workload
 assert next_workload(Workload.UDP) == "echo"
 assert next_workload(workload_named("echo")) is Workload.STREAM
 """

@@ -9,7 +9,7 @@ from linkgauge.presets.number_text import (
     format_time,
     format_transaction_rate,
 )
-from linkgauge.tui.text import numbers
+from linkgauge.tui.words import numbers
 
 
 def spaced(text: str) -> str:

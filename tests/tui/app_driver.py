@@ -19,12 +19,12 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.auto_select import NO_PRESET, PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
-from linkgauge.tui.app import LinkgaugeApp
-from linkgauge.tui.rendering.diff_compositor import screen_strips
-from linkgauge.tui.screens.app_services import AppServices
-from linkgauge.tui.services.preferences import LoadedPreferences, Preferences, save_preferences
-from linkgauge.tui.services.run_spec import Judging, RunSpec
-from linkgauge.tui.widgets.common.typed_input import Debounce
+from linkgauge.tui.app.app import LinkgaugeApp
+from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.kit.widgets.typed_input import Debounce
+from linkgauge.tui.run.run_services import RunServices
+from linkgauge.tui.session.preferences import LoadedPreferences, Preferences, save_preferences
+from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -179,7 +179,7 @@ class ScriptedServices:
         """
         judging = Judging(NO_PRESET if preset is None else self.catalog.find(preset))
         return LinkgaugeApp(
-            AppServices(
+            RunServices(
                 catalog=self.catalog,
                 start_run=self.start_run,
                 query_host_info=self.query_host_info,

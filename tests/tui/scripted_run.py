@@ -35,7 +35,7 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.diagnosis.evidence import link_evidence
@@ -44,8 +44,8 @@ from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
-from linkgauge.tui.services.run_recorder import Outcome
-from linkgauge.tui.state.live_readings import LiveReadings
+from linkgauge.tui.readings.live_readings import LiveReadings
+from linkgauge.tui.session.run_recorder import Outcome
 
 from ..engine.results.responsiveness_runs import Link
 

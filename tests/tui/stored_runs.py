@@ -6,7 +6,7 @@ from typing import Any
 
 from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.engine.results.run_log.listing import RunBrief
-from linkgauge.tui.widgets.history.run_table import RunTable
+from linkgauge.tui.history.run_table import RunTable
 
 RUN_IDS = (
     "20261118-091200-a2b3",

@@ -92,7 +92,7 @@ def _answer_fish(items: list[CompletionItem]) -> int:
 
 def complete_preset(incomplete: str) -> list[tuple[str, str]]:
     """Return the presets whose id begins so, with their names."""
-    from ..services.user_presets import load_presets
+    from ..session.user_presets import load_presets
 
     return [(preset.id, preset.name) for preset in load_presets().presets if preset.id.startswith(incomplete)]
 
@@ -108,7 +108,7 @@ def complete_test_preset(incomplete: str) -> list[tuple[str, str]]:
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
     """Return the saved runs whose id begins so, with their preset and peer; nothing where they cannot be read."""
     from ...engine.model.errors import LinkgaugeError
-    from ..services.storage import open_run_list
+    from ..session.storage import open_run_list
 
     try:
         with open_run_list() as log:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan, SocketOptions
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
-from ..text import parsing
+from ..words import parsing
 from .click_extension import option
 from .options import TEST, congestion_option, device_option, dscp_option, source_option
 

@@ -13,9 +13,9 @@ from ...engine.results.meter import Interval, Meter
 from ...engine.results.summary import Measurement
 from ...engine.results.sums.receiver_sum import latency_counts
 from ...engine.results.sums.session_sums import SessionDatagrams
-from ..text import numbers
-from ..text.datagram_results import loss_percent
-from ..text.responsiveness import phase_text
+from ..words import numbers
+from ..words.datagram_results import loss_percent
+from ..words.responsiveness import phase_text
 from .output import BackgroundStream, stderr_console
 
 if TYPE_CHECKING:

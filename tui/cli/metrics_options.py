@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ...engine.model.errors import require_extra
-from ..text import parsing
+from ..words import parsing
 from .click_extension import option
 
 if TYPE_CHECKING:

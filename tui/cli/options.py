@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads
-from ..text import parsing
+from ..words import parsing
 from .click_extension import flag, group, option
 from .output import check_output_file
 
 if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
     from ...presets.wire import Variant
-    from ..services.run_spec import Outputs, Record
+    from ..session.run_spec import Outputs, Record
 
 _SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less than five for each step downwards
 
@@ -369,13 +369,13 @@ class ResultOptions:
     def to_record(self) -> "Record":
         """Return what the run log has of the run beside its measurements; raise PlanError for a bad label."""
         from ...engine.results.run_log.labels import validate_label  # here: it loads SQLite
-        from ..services.run_spec import Record
+        from ..session.run_spec import Record
 
         return Record(label=validate_label(self.label))
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs; raise UsageError for two kinds of JSON."""
-        from ..services.run_spec import Outputs
+        from ..session.run_spec import Outputs
 
         return Outputs(csv=self.csv, as_json=self.as_json, as_json_stream=self.as_json_stream)
 
@@ -392,11 +392,11 @@ class SeriesOutputOptions:
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
-        from ..services.run_spec import Outputs
+        from ..session.run_spec import Outputs
 
         page = self.report
         if page is not None:
-            from ..report.html import check_report_path
+            from ..session.run_exports import check_report_path
 
             page = check_report_path(page)
         check_output_file("CSV file", self.csv, force=self.force)

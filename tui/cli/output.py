@@ -301,7 +301,7 @@ def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:
     """
     from rich.console import Console
 
-    from ..rendering.line_breaks import respect_no_break_spaces
+    from ..kit.drawing.line_breaks import respect_no_break_spaces
 
     respect_no_break_spaces()
     pipe_width = 10_000 if is_wide else 100

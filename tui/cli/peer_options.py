@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, find_unsupported, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
-from ..text import parsing
+from ..words import parsing
 from .click_extension import flag, group, option
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class AccessOptions:
         return peer.over_ip(4 if self.version4 else 6 if self.version6 else None)
 
     def _with_credentials(self, text: str) -> Peer:
-        from ..services.credentials import read_fingerprint, with_access
+        from ..session.credentials import read_fingerprint, with_access
 
         peer = parsing.peer(text)
         if peer.iperf3 is not None:
@@ -91,7 +91,7 @@ class AccessOptions:
         return with_access(peer, key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint)
 
     def _with_login(self, peer: Peer) -> Peer:
-        from ..services.credentials import with_iperf3_login
+        from ..session.credentials import with_iperf3_login
 
         options = {
             "--key-file": self.key_file is not None,

@@ -7,10 +7,10 @@ from ...presets.expectation import check_variant
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..services.preferences import FILE_NAME, read_preferences
-from ..services.storage import config_dir
-from ..services.user_presets import load_presets, problem_lines
-from ..text.numbers import sanitize
+from ..session.preferences import FILE_NAME, read_preferences
+from ..session.storage import config_dir
+from ..session.user_presets import load_presets, problem_lines
+from ..words.numbers import sanitize
 from .output import print_stderr
 
 

@@ -1,4 +1,4 @@
-"""The apps with their real services (`tui/screens/app_services`): engine, run log, sweeps, meshes, export."""
+"""The apps with their real services (`tui/run/run_services`): engine, run log, sweeps, meshes, export."""
 
 import asyncio
 import signal
@@ -27,22 +27,23 @@ from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ...watch.watch_plan import WatchPlan
-from ..app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
-from ..interfaces import WatchHandle
-from ..screens.app_services import AppServices, StoredMeshes, StoredServices, StoredSweeps
-from ..services.credentials import remember_access
-from ..services.far_end_keeper import FarEndKeeper
-from ..services.mesh.session import MeshSession
-from ..services.preferences import read_preferences, save_preferences
-from ..services.preset_choice import find_initial_preset, pick_preset
-from ..services.pruning import thin_old_runs
-from ..services.run_recorder import Outcome
-from ..services.run_session import RunSession, open_run_session
-from ..services.run_spec import Judging, Record, RunSpec
-from ..services.storage import config_dir, open_run_log
-from ..services.stored_run import ExportFormat, export_runs
-from ..services.user_presets import load_presets, problem_lines
-from ..text.summary import headline
+from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
+from ..app.far_end_keeper import FarEndKeeper
+from ..kit.screens.feature_app import StoredServices
+from ..mesh.mesh_session import MeshSession
+from ..run.run_services import RunServices
+from ..session.credentials import remember_access
+from ..session.preferences import read_preferences, save_preferences
+from ..session.preset_choice import find_initial_preset, pick_preset
+from ..session.pruning import thin_old_runs
+from ..session.run_exports import ExportFormat, export_runs
+from ..session.run_recorder import Outcome
+from ..session.run_session import RunSession, open_run_session
+from ..session.run_spec import Judging, Record, RunSpec
+from ..session.storage import config_dir, open_run_log
+from ..session.user_presets import load_presets, problem_lines
+from ..watch.session.watch_handle import WatchHandle
+from ..words.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 
@@ -204,14 +205,13 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
         backend = AppBackend(log, far_ends, notices, start.selection, start.catalog)
         app = LinkgaugeApp(
-            AppServices(
+            RunServices(
                 catalog=start.catalog,
                 start_run=backend.start_run,
                 query_host_info=backend.query_host_info,
                 export=backend.export,
                 history=log,
-                sweeps=None if log is None else StoredSweeps(log, backend.start_run, backend.variant_of),
-                meshes=None if log is None else StoredMeshes(log),
+                variant_of=backend.variant_of,
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
@@ -373,5 +373,4 @@ def _stored_services(log: RunLog | None) -> StoredServices:
             raise RunLogError("these runs are not saved")
         return export_runs(log, run_ids, form, path)
 
-    meshes = None if log is None else StoredMeshes(log)
-    return StoredServices(catalog=load_presets(), export=export, history=log, meshes=meshes)
+    return StoredServices(catalog=load_presets(), export=export, history=log)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...engine.model.plan import Plan
-from ..text import parsing
+from ..words import parsing
 from .click_extension import flag, option
 from .options import TEST
 

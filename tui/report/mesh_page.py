@@ -16,12 +16,8 @@ from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.comparison import MeshComparison
 from ...presets.diagnosis.why_words import why_words
-from ..services.mesh.spec import MeshSpec
-from ..services.mesh.stored_mesh import find_mesh, load_matrix
-from ..services.storage import data_dir
-from ..text import numbers
-from ..text.mesh.cell_marks import CellMark, CellScale, legend
-from ..text.mesh.mesh_sentences import (
+from ..mesh.cell_marks import CellMark, CellScale, legend
+from ..mesh.mesh_sentences import (
     comparison_lines,
     conclusion_lines,
     counted_words,
@@ -29,6 +25,10 @@ from ..text.mesh.mesh_sentences import (
     headline,
     value_words,
 )
+from ..mesh.mesh_spec import MeshSpec
+from ..mesh.stored_mesh import find_mesh, load_matrix
+from ..session.storage import data_dir
+from ..words import numbers
 from .html import render
 
 _COLUMNS: Final = ("from", "to", "result", "of expected", "beside others", "why", "run")

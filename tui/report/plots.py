@@ -23,11 +23,11 @@ from ...engine.model.plan import Direction, End
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sums.traces import PlotPeriod
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ..services.stored_run import StoredRun, rate_points
-from ..state.instrument_values import ChangeMark
-from ..text import numbers
-from ..text.responsiveness import load_name
-from ..text.sweep import AXIS_NAMES, axis_value_words, expected_rate_of
+from ..readings.instrument_values import ChangeMark
+from ..session.stored_run import StoredRun, rate_points
+from ..sweep.sweep_words import AXIS_NAMES, axis_value_words, expected_rate_of
+from ..words import numbers
+from ..words.responsiveness import load_name
 
 SweepGrid = tuple[str, Axis, Axis, list[SweepPoint]]
 

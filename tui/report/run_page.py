@@ -15,11 +15,10 @@ from ...engine.results.summary import Summary
 from ...engine.results.sums.traces import Traces
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..services.stored_run import StoredRun, compare_stored_runs, load_stored_run
-from ..state.run_selection import LETTERS
-from ..text import numbers
-from ..text.comparison import SIGNIFICANCE_MARKS, ComparisonRow
-from ..text.datagram_results import (
+from ..session.stored_run import StoredRun, compare_stored_runs, load_stored_run
+from ..words import numbers
+from ..words.comparison import LETTERS, SIGNIFICANCE_MARKS, ComparisonRow
+from ..words.datagram_results import (
     DELAY_COLUMNS,
     LossRow,
     capacity_texts,
@@ -29,11 +28,11 @@ from ..text.datagram_results import (
     run_losses,
     udp_text,
 )
-from ..text.iperf3 import host_text, source_sentences
-from ..text.plan import core_affinity_text
-from ..text.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
-from ..text.run_list import run_line
-from ..text.summary import (
+from ..words.iperf3 import host_text, source_sentences
+from ..words.plan import core_affinity_text
+from ..words.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
+from ..words.run_list import run_line
+from ..words.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
     Headline,

@@ -14,11 +14,9 @@ from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.results.counter_sums import percent_of
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
-from ..services.storage import data_dir
-from ..services.sweeps import find_sweep, load_failures, load_results
-from ..text import numbers
-from ..text.summary import margin_cell
-from ..text.sweep import (
+from ..session.storage import data_dir
+from ..sweep.sweep_session import find_sweep, load_failures, load_results
+from ..sweep.sweep_words import (
     AXIS_NAMES,
     axis_value_words,
     best_by_direction,
@@ -29,6 +27,8 @@ from ..text.sweep import (
     saturation_lines,
     sort_results,
 )
+from ..words import numbers
+from ..words.summary import margin_cell
 from .html import render
 
 _COLUMNS: Final = (

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from ...host.cpu import check_cores, shares_cores
 from ...model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
+from ...model.ip_address import client_network
 from ...model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
-from ...model.peer import client_network
 from ...model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ...model.workload import Workload
+from ...workers.core_assignment import check_cores, shares_cores
 from ..datagram_limits import DatagramLimits
 from ..memory_estimate import SessionWindows, count_connections, estimate_memory, merge_windows, windows_of
 from .admitted_client import AdmittedClient

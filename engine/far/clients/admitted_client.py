@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from ...model.events import Reason
-from ...model.peer import client_network
+from ...model.ip_address import client_network
 from ...workers.pool import WorkerPool
 from ..memory_estimate import SessionWindows
 from ..status import ClientStatus, RunStatus

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...model.limits import TokenBucket
 from ...protocol.probe_datagrams import decode_probe
-from ...protocol.serial_window import SerialWindow
+from ...protocol.tokens import SerialWindow
 from ...workloads.datagram_handshake import accept_datagrams, answer_control_datagram
 from ...workloads.session_handshake import SessionSpec
 from ...workloads.udp.receive_stamps import ReceiveStamps, request_stamps

@@ -12,9 +12,9 @@ from typing import Final
 from ...model.errors import RemoteProtocolError
 from ...model.limits import Limits, TokenBucket
 from ...model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Direction, Plan
-from ...protocol.auth import RunSecret, SerialTokens, TicketCheck
 from ...protocol.preamble import DATA_ACCEPTED, DataHello
 from ...protocol.probe_datagrams import DATAGRAM_PROBE_BYTES
+from ...protocol.tokens import RunSecret, SerialTokens, TicketCheck
 from ...workloads.session_handshake import SessionSpec
 from ...workloads.sockets import set_dscp
 from .echo_responder import ECHOES_S, EchoResponder

@@ -15,7 +15,7 @@ from ...far.datagram_sockets import DatagramService, SocketAddress
 from ...far.listener import format_host
 from ...far.status import LogSink
 from ..protocol.datagrams import HELLO, reply_to
-from .client_test import ClientTest
+from .run import ClientTest
 
 
 class _Turn:

@@ -21,12 +21,13 @@ from ...model.events import (
     Warned,
 )
 from ...model.host_info import HostInfo
-from ...model.peer import IPERF3_SCHEME, unmap_ip_address
+from ...model.ip_address import unmap_ip_address
+from ...model.peer import IPERF3_SCHEME
 from ...model.plan import MAX_BYTES_LIMIT, Direction, End, Plan
 from ...model.samples import Sample
-from ...model.socket_info import SocketInfo
-from ...protocol.other_tests_watch import OtherTestsWatch
-from ..protocol.auth import UserList
+from ...model.session_counters import SocketInfo
+from ...protocol.other_tests_warning import OtherTestsWatch
+from ..protocol.users import UserList
 from .requests import TestRequest
 
 

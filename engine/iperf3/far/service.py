@@ -39,10 +39,10 @@ from ..protocol.parameters import TestParameters, decode_parameters
 from ..protocol.plans import plan_of
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal
 from ..protocol.states import COOKIE_BYTES, State
-from .client_test import ClientTest
 from .datagram_hellos import DatagramHellos
 from .observer import Iperf3Options
 from .requests import TestRequest, check_window, choose_congestion, number_of
+from .run import ClientTest
 
 _REFUSE_DEADLINE_S: Final = 0.3
 _PLACE_DEADLINE_S: Final = 2.0  # a client may be back before the workers of its last test have ended

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...metering.shared_counters import SharedCounters
-from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ...model.events import Totals
 from ...model.plan import SECOND_NS, Direction, End
-from ...model.socket_info import TCP_COUNTER_NAMES
+from ...model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
 from ..protocol.results import EndResults, StreamResult, total_of
 from ..protocol.states import Stream
 

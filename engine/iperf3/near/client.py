@@ -24,7 +24,8 @@ from ...model.errors import (
     SilentPeer,
     explain_os_error,
 )
-from ...model.peer import Peer, ip_version_of, unmap_ip_address
+from ...model.ip_address import ip_version_of, unmap_ip_address
+from ...model.peer import Peer
 from ...model.plan import SocketOptions
 from ...near.connect import connect_tcp, describe_server
 from ..channel import Iperf3Channel

@@ -15,9 +15,7 @@ from typing import Final
 
 from .... import __version__
 from ...control.handshake import HandshakeResult
-from ...host.cpu import check_cores
 from ...metering.drain import MAX_DRAIN_S
-from ...model.capabilities import Feature, find_unsupported, why_unavailable
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
@@ -36,11 +34,12 @@ from ...model.samples import Sample
 from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from ...near.binding import check_binding, check_options
 from ...near.session_set import SessionSet
+from ...workers.core_assignment import check_cores
 from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
-from ..protocol.auth import make_token
+from ..protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
     DEFAULT_DATAGRAM_BYTES,
@@ -50,6 +49,7 @@ from ..protocol.parameters import (
 from ..protocol.plans import omit_seconds, parameters_of
 from ..protocol.results import EndResults
 from ..protocol.states import list_streams
+from ..protocol.users import make_token
 from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from ...model.datagram_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.events import SessionTotal
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
 from ...model.plan import Direction, End, sender_of
@@ -29,6 +28,7 @@ from ...model.samples import (
     combine_known,
     sum_known,
 )
+from ...model.session_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.workload import Workload
 from ..counter_sums import Histogram, Sums, add_known, bits_per_second
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost

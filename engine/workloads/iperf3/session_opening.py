@@ -47,7 +47,7 @@ async def open_session(
         allows_fragments = config.iperf3 is not None and config.iperf3.allows_fragments
         socket_options.set_up(sock, config.options, allows_fragments=allows_fragments)
         if not config.is_sender(spec.direction):
-            import_module(".datagram_receiver", __package__)  # now, and not while datagrams wait
+            import_module(".datagram_sessions", __package__)  # now, and not while datagrams wait
             socket_options.set_up_receiver(sock, Mode.QUALITY, settings)
         if target is None:
             drop_early_datagrams(sock)

@@ -12,7 +12,7 @@ from typing import Final
 
 from ...metering.shared_counters import SharedCounters
 from ...model.plan import End, Mode, SocketOptions
-from ...model.socket_info import SocketInfo
+from ...model.session_counters import SocketInfo
 from ..datagram_handshake import connect_datagrams
 from ..session_handshake import ConnectTarget, SessionSpec
 from ..sockets import read_socket_info, set_dscp

@@ -11,7 +11,7 @@ import sys
 from array import array
 from typing import Final, Protocol
 
-from ...protocol.datagrams import PAYLOAD_HEADER
+from ...protocol.payload_datagrams import PAYLOAD_HEADER
 
 MAX_SEGMENTS: Final = 64  # UDP_MAX_SEGMENTS of Linux before 6.9
 MAX_GROUP_BYTES: Final = 65_507

@@ -8,7 +8,13 @@ from typing import Final
 
 from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Settings
-from ...protocol.datagrams import FEEDBACK_INTERVAL_S, MAX_NUMBER, PAYLOAD_HEADER, Feedback, is_control_datagram
+from ...protocol.payload_datagrams import (
+    FEEDBACK_INTERVAL_S,
+    MAX_NUMBER,
+    PAYLOAD_HEADER,
+    Feedback,
+    is_control_datagram,
+)
 from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
 from . import socket_options

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...model.errors import RemoteProtocolError
 from ...model.plan import SECOND_NS, Mode, Settings
-from ...protocol.datagrams import Feedback, is_control_datagram
+from ...protocol.payload_datagrams import Feedback, is_control_datagram
 from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
 from ..sockets import NOT_SENT

@@ -5,9 +5,9 @@ import socket
 from typing import Final
 
 from ...metering.shared_counters import UNKNOWN, CounterField, datagram_offset
-from ...model.datagram_counters import DATAGRAM_COUNTERS
 from ...model.plan import Settings
-from ...protocol.datagrams import DatagramKeys
+from ...model.session_counters import DATAGRAM_COUNTERS
+from ...protocol.payload_datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
 from ..sockets import NOT_SENT
 from .socket_options import explain_size, largest_datagram, read_error_queue

@@ -9,9 +9,9 @@ from typing import Any
 
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.auth import CODE_BYTES
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decompress
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, PREAMBLE_BYTES, encode_preamble
+from linkgauge.engine.protocol.tokens import CODE_BYTES
 
 LENGTH = struct.Struct(">I")
 LAST_WITHOUT_CODE = {End.NEAR: "Proof", End.FAR: "Welcome"}

@@ -17,14 +17,15 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError
 from linkgauge.engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.protocol.auth import CODE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Open, Ping, Refuse
 from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.protocol.tokens import CODE_BYTES
 
 from ..conftest import RATE_BIT_S
 from ..waiting import until

@@ -17,12 +17,12 @@ from linkgauge.engine.model.errors import (
 )
 from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.protocol.auth import RunSecret, Tickets
 from linkgauge.engine.protocol.framing import decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Proof, Welcome
 from linkgauge.engine.protocol.preamble import (
@@ -32,6 +32,7 @@ from linkgauge.engine.protocol.preamble import (
     DataHello,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import RunSecret, Tickets
 
 from ..waiting import soon, until
 

@@ -15,9 +15,8 @@ from linkgauge.engine.model.errors import (
     RequestDeclined,
 )
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import AuthContext, SharedKey
 from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.protocol.auth import FAR_ROLE, NEAR_ROLE, NONCE_BYTES
+from linkgauge.engine.model.shared_key import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, AuthContext, SharedKey
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping, Proof, Refuse, Welcome
 from linkgauge.engine.protocol.preamble import (

@@ -14,15 +14,15 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, PROBE_SESSION, Direction, SocketOptions
-from linkgauge.engine.protocol.auth import RunSecret, TicketCheck
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,
     DatagramHello,
     decode_handshake,
 )
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC, is_control_datagram
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC, is_control_datagram
 from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck
 from linkgauge.engine.workloads.datagram_handshake import (
     accept_datagrams,
     answer_control_datagram,

@@ -24,7 +24,8 @@ STRANGER = """
 import os, sys
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import PeerError
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 port, user, key = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 async def attempt():

@@ -32,9 +32,9 @@ from linkgauge.engine.model.plan import (
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.protocol.auth import Tickets
 from linkgauge.engine.protocol.messages import Change, Open, Ready, Refuse, Report, SessionOpened, Start
 from linkgauge.engine.protocol.preamble import DATA_KIND, DataHello, encode_preamble
+from linkgauge.engine.protocol.tokens import Tickets
 
 from ..child_processes import workers_of
 from ..waiting import until

@@ -22,8 +22,9 @@ from linkgauge.engine.far.unproved_connections import UnprovedConnection, Unprov
 from linkgauge.engine.model.errors import PeerRefused
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.link_lab import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 
 from .labs import LINK

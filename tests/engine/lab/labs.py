@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -9,9 +10,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from linkgauge.engine.lab.builder import LAB_OWNER_VARIABLE, Lab
+from linkgauge.engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
+from linkgauge.engine.lab.link_lab import LAB_OWNER_VARIABLE, Lab
 from linkgauge.engine.lab.link_spec import LabLink
-from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from linkgauge.engine.lab.namespaces import find_processes
 
 LINK = LabLink(100_000_000, 1500, 1400, 24, "ethernet", 16_384, 400_000, smallest_bytes=84)
@@ -66,7 +67,7 @@ class LabProcess:
                 "-c",
                 textwrap.dedent(f"""
                 import sys
-                from linkgauge.engine.lab.builder import open_lab
+                from linkgauge.engine.lab.link_lab import open_lab
                 from linkgauge.engine.lab.link_spec import LabLink
                 LINK = {LINK!r}
                 RELAYED = {RELAYED!r}
@@ -85,6 +86,11 @@ class LabProcess:
         marked = [path.parent for path in Path("/proc").glob("[0-9]*/environ") if _is_marked(path, pid)]
         self.parts = {int(folder.name) for folder in marked}
         self.networks = {network_of(each) for each in self.parts} - {network_of(os.getpid())}
+
+    def kill_keeper(self) -> None:
+        """End the process that keeps the lab, so that it cannot take the lab down."""
+        commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in self.parts}
+        os.kill(next(pid for pid in commands if b"engine.lab.link_keeper" in commands[pid]), signal.SIGKILL)
 
     def check_gone(self) -> None:
         """Reap the process; fail where a part of the lab is left."""

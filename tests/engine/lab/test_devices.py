@@ -5,8 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.lab.devices import check_tools, qdisc_arguments, run_tool
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.model.errors import LabError, LabUnavailable
 

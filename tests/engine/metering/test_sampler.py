@@ -27,7 +27,7 @@ from linkgauge.engine.metering.shared_counters import (
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan, ResponsivenessTest
 from linkgauge.engine.model.samples import CpuWaits, LatencyCounts, Sample, SessionSample
-from linkgauge.engine.model.socket_info import BUFFER_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import BUFFER_COUNTER_NAMES
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS

@@ -23,7 +23,7 @@ from linkgauge.engine.metering.shared_counters import (
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
-from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """

@@ -26,8 +26,9 @@ from linkgauge.engine.model.errors import (
     PeerVersionMismatch,
 )
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.peer import Access, Peer
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SocketOptions
+from linkgauge.engine.model.shared_key import Access
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Introduction, Ping, Refuse, Welcome

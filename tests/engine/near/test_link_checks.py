@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import LinkCheck, WindowCheck
 

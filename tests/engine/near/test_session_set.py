@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.near.session_set import NearSessions, SessionFailure
-from linkgauge.engine.protocol.auth import RunSecret
+from linkgauge.engine.protocol.tokens import RunSecret
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER
 
 TOKEN = "00" * 16

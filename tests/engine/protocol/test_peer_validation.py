@@ -30,7 +30,7 @@ from linkgauge.engine.model.samples import (
     SessionSample,
 )
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import LinkCheck
 from linkgauge.engine.near.run import open_run

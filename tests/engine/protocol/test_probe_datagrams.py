@@ -5,7 +5,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.probe_datagrams import (
     DATAGRAM_PROBE_BYTES,
     MAX_PROBE_NUMBER,

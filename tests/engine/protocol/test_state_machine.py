@@ -2,7 +2,7 @@
 
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.protocol.framing import PEER_NAMES, encode_frame
 from linkgauge.engine.protocol.messages import (
     MESSAGES_BY_SENDER,
@@ -381,3 +381,57 @@ class TwoEnds(RuleBasedStateMachine):
 
 
 TestTwoEnds = TwoEnds.TestCase
+
+
+def conversation(near_nonce: str, far_nonce: str) -> tuple[ControlStateMachine, ControlStateMachine]:
+    """Return both machines of a conversation that is as far as the far end's challenge."""
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
+    near.send(Hello(near_nonce))
+    far.receive_data(near.data_to_send())
+    far.send(Challenge(far_nonce))
+    near.receive_data(far.data_to_send())
+    assert near.error is far.error is None
+    return near, far
+
+
+def test_both_machines_have_the_same_transcript_and_a_replay_another() -> None:
+    """It has each end's nonce in it: a proof of yesterday's conversation is none of today's."""
+    near, far = conversation("ab" * 32, "cd" * 32)
+    assert near.transcript == far.transcript
+    replayed, fresh = conversation("ab" * 32, "ef" * 32)
+    assert replayed.transcript == fresh.transcript != near.transcript
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda data: data.replace(b"ab" * 32, b"ba" * 32),
+        lambda data: data.replace(b'"type":"Hello"', b'"type": "Hello"'),
+        lambda data: data.replace(b'"type":"Hello",', b"").replace(b'"}', b'","type":"Hello"}'),
+    ],
+    ids=["nonce", "length", "order"],
+)
+def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Callable[[bytes], bytes]) -> None:
+    """Even where it means the same: the transcript is what was on the wire."""
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
+    near.send(Hello("ab" * 32))
+    sent = near.data_to_send()
+    received = tamper(sent)
+    assert received != sent
+    far.receive_data(received[:12] + (len(received) - 16).to_bytes(4, "big") + received[16:])
+    assert far.error is None
+    assert far.messages_received()
+    far.send(Challenge("cd" * 32))
+    near.receive_data(far.data_to_send())
+    assert near.transcript != far.transcript
+
+
+def test_messages_after_the_challenge_are_not_part_of_the_transcript() -> None:
+    """Both ends can compute both proofs from the same bytes."""
+    near, far = conversation("ab" * 32, "cd" * 32)
+    before = near.transcript
+    near.send(Proof("ef" * 32))
+    far.receive_data(near.data_to_send())
+    far.send(Welcome("ef" * 32))
+    near.receive_data(far.data_to_send())
+    assert near.transcript == far.transcript == before

@@ -15,7 +15,7 @@ from linkgauge.engine.model.events import (
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_totals import OpenSockets, ProbeSum, sum_senders

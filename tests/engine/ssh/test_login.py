@@ -15,7 +15,7 @@ from linkgauge.engine.ssh.login import (
     manual_login_command,
     serve_askpass,
 )
-from linkgauge.engine.ssh.session import open_ssh_far_end
+from linkgauge.engine.ssh.ssh_far_end import open_ssh_far_end
 
 DEADLINE_S = 40.0
 PEER = Peer.parse("ssh://me@db-02:2222")

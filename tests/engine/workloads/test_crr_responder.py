@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.protocol.auth import Tickets
+from linkgauge.engine.protocol.tokens import Tickets
 
 from ..waiting import until
 from .crr_pair import SECRET, CrrPair, sockets_open

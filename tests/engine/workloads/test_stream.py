@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode
-from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
 from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
 from linkgauge.engine.workloads.sockets import set_pacing, unsent_limit_bytes
 

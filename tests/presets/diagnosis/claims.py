@@ -12,7 +12,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.evidence import Evidence, FlowEvidence
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.trial import Trial
-from linkgauge.tui.text import parsing
+from linkgauge.tui.words import parsing
 
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, run
 

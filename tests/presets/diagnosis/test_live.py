@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Sampled, Warned, WarningText
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.samples import NicCounts
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding

@@ -12,8 +12,8 @@ from linkgauge.tui.cli.preset_option import (
     load_catalog_with_warnings,
     read_pass_mark,
 )
-from linkgauge.tui.services.preferences import Preferences, save_preferences
-from linkgauge.tui.text.numbers import RateUnit
+from linkgauge.tui.session.preferences import Preferences, save_preferences
+from linkgauge.tui.words.numbers import RateUnit
 
 CATALOG = load_catalog()
 SET = Preferences("monochrome", RateUnit.MIB, 2.5, 90.0)

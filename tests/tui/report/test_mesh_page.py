@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from linkgauge.mesh.figures import CellFigure
 from linkgauge.mesh.plan import Cell, Host
+from linkgauge.tui.mesh.mesh_spec import MeshSpec
 from linkgauge.tui.report.mesh_page import write_mesh_report
-from linkgauge.tui.services.mesh.spec import MeshSpec
 
 from ..html_page import Page
 from ..scripted_mesh import FINDING, GOOD_BIT_S, PLAN, SLOW, SLOW_BIT_S, full_figures, matrix

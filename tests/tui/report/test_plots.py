@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.tui.readings.instrument_values import ChangeMark
 from linkgauge.tui.report.run_page import render_report
-from linkgauge.tui.state.instrument_values import ChangeMark
 
 
 def test_labels_of_close_changes_do_not_cover_each_other() -> None:

@@ -189,8 +189,8 @@ def test_the_command_writes_a_report(
 def test_report_libraries_are_imported_only_for_a_report() -> None:
     """The app and the command line start without Jinja2 and matplotlib; a report is made without the app."""
     start = (
-        "import linkgauge.tui.app, linkgauge.tui.cli.main, linkgauge.tui.cli.terminal_app, "
-        "linkgauge.tui.services.stored_run, linkgauge.tui.report.run_page, linkgauge.tui.report.sweep_page"
+        "import linkgauge.tui.app.app, linkgauge.tui.cli.main, linkgauge.tui.cli.terminal_app, "
+        "linkgauge.tui.session.stored_run, linkgauge.tui.report.run_page, linkgauge.tui.report.sweep_page"
     )
     idle = f"import sys; {start}; assert not {{'matplotlib', 'jinja2'}} & set(sys.modules)"
     report = "import sys; import linkgauge.tui.report.run_page; assert 'textual' not in sys.modules"

@@ -5,7 +5,7 @@ from typing import Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
-from ...text.parsing import resolve_language
+from ...words.parsing import resolve_language
 from ..click_extension import argument, group, option
 from ..completion import complete_preset
 from ..options import PlanOptions, json_flag, lang_option
@@ -51,7 +51,7 @@ def open_app(options: AppOptions) -> int:
 
         check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
         raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
-    from ...services.run_spec import Judging, Outputs, RunSpec
+    from ...session.run_spec import Judging, Outputs, RunSpec
     from ..preset_option import find_preset
     from ..runners.run_test import run_test
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...text import parsing
+from ...words import parsing
 from ..click_extension import flag, option
 from ..options import json_flag
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
@@ -31,7 +31,7 @@ def ceiling(options: CeilingOptions) -> int:
     """
     from ....engine.model.errors import RunLogError
     from ....engine.results.ceiling import load_ceiling, save_ceiling
-    from ...services.storage import data_dir, open_data_dir
+    from ...session.storage import data_dir, open_data_dir
 
     duration_ns = parsing.duration_ns(options.seconds)
     result = None if options.again else load_ceiling(data_dir())
@@ -53,7 +53,7 @@ def ceiling(options: CeilingOptions) -> int:
 def _measure(seconds: float) -> "Ceiling":
     from ....engine.host.event_loop import run
     from ....engine.near.ceiling_measurement import measure_ceiling
-    from ...text import numbers
+    from ...words import numbers
 
     def print_rate(rate: "CeilingRate") -> None:
         print_stderr(f"{rate.mode}, {numbers.sessions(rate.sessions)}: {numbers.rate(rate.bit_s)}")
@@ -66,7 +66,7 @@ def _parts(ceiling: "Ceiling") -> "list[RenderableType]":
     from rich.table import Table
     from rich.text import Text
 
-    from ...text import numbers
+    from ...words import numbers
 
     machine = ceiling.machine
     cores = numbers.quantity(machine.cores, "core")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
-from ...text import parsing
+from ...words import parsing
 from ..click_extension import flag, group, option
 from ..metrics_options import MetricsOptions
 from ..options import json_flag

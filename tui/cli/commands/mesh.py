@@ -10,7 +10,7 @@ from ....engine.model.errors import PlanError, UsageError, explain_os_error, req
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
 from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
-from ...text import parsing
+from ...words import parsing
 from ..click_extension import argument, group, option
 from ..options import SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen
@@ -18,7 +18,7 @@ from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
-    from ...services.mesh.spec import EmulatedHosts, MeshSpec
+    from ...mesh.mesh_spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
 _RUNS: Final = "Each test"
@@ -88,8 +88,8 @@ class HostOptions:
 
         Raises PlanError for the JSON of another program.
         """
-        from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
-        from ...services.mesh.spec import EmulatedHosts
+        from ....engine.lab.hosts_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
+        from ...mesh.mesh_spec import EmulatedHosts
 
         if self.emulated is not None:
             return EmulatedHosts.from_json(self.emulated)
@@ -168,7 +168,7 @@ class MeshOptions:
     def to_spec(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshSpec":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
-        from ...services.mesh.spec import MeshSpec, new_mesh_name
+        from ...mesh.mesh_spec import MeshSpec, new_mesh_name
         from ..preset_option import read_pass_mark
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
@@ -262,7 +262,7 @@ def _is_for_a_person(output: SeriesOutputOptions) -> bool:
 
 def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) -> "MeshSpec":
     """Return the stored mesh that is to be continued, on the scheduler that is given, if any."""
-    from ...services.mesh.stored_mesh import find_mesh
+    from ...mesh.stored_mesh import find_mesh
 
     if words or source.has_hosts or options.has_changes:
         raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")

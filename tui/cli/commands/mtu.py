@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import UsageError
 from ..click_extension import argument, group
 from ..options import json_flag
@@ -31,7 +31,7 @@ def mtu(options: MtuOptions) -> int:
     ones disappear and no router says so: TCP connections can hang there.
     """
     from ....engine.host.event_loop import run
-    from ...text.path_mtu import path_mtu_json, path_mtu_lines
+    from ..render.path_mtu import path_mtu_json, path_mtu_lines
     from ..termination import PASS, SHORT
 
     far_end = options.far_end.find_peer(options.peer)

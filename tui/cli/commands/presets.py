@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
-from ...text.parsing import resolve_language
+from ...words.parsing import resolve_language
 from ..click_extension import SearchGroup, argument, flag, group, option
 from ..completion import complete_preset
 from ..options import LinkOptions, json_flag, lang_option
@@ -74,7 +74,7 @@ def show_preset(options: ShowOptions) -> int:
         emit_json(preset_json(catalog_preset, variant))
     else:
         from ....presets.sheet import build_sheet
-        from ...rendering.preset_sheet import sheet_parts
+        from ...kit.drawing.preset_columns import sheet_parts
 
         emit_rich(*sheet_parts(build_sheet(catalog_preset, variant, language)))
     return 0
@@ -92,7 +92,7 @@ class NewOptions:
 
 def new_preset(options: NewOptions) -> int:
     """Make a preset of your own from a run, to compare later runs with."""
-    from ...services.user_presets import make_preset
+    from ...session.user_presets import make_preset
 
     new = make_preset(options.name, options.from_run, force=options.force)
     for notice in new.notices:
@@ -111,7 +111,7 @@ def _table(presets: "Sequence[Preset]", language: str) -> "Table":
 
     from ....engine.model.plan import Direction, Settings
     from ....presets.expectation import find_expectation
-    from ...text import numbers
+    from ...words import numbers
 
     def rate(expected: "ExpectedRate | None") -> str:
         return numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s)

@@ -27,7 +27,7 @@ def respond(options: RespondOptions) -> int:
     Latency is measured without load, then with the link loaded out, in, and both ways, each until rate and latency
     are steady: 25 s at most. Without --max-rise or --grade nothing is judged.
     """
-    from ...services.run_spec import Judging, RunSpec
+    from ...session.run_spec import Judging, RunSpec
     from ..runners.run_test import run_test
 
     plan, limit = options.turn.apply_to(options.load.to_plan()), options.latency.limit()

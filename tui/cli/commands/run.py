@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
-from ...text import parsing
+from ...words import parsing
 from ..click_extension import argument, group, option
 from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions
@@ -14,7 +14,7 @@ from ..peer_options import PEER_HELP, FarEndOptions, check_supported
 from ..turn_options import TurnOptions
 
 if TYPE_CHECKING:
-    from ...services.run_spec import RunSpec
+    from ...session.run_spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RunOptions:
             preset_id: the preset's id, `auto`, or None for a test without one.
             peer_text: the far end, as typed.
         """
-        from ...services.run_spec import Judging, RunSpec
+        from ...session.run_spec import Judging, RunSpec
         from ..preset_option import check_link_options, find_preset, read_pass_mark
 
         peer, output = self.far_end.find_peer(peer_text), self.output
@@ -120,7 +120,7 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
     if second is not None:
         return first, second
     from ....presets.auto_select import AUTO
-    from ...services.user_presets import load_presets
+    from ...session.user_presets import load_presets
 
     ids = {AUTO, *(preset.id for preset in load_presets().presets)} - {LOOPBACK.host}
     if first in ids:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ....engine.model.errors import UsageError
-from ...services.storage import find_run, open_run_list
+from ...session.storage import find_run, open_run_list
 from ..click_extension import DefaultGroup, argument, flag, option
 from ..completion import complete_run
 from ..options import json_flag
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ....engine.results.run_log import RunLog, RunRecord
-    from ...services.pruning import PrunePlan
+    from ...session.pruning import PrunePlan
 
 _RUNS_HELP: Final = "Ids of runs, or their beginnings; the first is what the others are compared with."
 
@@ -86,7 +86,7 @@ class ListOptions:
 
 def list_runs(options: ListOptions) -> int:
     """List the saved runs, the newest first (the default command)."""
-    from ...text.run_list import RunFilter, log_text
+    from ...words.run_list import RunFilter, log_text
 
     with open_run_list() as log:
         found = log.find_runs(RunFilter(options.preset, options.peer, options.verdict, options.label).query())
@@ -117,14 +117,14 @@ class ShowOptions(RunOptions):
 
 def show_run(options: ShowOptions) -> int:
     """Show the summary of a run again."""
-    from ...services.stored_run import load_stored_run
+    from ...session.stored_run import load_stored_run
 
     with open_run_list() as log:
         outcome = load_stored_run(log, find_run(log, options.run)).outcome
     if options.as_json:
         emit_json(outcome.document)
     else:
-        from ...text.numbers import sanitize
+        from ...words.numbers import sanitize
         from ..render.summary import summary_parts
 
         emit_line(outcome.run_id)
@@ -227,8 +227,8 @@ class ExportOptions:
         """Return the runs; raise PlanError for a time that cannot be read, UsageError for an unknown run."""
         from datetime import UTC, datetime
 
-        from ...services.stored_run import selected_runs
-        from ...text import parsing
+        from ...session.stored_run import selected_runs
+        from ...words import parsing
 
         if self.run != "all":
             return iter([find_run(log, self.run)])
@@ -248,7 +248,7 @@ def export_runs(options: ExportOptions) -> int:
     with open_run_list() as log:
         runs = options.select(log)
         if as_json:
-            from ...services.stored_run import load_stored_run
+            from ...session.stored_run import load_stored_run
 
             documents = (load_stored_run(log, row).outcome.document for row in runs)
             if is_all:
@@ -273,7 +273,7 @@ class ReportOptions:
 
 def report_runs(options: ReportOptions) -> int:
     """Write runs as one HTML page with plots."""
-    from ...report.html import require_report_packages
+    from ...session.run_exports import require_report_packages
 
     require_report_packages()
     html = options.html
@@ -283,7 +283,7 @@ def report_runs(options: ReportOptions) -> int:
         from ...report.run_page import write_run_report
 
         write_run_report(log, rows, html)
-    from ...text import numbers
+    from ...words import numbers
 
     print_stderr(f"report of {numbers.quantity(len(rows), 'run')} written to {html}")
     return 0
@@ -322,8 +322,8 @@ class PruneOptions:
         """Return what is deleted, and what of the rest is thinned. Raises PlanError for the first bad value."""
         from datetime import UTC, datetime
 
-        from ...services.pruning import RunChooser
-        from ...text import parsing
+        from ...session.pruning import RunChooser
+        from ...words import parsing
 
         age = None if self.keep is None else parsing.age(self.keep)
         max_bytes = None if self.max_size is None else parsing.log_size(self.max_size)
@@ -362,7 +362,7 @@ def prune_runs(options: PruneOptions) -> int:
 
 def _pruning_question(deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> str | None:
     """Return what to ask; None if there is nothing to do."""
-    from ...text import numbers
+    from ...words import numbers
 
     parts: list[str] = []
     if deleted is not None and deleted.run_ids:
@@ -388,8 +388,8 @@ def _span(run_ids: "Sequence[str]") -> str:
 
 def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> None:
     """Delete and thin runs, and print what was done."""
-    from ...text import numbers
-    from ...text.run_list import log_text
+    from ...words import numbers
+    from ...words.run_list import log_text
 
     results: list[str] = []
     problems: tuple[str, ...] = ()
@@ -420,7 +420,7 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | Non
 
 def _confirm_deletion(row: "RunRecord") -> bool:
     """Ask whether to delete a run, and return the answer."""
-    from ...text.run_list import run_line
+    from ...words.run_list import run_line
 
     preset = f", preset {row.preset}" if row.preset else ""
     when = f"{run_line(row).when} UTC" if row.started_utc else "an unknown time"
@@ -432,7 +432,7 @@ def _confirm(question: str, command: str) -> bool:
     """Ask for confirmation and return the answer. Raise UsageError where nobody can answer."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"runs {command} asks first, which needs a terminal; without one give --yes")
-    from ...text.numbers import sanitize
+    from ...words.numbers import sanitize
 
     sys.stderr.write(f"{sanitize(question)} [y/N] ")
     sys.stderr.flush()
@@ -469,7 +469,7 @@ def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) 
         discard_stdout()
         return
     if path is not None:
-        from ...text import numbers
+        from ...words import numbers
 
         writer.close()
         print_stderr(f"{numbers.quantity(count, 'run')} written to {path}")

@@ -53,7 +53,7 @@ class SweepOptions:
 
     def define(self, catalog: "Catalog", peer: str) -> "tuple[Sweep, Preset | Catalog | None]":
         """Return the definition of a new sweep and its preset; for `auto` the catalog to choose from."""
-        from ...services.sweeps import SweepRequest
+        from ...sweep.sweep_session import SweepRequest
         from ..preset_option import find_preset
 
         request = SweepRequest(**{each.name: getattr(self, each.name) for each in fields(SweepRequest)})
@@ -80,7 +80,7 @@ def sweep(options: SweepCommandOptions) -> int:
     Names the fastest settings, the smallest that are as fast, and the point from which more brings nothing;
     confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
     """
-    from ...services.run_spec import Judging, RunSpec
+    from ...session.run_spec import Judging, RunSpec
     from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
     from ..runners.sweep_runner import run_sweep
 
@@ -106,7 +106,7 @@ def sweep(options: SweepCommandOptions) -> int:
 
 def _find_stored(group: str, peer: str | None) -> "tuple[Sweep, Variant]":
     """Return the definition of an earlier sweep; a PEER on the command line replaces its own."""
-    from ...services.sweeps import find_sweep
+    from ...sweep.sweep_session import find_sweep
 
     definition, variant = find_sweep(group)
     return (definition if peer is None else replace(definition, peer=peer)), variant

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
-from ...text import parsing
+from ...words import parsing
 from ..click_extension import argument, flag, group, option
 from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, PlanOptions, headless_flag
@@ -132,6 +132,6 @@ def read_target(target: str, catalog: "Catalog") -> "WatchPlan | None":
     """Return the watch of a file; None where the target is a peer. Raises PlanError for a file with an error."""
     if not (target.endswith(".toml") or Path(target).is_file()):
         return None
-    from ...services.watch.watch_file import read_watch_file
+    from ...watch.session.watch_file import read_watch_file
 
     return read_watch_file(Path(target), catalog)

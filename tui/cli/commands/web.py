@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from ....engine.model.errors import PlanError, UsageError, require_extra
-from ...text import parsing
+from ...words import parsing
 from ..click_extension import argument, option
 
 DEFAULT_PORT: Final = 5880

@@ -11,11 +11,11 @@ from ....engine.control.tls import format_fingerprint
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.status import EndpointStatus, LogEntry, LogSink
 from ....engine.host.event_loop import run
-from ....engine.model.peer import KEY_VARIABLE
-from ...app import EndpointApp
-from ...services.preferences import read_preferences, save_preferences
-from ...services.storage import config_dir
-from ...state.endpoint import EndpointInfo, EndpointLog
+from ....engine.model.shared_key import KEY_VARIABLE
+from ...app.app import EndpointApp
+from ...endpoint.endpoint_values import EndpointInfo, EndpointLog
+from ...session.preferences import read_preferences, save_preferences
+from ...session.storage import config_dir
 from ..termination import handle_signals
 from .endpoint_publication import EndpointPublication
 from .endpoint_service import EndpointConfig, EndpointSetup, drain, make_endpoint, prepare_endpoint, reload

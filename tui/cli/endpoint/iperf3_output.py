@@ -12,7 +12,7 @@ from ....engine.results.run_result import RunResult
 from ....presets.diagnosis.finding import Finding, finding_figures
 from ....presets.diagnosis.live import LiveDiagnosis
 from ....presets.verdict import judge
-from ...text.server_output import server_output
+from .server_output import server_output
 
 _RANDOM: Final = random.SystemRandom()
 

@@ -11,9 +11,9 @@ from rich.text import Text
 from ....mesh.figures import MeshFinding, MeshMatrix
 from ....mesh.plan import Cell
 from ....presets.verdict import DEFAULT_PASS_PERCENT
-from ...text import numbers
-from ...text.mesh.cell_marks import CellMark, CellScale, legend
-from ...text.mesh.mesh_sentences import conclusion_lines, headline
+from ...mesh.cell_marks import CellMark, CellScale, legend
+from ...mesh.mesh_sentences import conclusion_lines, headline
+from ...words import numbers
 
 _STYLES: Final = {CellMark.SHORT: "yellow", CellMark.FAIL: "bold red", CellMark.NO_RESULT: "bold red"}
 _LONGEST_NAME: Final = 24

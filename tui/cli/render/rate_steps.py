@@ -10,8 +10,8 @@ from rich.text import Text
 from ....presets.diagnosis.finding import Finding
 from ....presets.rate_steps import RateStep, StepGoals
 from ....presets.verdict import Verdict
-from ...text import numbers
-from ...text.datagram_results import loss_percent
+from ...words import numbers
+from ...words.datagram_results import loss_percent
 from .summary import VERDICT_STYLES, findings_part
 
 _COLUMNS = ("sent at", "", "Mb/s", "share", "loss", "jitter", "verdict")

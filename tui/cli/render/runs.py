@@ -12,9 +12,9 @@ from rich.text import Text
 from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
-from ...text import numbers
-from ...text.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...text.run_list import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
+from ...words import numbers
+from ...words.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
+from ...words.run_list import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}

@@ -16,18 +16,12 @@ from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import ProbeSummary, Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
-from ...text import numbers
-from ...text.datagram_results import DELAY_COLUMNS, capacity_texts, delay_rows, loss_rows, run_losses, udp_text
-from ...text.iperf3 import remote_name, source_texts, unseen_text
-from ...text.plan import core_affinity_text
-from ...text.responsiveness import (
-    LOAD_COLUMNS,
-    load_rows,
-    result_facts,
-    share_text,
-    split_findings,
-)
-from ...text.summary import (
+from ...words import numbers
+from ...words.datagram_results import DELAY_COLUMNS, capacity_texts, delay_rows, loss_rows, run_losses, udp_text
+from ...words.iperf3 import remote_name, source_texts, unseen_text
+from ...words.plan import core_affinity_text
+from ...words.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
+from ...words.summary import (
     LATENCY_COLUMNS,
     ROW_NAMES,
     cpu_rows,

@@ -8,8 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ...text import numbers
-from ...text.sweep import (
+from ...sweep.sweep_words import (
     AXIS_NAMES,
     axis_value_words,
     best_by_direction,
@@ -19,6 +18,7 @@ from ...text.sweep import (
     ranking_lines,
     saturation_lines,
 )
+from ...words import numbers
 
 
 def sweep_parts(

@@ -8,7 +8,7 @@ from pathlib import Path
 from ....mesh.lab.mesh_lab import open_mesh_lab
 from ....presets.catalog import Catalog
 from ....presets.lab_link import Slow, plan_lab_hosts
-from ...services.mesh.spec import EmulatedHosts
+from ...mesh.mesh_spec import EmulatedHosts
 from ..output import PROGRAM, print_stderr
 
 _SLOW_SHARE = 0.5

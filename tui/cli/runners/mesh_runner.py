@@ -23,29 +23,16 @@ from ....mesh.events import (
 )
 from ....mesh.figures import MeshFinding, MeshMatrix
 from ....presets.catalog import Catalog
-from ...services.mesh.opening import open_mesh_session
-from ...services.mesh.session import MeshSession, MeshUpdate
-from ...services.mesh.spec import MeshSpec
-from ...services.mesh.stored_mesh import compare_with_previous, load_matrix
-from ...services.pruning import thin_old_runs
-from ...services.run_spec import Outputs
-from ...services.storage import open_data_dir, open_run_list
-from ...text import numbers
-from ...text.mesh.mesh_document import (
-    csv_rows,
-    end_line,
-    judge_mesh,
-    mesh_json,
-    start_line,
-    stream_lines,
-)
-from ...text.mesh.mesh_sentences import (
-    cell_words,
-    comparison_lines,
-    estimated_duration_ns,
-    failure_words,
-    figure_words,
-)
+from ...mesh.mesh_document import csv_rows, end_line, judge_mesh, mesh_json, start_line, stream_lines
+from ...mesh.mesh_sentences import cell_words, comparison_lines, estimated_duration_ns, failure_words, figure_words
+from ...mesh.mesh_session import MeshSession, MeshUpdate
+from ...mesh.mesh_spec import MeshSpec
+from ...mesh.opening import open_mesh_session
+from ...mesh.stored_mesh import compare_with_previous, load_matrix
+from ...session.pruning import thin_old_runs
+from ...session.run_spec import Outputs
+from ...session.storage import open_data_dir, open_run_list
+from ...words import numbers
 from ..output import (
     PROGRAM,
     emit_json,

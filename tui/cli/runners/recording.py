@@ -10,7 +10,7 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
 from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
-from ...services.storage import open_run_log
+from ...session.storage import open_run_log
 from ..output import emit_json_line, print_stderr
 from ..termination import RunStopper, exit_status, handle_signals, interruption
 

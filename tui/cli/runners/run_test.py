@@ -23,12 +23,12 @@ from ....presets.diagnosis.confirmation import (
     judge_experiment,
     nothing_to_confirm,
 )
-from ...services.preset_choice import choose_preset, with_sending_rate
-from ...services.pruning import thin_old_runs
-from ...services.run_recorder import Outcome
-from ...services.run_session import RunSession, open_run_session
-from ...services.run_spec import RunSpec
-from ...text import numbers
+from ...session.preset_choice import choose_preset, with_sending_rate
+from ...session.pruning import thin_old_runs
+from ...session.run_recorder import Outcome
+from ...session.run_session import RunSession, open_run_session
+from ...session.run_spec import RunSpec
+from ...words import numbers
 from ..live_line import LiveLine
 from ..output import (
     emit_json,

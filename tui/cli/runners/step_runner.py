@@ -24,12 +24,12 @@ from ....presets.rate_steps import (
     steps_json,
 )
 from ....presets.verdict import Verdict
-from ...services.credentials import with_access
-from ...services.preset_choice import choose_preset, with_sending_rate
-from ...services.pruning import thin_old_runs
-from ...services.run_recorder import Outcome
-from ...services.run_session import RunSession, open_run_session
-from ...services.run_spec import RunSpec
+from ...session.credentials import with_access
+from ...session.preset_choice import choose_preset, with_sending_rate
+from ...session.pruning import thin_old_runs
+from ...session.run_recorder import Outcome
+from ...session.run_session import RunSession, open_run_session
+from ...session.run_spec import RunSpec
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts

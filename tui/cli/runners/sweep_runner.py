@@ -13,14 +13,14 @@ from ....engine.near.connect import FarEnd, open_far_end
 from ....engine.results.run_log import RunLog
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....engine.workers.fork_client import ForkServerLease
-from ...services.credentials import with_access
-from ...services.preset_choice import choose_preset
-from ...services.pruning import thin_old_runs
-from ...services.run_session import RunSession, open_run_session
-from ...services.run_spec import Outputs, Record, RunSpec
-from ...services.sweeps import load_failures, load_results, missing_points, run_points, save_sweep
-from ...text import numbers
-from ...text.sweep import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
+from ...session.credentials import with_access
+from ...session.preset_choice import choose_preset
+from ...session.pruning import thin_old_runs
+from ...session.run_session import RunSession, open_run_session
+from ...session.run_spec import Outputs, Record, RunSpec
+from ...sweep.sweep_session import load_failures, load_results, missing_points, run_points, save_sweep
+from ...sweep.sweep_words import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
+from ...words import numbers
 from ..live_line import LiveLine
 from ..output import (
     PROGRAM,

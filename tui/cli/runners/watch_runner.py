@@ -17,13 +17,13 @@ from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
 from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
 from ....watch.watch_plan import WatchPlan
-from ...services.storage import open_data_dir, open_run_list
-from ...services.watch.followed_watch import FollowedWatch, follow_watch
-from ...services.watch.watch_file import read_watch_file
-from ...services.watch.watch_publication import publish_watch
-from ...services.watch.watch_session import WatchSession, open_watch
-from ...text.numbers import sanitize
-from ...text.watch.watch_sentences import event_words
+from ...session.storage import open_data_dir, open_run_list
+from ...watch.session.followed_watch import FollowedWatch, follow_watch
+from ...watch.session.watch_file import read_watch_file
+from ...watch.session.watch_publication import publish_watch
+from ...watch.session.watch_session import WatchSession, open_watch
+from ...watch.watch_sentences import event_words
+from ...words.numbers import sanitize
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
 from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
 from .recording import error_lines

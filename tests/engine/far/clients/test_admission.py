@@ -15,11 +15,11 @@ from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Reason
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import AuthContext, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, End, Plan
+from linkgauge.engine.model.shared_key import NEAR_ROLE, NONCE_BYTES, AuthContext, SharedKey
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.protocol.auth import NEAR_ROLE, NONCE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Message, Open, Ping, Proof, Refuse
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble

@@ -15,8 +15,8 @@ from linkgauge.engine.model.plan import (
     Plan,
     ResponsivenessTest,
 )
-from linkgauge.engine.protocol.auth import RunSecret, TicketCheck, Tickets
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DataHello
+from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck, Tickets
 
 PLAN = Plan(probe=True, responsiveness=ResponsivenessTest.PHASES)
 SECRET = RunSecret(b"shared", b"nonce", b"open")

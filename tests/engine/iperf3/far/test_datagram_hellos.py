@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.iperf3.far import client_test
+from linkgauge.engine.iperf3.far import run as far_run
 from linkgauge.engine.iperf3.far.datagram_hellos import DatagramHellos
 from linkgauge.engine.iperf3.protocol.datagrams import HELLO, OLD_HELLO, OLD_REPLY, REPLY
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
@@ -174,7 +174,7 @@ async def test_a_hello_that_is_lost_ends_its_test_and_lets_the_next_one_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A firewall that lets no UDP through, and a client that does not need it."""
-    monkeypatch.setattr(client_test, "STREAMS_DEADLINE_S", 0.3)
+    monkeypatch.setattr(far_run, "STREAMS_DEADLINE_S", 0.3)
     async with serve() as scene:
         silent, other = await RawClient.connect(scene.port), await RawClient.connect(scene.port)
         await silent.send_parameters(**UDP)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.event_log import MAX_SOURCES
-from linkgauge.engine.iperf3.protocol.auth import UserList, hash_password, make_token
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
+from linkgauge.engine.iperf3.protocol.users import UserList, hash_password, make_token
 from linkgauge.engine.model.limits import Limits
 
 from ...iperf3_peer import needs_iperf3

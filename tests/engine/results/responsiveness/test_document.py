@@ -16,7 +16,7 @@ from linkgauge.engine.results.run_log.listing import digest_row, read_digest
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.sample_merging import SampleMerger
 from linkgauge.presets.latency_limit import LatencyLimit, limit_figures
-from linkgauge.tui.text.comparison import comparison_json, figure_rows, plan_rows
+from linkgauge.tui.words.comparison import comparison_json, figure_rows, plan_rows
 
 from .... import json_schemas
 from ..responsiveness_runs import MS, Link, steady

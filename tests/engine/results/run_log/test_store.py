@@ -28,7 +28,7 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.plan import Direction, End, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id, store
 from linkgauge.engine.results.summary import Measurement

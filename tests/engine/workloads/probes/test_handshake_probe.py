@@ -9,7 +9,6 @@ import pytest
 from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram
 from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import HANDSHAKE_PROBE_SESSION, SECOND_NS, Direction, SocketOptions
-from linkgauge.engine.protocol.auth import RunSecret, SerialTokens
 from linkgauge.engine.protocol.preamble import (
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,
@@ -18,6 +17,7 @@ from linkgauge.engine.protocol.preamble import (
     DataHello,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import RunSecret, SerialTokens
 from linkgauge.engine.workloads.probes import handshake_probe
 from linkgauge.engine.workloads.probes.handshake_probe import HandshakeProbe
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram, SharedCounters
 from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Direction, SocketOptions
-from linkgauge.engine.protocol.auth import RunSecret
+from linkgauge.engine.protocol.tokens import RunSecret
 from linkgauge.engine.workloads.probes import probe_host
 from linkgauge.engine.workloads.probes.probe_host import ProbeHost
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec

@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import MIN_DATAGRAM_BYTES
-from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER
+from linkgauge.engine.protocol.payload_datagrams import PAYLOAD_HEADER
 from linkgauge.engine.workloads.udp.group import MAX_GROUP_BYTES, DatagramGroup, segments_in_group
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.plan import Mode, Settings
-from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
+from linkgauge.engine.protocol.payload_datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
 from linkgauge.engine.workloads.udp import sender as sender_module
 
 from ...tcp_pair import only_linux

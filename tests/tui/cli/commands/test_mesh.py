@@ -20,11 +20,11 @@ from linkgauge.mesh.plan import Cell
 from linkgauge.presets.catalog import Catalog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.runners import mesh_runner
-from linkgauge.tui.services.mesh.cell_recorder import CellRecorder
-from linkgauge.tui.services.mesh.session import MeshSession
-from linkgauge.tui.services.mesh.spec import MeshSpec
-from linkgauge.tui.services.mesh.stored_mesh import load_matrix, measured_figures, save_mesh
-from linkgauge.tui.services.run_spec import Judging
+from linkgauge.tui.mesh.cell_recorder import CellRecorder
+from linkgauge.tui.mesh.mesh_session import MeshSession
+from linkgauge.tui.mesh.mesh_spec import MeshSpec
+from linkgauge.tui.mesh.stored_mesh import load_matrix, measured_figures, save_mesh
+from linkgauge.tui.session.run_spec import Judging
 
 from ....json_schemas import check
 from ...scripted_mesh import HOST_DOWN, PLAN, ScriptedMesh, all_events, cell_ended

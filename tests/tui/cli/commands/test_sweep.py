@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.results.sweep import Sweep
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.services.run_spec import RunSpec
-from linkgauge.tui.text.sweep import CSV_COLUMNS
+from linkgauge.tui.session.run_spec import RunSpec
+from linkgauge.tui.sweep.sweep_words import CSV_COLUMNS
 
 K = 1024
 DEADLINE_S = 50.0

@@ -1,0 +1,63 @@
+"""The table of an endpoint's clients: columns for its width, and cells that follow the readings."""
+
+from dataclasses import replace
+
+import pytest
+from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.workload import Workload
+from linkgauge.tui.endpoint.client_table import ClientTable
+from linkgauge.tui.words.numbers import RateUnit
+
+from .endpoint_examples import CLIENTS, WidgetApp
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 6), (120, 8), (200, 11)])
+async def test_a_wider_table_has_more_columns(width: int, columns: int) -> None:
+    """The rates are in each of them, and no line is wider than the screen."""
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(width, 6)) as pilot:
+        app.widget.show(CLIENTS, RateUnit.MBIT)
+        await pilot.pause()
+        assert len(app.widget.columns) == columns
+        head, client, visitor, *_ = app.lines()
+        assert "receives" in head
+        assert "941" in client
+        assert "no test" in visitor
+        assert not any("\x1b" in line for line in app.lines())
+
+
+async def test_cells_follow_the_readings() -> None:
+    """A new rate, another unit, and a client that has left."""
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(100, 6)) as pilot:
+        table = app.widget
+        table.show(CLIENTS, RateUnit.MBIT)
+        table.show((replace(CLIENTS[0], received_bit_s=500e6), CLIENTS[1]), RateUnit.MBIT)
+        await pilot.pause()
+        assert "500" in app.lines()[1]
+        assert "941" not in app.lines()[1]
+        table.show(CLIENTS[1:], RateUnit.MIB)
+        await pilot.pause()
+        assert "198.51.100.4" in app.lines()[1]
+        assert table.row_count == 1
+        assert "MiB/s" in str(table.border_subtitle)
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
+@pytest.mark.parametrize("width", [80, 120])
+async def test_a_client_of_another_program_is_marked(direction: Direction, workload: Workload, width: int) -> None:
+    """In a narrow table as well; its name comes from the other end."""
+    run = CLIENTS[0].run
+    assert run is not None
+    run = replace(run, workload=workload, settings=replace(run.settings, direction=direction))
+    client = replace(CLIENTS[0], hostname=None, software="iperf3 3.12\x1b[2J", run=run)
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(width, 6)) as pilot:
+        app.widget.show((client, CLIENTS[1]), RateUnit.MBIT)
+        await pilot.pause()
+        line = app.lines()[1]
+    assert "iperf3" in line
+    assert ("udp" in line) is workload.is_datagram
+    assert ("3.12" in line) is (width > 100)
+    assert "\x1b" not in line

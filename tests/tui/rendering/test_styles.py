@@ -1,9 +1,0 @@
-"""Styles that go with data of other modules."""
-
-from linkgauge.tui.rendering.styles import SERIES_STYLES
-from linkgauge.tui.state.run_selection import LETTERS
-
-
-def test_every_letter_of_a_run_has_a_style() -> None:
-    """Up to eight runs are compared."""
-    assert set(SERIES_STYLES) == set(LETTERS)

@@ -1,0 +1,150 @@
+"""The choice of a peer: known peers, and whether they answer."""
+
+from typing import Any
+
+import pytest
+from linkgauge.discovery.announcement import FoundEndpoint
+from linkgauge.engine.model.errors import PeerUnreachable
+from linkgauge.engine.model.peer import Iperf3Settings, Peer
+from linkgauge.engine.model.shared_key import SharedKey
+from linkgauge.engine.results.run_log import RunEntry
+from linkgauge.tui.kit.screens.prompts import TextPrompt
+from linkgauge.tui.run.cockpit_screen import CockpitScreen
+from textual.widgets import Input, OptionList
+
+from ..stored_runs import entry_of
+
+
+class StoredCredentials:
+    """A history of these runs, which is all the picker asks for."""
+
+    def __init__(self, *rows: RunEntry) -> None:
+        self._rows = rows
+
+    def newest_of_peers(self, limit: int) -> tuple[RunEntry, ...]:
+        """Return them."""
+        return self._rows[:limit]
+
+
+@pytest.mark.parametrize(
+    ("text", "peer"),
+    [("db-02:5820", Peer("db-02", 5820)), ("[fe80::1%eth0]:5210", Peer("fe80::1%eth0", 5_210))],
+)
+async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_answers(
+    world: Any, text: str, peer: Peer
+) -> None:
+    """Its name goes into the line, so that enter takes what stands there."""
+    world.history = StoredCredentials(entry_of(text))
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        screen = cockpit.app.screen
+        assert isinstance(screen, TextPrompt)
+        await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
+        await cockpit.settle()
+        assert f"✓ {text}" in cockpit.text()
+        assert "16 cores" in cockpit.text()
+        await cockpit.press("down", "down")
+        assert screen.query_one(Input).value == text
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert isinstance(cockpit.app.screen, CockpitScreen)
+        assert cockpit.app.cockpit.state.peer == peer
+
+
+async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
+    """It may be about to come back."""
+    world.history = StoredCredentials(entry_of("db-02:5820"))
+    world.refusal = PeerUnreachable("db-02:5820 refused the connection")
+    async with world.cockpit((80, 24)) as cockpit:
+        await cockpit.press("c")
+        screen = cockpit.app.screen
+        await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
+        await cockpit.settle()
+        assert "✗ db-02:5820" in cockpit.text()
+        assert screen.query_one(OptionList).option_count == 2
+        await cockpit.press("up", "enter")
+        assert cockpit.app.cockpit.state.peer == Peer("db-02", 5820)
+
+
+NEW_KEY = SharedKey.generate().reveal()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [NEW_KEY, f"LINKGAUGE_KEY={NEW_KEY}", pytest.param("0123456789abcdef" * 3, marks=pytest.mark.every)],
+    ids=["new", "set", "hex"],
+)
+async def test_a_key_alone_is_for_the_current_peer(world: Any, text: str) -> None:
+    """It was copied without its command. On loopback there is no peer that it could be for."""
+    async with world.cockpit((120, 40), peer=Peer("db-02", 6000)) as cockpit:
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = text
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("db-02", 6000)
+        assert world.probed[-1].access.key.reveal() == text.rpartition("=")[2]
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = text
+        await cockpit.press("enter")
+        assert "a key alone names no host" in cockpit.text()
+
+
+async def test_the_command_that_an_endpoint_prints_is_a_peer_with_its_key(world: Any) -> None:
+    """As it was copied, with the key before it."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        command = f"LINKGAUGE_KEY={NEW_KEY} linkgauge check auto db-02:6000"
+        cockpit.app.screen.query_one(Input).value = command
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("db-02", 6000)
+        assert world.probed[-1].access.key.reveal() == NEW_KEY
+
+
+async def test_a_long_name_of_a_host_is_no_key(world: Any) -> None:
+    """As clouds make them."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        cockpit.app.screen.query_one(Input).value = "ip-10-0-0-12-internal-database-01"
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert world.probed[-1] == Peer("ip-10-0-0-12-internal-database-01")
+
+
+async def test_an_announced_endpoint_is_listed_and_not_connected_to(world: Any) -> None:
+    """Anybody can announce any address. What is in the list already is not listed twice."""
+    world.history = StoredCredentials(entry_of("10.9.0.2:5820"))
+    iperf3 = Peer("10.9.0.7", 5201, iperf3=Iperf3Settings())
+    world.announced = [
+        FoundEndpoint("rack 2", Peer("10.9.0.2", 5820), 3, wants_key=False, wants_tls=False),
+        FoundEndpoint("rack 7", Peer("10.9.0.7", 5820), 3, wants_key=True, wants_tls=True, iperf3_peer=iperf3),
+    ]
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        screen = cockpit.app.screen
+        await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
+        await cockpit.settle()
+        assert screen.query_one(OptionList).option_count == 4  # loopback is the first
+        assert "announces itself as rack 7, wants a key and TLS" in cockpit.text()
+        assert "rack 2" not in cockpit.text()
+        assert {peer.host for peer in world.probed} == {"10.9.0.2"}
+        await cockpit.press("up", "up")
+        assert screen.query_one(Input).value == "10.9.0.7:5820"
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert cockpit.app.cockpit.state.peer == Peer("10.9.0.7", 5820)
+
+
+@pytest.mark.every
+async def test_a_lan_full_of_announcements_leaves_the_list_short(world: Any) -> None:
+    """`linkgauge discover` lists them all."""
+    world.announced = [
+        FoundEndpoint(f"rack {number}", Peer(f"10.9.1.{number}", 5820), 3, wants_key=None, wants_tls=None)
+        for number in range(1, 200)
+    ]
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("c")
+        screen = cockpit.app.screen
+        await screen.workers.wait_for_complete([w for w in screen.workers if w.node is screen])
+        assert screen.query_one(OptionList).option_count == 13

@@ -1,0 +1,238 @@
+"""The list of presets in the app: families, filter, details, and what is wrong with a person's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.workload import Workload
+from linkgauge.presets.auto_select import PresetSelection
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.kit.widgets.scroll_views import TextPage
+from linkgauge.tui.run.cockpit_screen import CockpitScreen
+from linkgauge.tui.run.preset_list import PresetList, by_family
+from linkgauge.tui.run.preset_picker import PresetPicker
+from textual import events
+from textual.widgets import Input
+
+from ..app_driver import BOTH_SIZES
+from ..stored_runs import until
+
+BAD = """
+[source]
+id = "own"
+title = "the office"
+
+[[preset]]
+id = "office"
+name = "The office"
+family = "Own"
+
+[preset.link]
+framing = "ether"
+"""
+
+
+def headings(cockpit: Any) -> list[str]:
+    """Return the headings of the list, top down."""
+    return [row.text for row in cockpit.app.screen.query_one(PresetList).rows if not row.id]
+
+
+def ids(cockpit: Any) -> list[str]:
+    """Return the ids in the list, top down."""
+    return [row.id for row in cockpit.app.screen.query_one(PresetList).rows if row.id]
+
+
+async def test_each_family_has_one_heading(world: Any) -> None:
+    """In the order of their first preset; every preset is below one of them."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("n")
+        assert headings(cockpit) == ["Automatic", *by_family(world.catalog.presets)]
+        assert ids(cockpit)[0] == "auto"
+        assert sorted(ids(cockpit)[1:]) == sorted(preset.id for preset in world.catalog.presets)
+
+
+async def test_the_list_has_the_rates_of_the_chosen_workload(world: Any) -> None:
+    """Datagrams are compared with what a link carries of them, at whatever rate they are being sent."""
+    plan = Plan(Settings(rate_bit_s=5_000_000), Workload.UDP)
+    async with world.cockpit((120, 40), preset="gbe-fd-1500", plan=plan) as cockpit:
+        await cockpit.press("n")
+        rates = {row.id: row.rate for row in cockpit.app.screen.query_one(PresetList).rows if row.id}
+        assert rates["gbe-fd-1500"] == "957.1"
+        assert rates["loopback"] == "–"
+        assert "rates for udp, out, datagram size auto" in cockpit.text()
+
+
+@pytest.mark.every
+async def test_the_filter_hides_headings_without_presets(world: Any) -> None:
+    """Every word must match id, name, family or document; the number of matches is shown."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("n", *"hp 9180")
+        assert headings(cockpit) == ["ATM"]
+        assert ids(cockpit) == ["hp-atm155-clip-9180", "hp-atm622-clip-9180"]
+        assert f"2 of {len(world.catalog.presets)} presets" in cockpit.text()
+        await cockpit.press(*["backspace"] * 4, "enter")
+        assert cockpit.app.cockpit.preset.source.id == "hp"
+
+
+async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
+    """It is found by its name; a preset that was chosen by hand gives way to it."""
+    world.selection = PresetSelection(world.catalog.find("100gbe-9000"), "both ends have 100 Gb/s")
+    async with world.cockpit((120, 40), peer=Peer("db-02")) as cockpit:
+        await cockpit.press("n", *"auto")
+        assert ids(cockpit) == ["auto"]
+        assert "The preset is chosen when" in " ".join(cockpit.text().split())
+        await cockpit.press("enter")
+        await cockpit.end()
+        assert cockpit.app.cockpit.preset.id == "100gbe-9000"
+        await cockpit.press("n")
+        assert cockpit.app.screen.query_one(PresetList).selected_row.id == "auto"
+        await cockpit.press("escape", "space", "n", *"auto", "enter")
+        assert "Stop the test first" in cockpit.app.shown_message.message
+
+
+@pytest.mark.parametrize(
+    ("typed", "preset_id"),
+    [
+        ("auto", "auto"),
+        pytest.param("10g", "10gbe-fd-1500", marks=pytest.mark.every),
+        ("gigabit", "gbe-fd-1500"),
+        pytest.param("25gbe", "25gbe-1500", marks=pytest.mark.every),
+    ],
+)
+async def test_the_filter_takes_names_as_people_type_them(world: Any, typed: str, preset_id: str) -> None:
+    """The same search as on the command line. Home and end move in the typed words."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("n", *typed[1:], "home", typed[0], "end")
+        field = cockpit.app.screen.query_one(Input)
+        assert (field.value, field.cursor_position) == (typed, len(typed))
+        assert preset_id in ids(cockpit)
+        assert len(ids(cockpit)) < 20
+
+
+@pytest.mark.every
+async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> None:
+    """The sheet that `presets show` prints, following the arrows."""
+    async with world.cockpit((120, 40)) as cockpit:
+        await cockpit.press("n")
+        assert "10gbe-fd-1500" in cockpit.text()
+        assert "expected rates" in cockpit.text()
+        await cockpit.press("down")
+        assert "10gbe-fd-9000" in cockpit.text()
+        assert "10gbe-fd-1500" not in cockpit.text()
+
+
+async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(world: Any) -> None:
+    """Arrows then scroll it; typing, the same key and escape go back to the list."""
+    async with world.cockpit((80, 24)) as cockpit:
+        await cockpit.press("n")
+        assert "expected rates" not in cockpit.text()
+        assert "tab details" in cockpit.text()
+        for back in ("tab", "escape", "x"):
+            await cockpit.press("tab")
+            assert "expected rates" in cockpit.text()
+            assert "100 Mb Ethernet" not in cockpit.text()
+            await cockpit.press(back)
+            assert "expected rates" not in cockpit.text()
+            assert isinstance(cockpit.app.screen, PresetPicker)
+        assert cockpit.app.screen.query_one(Input).value == "x"
+
+
+@pytest.mark.every
+@BOTH_SIZES
+async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[int, int]) -> None:
+    """From the link to the slips, and enter chooses from there as well."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n", "down", "tab")
+        seen = cockpit.text()
+        pane = cockpit.app.screen.query_one(TextPage)
+        while pane.scroll_offset.y < pane.max_scroll_y:
+            before = pane.scroll_offset.y
+            await cockpit.press("pagedown")
+            await cockpit.pilot.wait_for_scheduled_animations()
+            assert pane.scroll_offset.y > before
+            seen += cockpit.text()
+        for words in (
+            "line rate",
+            "9 900.4 Mb/s",
+            "AIX table 2, as printed",
+            "▲ payload_mbit_s",
+            "(error)",
+            "errors in",
+        ):
+            assert words in seen
+        await cockpit.press("home")
+        assert pane.scroll_offset.y == 0
+        await cockpit.press("end")
+        assert pane.scroll_offset.y == pane.max_scroll_y
+        await cockpit.press("enter")
+        assert cockpit.app.cockpit.preset.id == "10gbe-fd-9000"
+
+
+@pytest.mark.every
+@BOTH_SIZES
+async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
+    world: Any, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """In a notification, in a line of the list's screen, and at the list's end: file, key, what was expected."""
+    (tmp_path / "bad.toml").write_text(BAD)
+    (tmp_path / "torn.toml").write_text("[source")
+    world.catalog = load_catalog([tmp_path])
+    async with world.cockpit(size, app=world.app()) as cockpit:
+        notification = cockpit.app.shown_message
+        assert f"{tmp_path / 'bad.toml'}: office.link.framing" in notification.message
+        assert "1 more" in notification.message
+        await cockpit.press("n")
+        assert "▲ 2 problems in your own presets" in cockpit.text()
+        assert cockpit.app.shown_message is None
+        await cockpit.press(*"framing")
+        assert headings(cockpit) == ["not usable"]
+        await cockpit.press("enter")
+        assert isinstance(cockpit.app.screen, PresetPicker)
+        for words in ("office.link.framing", "expected one of ethernet", "'ether'"):
+            assert words in cockpit.text()
+
+
+async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
+    """Neither in a notification nor in the list."""
+    async with world.cockpit((120, 40)) as cockpit:
+        assert cockpit.app.shown_message is None
+        await cockpit.press("n")
+        assert "problem" not in cockpit.text()
+        assert "not usable" not in headings(cockpit)
+
+
+@pytest.mark.every
+async def test_the_preset_keys_open_a_list_with_a_filter(world: Any) -> None:
+    """Type, go down with the arrow, choose with enter."""
+    async with world.cockpit() as cockpit:
+        for key in ("n", "f", "slash"):
+            await cockpit.press("escape", key)
+            assert isinstance(cockpit.app.screen, PresetPicker)
+        await cockpit.press(*"atm 622")
+        assert "ATM 155" not in cockpit.text()
+        await cockpit.press("down", "enter")
+        assert isinstance(cockpit.app.screen, CockpitScreen)
+        assert cockpit.app.cockpit.preset.id == "atm622-9180"
+        assert "ATM 622, MTU 9180" in cockpit.line(1)
+
+
+async def test_escape_leaves_the_list_and_the_preset_alone(world: Any) -> None:
+    """A filter that matches nothing chooses nothing either."""
+    async with world.cockpit() as cockpit:
+        await cockpit.press("n", *"zzz", "enter")
+        assert isinstance(cockpit.app.screen, PresetPicker)
+        await cockpit.press("escape")
+        assert cockpit.app.cockpit.preset.id == "10gbe-fd-1500"
+
+
+@pytest.mark.parametrize("opener", ["n", "f", "c"])
+async def test_a_text_that_arrives_together_with_the_key_of_its_dialog_is_text(world: Any, opener: str) -> None:
+    """Its letters are keys of the cockpit as well: the next direction, workload and duration."""
+    async with world.cockpit() as cockpit:
+        settings = cockpit.app.screen.state.plan
+        for key in (opener, *"dwt"):
+            cockpit.app.post_message(events.Key(key, key))
+        await until(cockpit, lambda: [each.value[-3:] for each in cockpit.app.screen.query(Input)][:1] == ["dwt"])
+        assert cockpit.app.screen_stack[-2].state.plan == settings

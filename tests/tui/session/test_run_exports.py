@@ -1,0 +1,60 @@
+"""Files made of stored runs: CSV, JSON and pages, each to a path that can be written."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.model import errors
+from linkgauge.engine.model.errors import ExtraMissing, PlanError, RunLogError
+from linkgauge.engine.results.run_log import RunLog
+from linkgauge.tui.session.run_exports import check_report_path, export_runs, generate_report
+
+from ..html_page import Page
+from ..stored_runs import CHANGED, FIRST, SHORT
+
+
+def test_a_report_is_made_of_no_module_in_the_current_directory(
+    history_log: RunLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user may have put one there: /tmp is everybody's. Python would import it first."""
+    folder = tmp_path / "everybody"
+    for name in ("linkgauge/__main__.py", "linkgauge/__init__.py", "jinja2.py", "click.py", "matplotlib.py"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("open('planted', 'w').close()\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    with pytest.raises(RunLogError, match="there is no run 'none'"):
+        generate_report(history_log, ["linkgauge", "runs", "report", "none", "--html", str(tmp_path / "page.html")])
+    assert not (folder / "planted").exists()
+
+
+@pytest.mark.every
+def test_the_app_makes_reports_in_another_process(world: Any, history_log: RunLog, tmp_path: Path) -> None:
+    """From the same log; beside it, CSV and JSON of several runs in one file."""
+    written = export_runs(history_log, [CHANGED], "html", tmp_path / "report.html")
+    assert "after the new cable" in Page(written.read_text(encoding="utf-8")).text
+    rows = (
+        export_runs(history_log, [FIRST, SHORT], "csv", tmp_path / "rows.csv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
+    assert {row.split(",")[0] for row in rows[1:]} == {FIRST, SHORT}
+    json = export_runs(history_log, [FIRST, SHORT], "json", tmp_path / "runs.json").read_text(encoding="utf-8")
+    assert re.findall(r'"run_id": "([^"]+)"', json) == [FIRST, SHORT]
+
+
+def test_a_report_goes_where_a_page_can_be_written(tmp_path: Path) -> None:
+    """An unsuitable path is refused before anything runs."""
+    assert check_report_path(tmp_path / "a.html") == tmp_path / "a.html"
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "a.pdf", tmp_path / "nowhere" / "a.html", tmp_path / "file" / "a.html"):
+        with pytest.raises(PlanError, match="report"):
+            check_report_path(path)
+
+
+def test_without_the_extra_a_report_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before anything is measured; tests themselves do not need the packages."""
+    monkeypatch.setattr(errors, "find_spec", lambda _name: None)
+    with pytest.raises(ExtraMissing, match=r"a report needs Jinja2 and matplotlib .*\[report\]"):
+        check_report_path(tmp_path / "a.html")

@@ -1,0 +1,309 @@
+"""The apps, of the cockpit, an endpoint, a mesh and a watch, and what they share: preferences, palette."""
+
+import asyncio
+import os
+import time
+from asyncio import to_thread
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from textual.app import SystemCommand
+from textual.filter import LineFilter
+from textual.screen import Screen
+
+from ...engine.model.errors import PreferencesNotSaved
+from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ...watch.watch_plan import WatchPlan
+from ..kit.actions import actions_of
+from ..kit.drawing.charset import CharacterFilter, translation_table
+from ..kit.drawing.line_breaks import respect_no_break_spaces
+from ..kit.drawing.styles import MONOCHROME
+from ..kit.screens.base_screen import ActionScreen
+from ..kit.screens.feature_app import FeatureApp
+from ..session.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
+from ..session.user_presets import problem_lines
+from ..watch.session.watch_handle import WatchHandle
+from ..words.numbers import sanitize
+
+if TYPE_CHECKING:
+    from ...engine.model.peer import Peer
+    from ...engine.results.run_log import RunEntry, RunLog
+    from ..endpoint.endpoint_status import EndpointHandle
+    from ..kit.screens.feature_app import StoredServices
+    from ..mesh.mesh_session import MeshSession
+    from ..mesh.stored_mesh import StoredMeshes
+    from ..run.run_services import RunServices
+    from ..session.run_spec import RunSpec
+    from ..sweep.sweep_session import StoredSweeps
+
+# Breakpoint classes that app.tcss lays screens out by.
+_WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
+_HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
+_TEXTUAL_COMMANDS: Final = frozenset({"Screenshot"})
+
+# Saves preferences, in a thread; returns the new path of an invalid file that it has moved out of the way.
+SavePreferences = Callable[[Preferences], Path | None]
+
+
+def discard_preferences(_preferences: Preferences) -> Path | None:
+    """Save nothing."""
+
+
+class BaseApp(FeatureApp):
+    """An app with actions from the registry; `home` is its bottom screen.
+
+    Args:
+        loaded: The preferences saved before, with the problems of their file.
+        save: Saves changed preferences.
+    """
+
+    TITLE = "linkgauge"
+    CSS_PATH = "app.tcss"
+    HORIZONTAL_BREAKPOINTS = _WIDTHS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
+
+    home: ActionScreen
+
+    def __init__(self, loaded: LoadedPreferences, save: SavePreferences) -> None:
+        super().__init__()
+        respect_no_break_spaces()
+        table = translation_table(os.environ)
+        self._character_filter = None if table is None else CharacterFilter(table)
+        self._save = save
+        self._problems = loaded.problems
+        self._saved = self.preferences = loaded.preferences
+        self.register_theme(MONOCHROME)
+        self.theme = self.preferences.theme
+
+    def on_mount(self) -> None:
+        """Notify of problems in the saved preferences."""
+        self.notify_problems("settings", self._problems, "see settings")
+
+    def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
+        """Notify of the first problem, and of where to find the others."""
+        if problems:
+            more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
+            text = f"{sanitize(problems[0])}{more}"
+            self.notify(text, title=title, severity="warning", markup=False)
+
+    def open_run(self, entry: "RunEntry", log: "RunLog", services: "StoredServices") -> None:
+        """Show a run of the log in the gauges."""
+        from ..history.stored_run_screen import StoredRunScreen
+
+        self.push_screen(StoredRunScreen(entry, log, services))
+
+    def open_history(self, log: "RunLog", services: "StoredServices", filter_text: str = "") -> None:
+        """Show the list of runs."""
+        from ..history.history_screen import HistoryScreen
+
+        self.push_screen(HistoryScreen(log, services, filter_text=filter_text))
+
+    def open_new_sweep(self, services: "StoredServices", peer: "Peer", preset_id: str, direction: str) -> None:
+        """Show the form of a sweep against a peer, then the sweep."""
+        from ..sweep.sweep_screen import open_new_sweep
+
+        sweeps = self.stored_sweeps(services)
+        if sweeps is not None:
+            open_new_sweep(self, services, sweeps, peer, preset_id, direction)
+
+    def open_group(self, group: str, services: "StoredServices") -> bool:
+        """Show the stored sweep or mesh of a name. Return False if the name is neither's."""
+        from ...mesh.plan import GROUP_PREFIX as MESH_PREFIX
+        from ..mesh.mesh_screen import open_stored_mesh
+        from ..sweep.sweep_screen import open_stored_sweep
+        from ..sweep.sweep_session import GROUP_PREFIX as SWEEP_PREFIX
+
+        sweeps, meshes = self.stored_sweeps(services), self.stored_meshes(services)
+        screen = self.screen
+        if not isinstance(screen, ActionScreen):
+            return False
+        if sweeps is not None and group.startswith(SWEEP_PREFIX):
+            opening = open_stored_sweep(screen, services, sweeps, group)
+        elif meshes is not None and group.startswith(MESH_PREFIX):
+            opening = open_stored_mesh(screen, services, meshes, group)
+        else:
+            return False
+        screen.run_worker(opening, group="open group", exclusive=True, exit_on_error=False)
+        return True
+
+    def stored_sweeps(self, services: "StoredServices") -> "StoredSweeps | None":
+        """Return the stored sweeps; None if this app starts no runs, or does not store them."""
+        from ..run.run_services import RunServices
+        from ..sweep.sweep_session import StoredSweeps
+
+        if services.history is None or not isinstance(services, RunServices):
+            return None
+        return StoredSweeps(services.history, services.start_run, services.variant_of)
+
+    def stored_meshes(self, services: "StoredServices") -> "StoredMeshes | None":
+        """Return the stored meshes; None if runs are not stored."""
+        from ..mesh.stored_mesh import StoredMeshes
+
+        return None if services.history is None else StoredMeshes(services.history)
+
+    def apply(self, preferences: Preferences) -> None:
+        """Apply preferences to the app and its bottom screen."""
+        self.preferences = preferences
+        self.theme = preferences.theme
+        self.home.apply(preferences)
+
+    def action_settings(self) -> None:
+        """Edit the preferences; they apply at once and are saved when the dialog closes."""
+        from .settings import SettingsScreen
+
+        self.push_screen(SettingsScreen(self.preferences, self.apply, self._problems), self._save_if_changed)
+
+    def _save_if_changed(self, _answer: None) -> None:
+        if self.preferences != self._saved:
+            self.run_worker(self._save_in_thread(self.preferences), group="preferences", exit_on_error=False)
+
+    async def _save_in_thread(self, preferences: Preferences) -> None:
+        try:
+            moved_file = await to_thread(self._save, preferences)
+        except PreferencesNotSaved as error:
+            self.notify(sanitize(str(error)), title="settings", severity="error", markup=False)
+            return
+        self._saved, self._problems = preferences, ()
+        if moved_file is not None:
+            text = f"The invalid settings file was moved to {moved_file}"
+            self.notify(text, title="settings", markup=False)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's filters, then the one for a terminal that cannot show every character."""
+        filters = super().get_line_filters()
+        return filters if self._character_filter is None else [*filters, self._character_filter]
+
+    def get_default_screen(self) -> Screen[Any]:
+        """Return the bottom screen."""
+        return self.home
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield the actions of the screen, for a dialog those of the bottom screen, then some of Textual's."""
+        target = screen if isinstance(screen, ActionScreen) else self.home
+        for action in actions_of(target.SCREEN_KIND):
+            title = f"{action.title}  ({action.key_names})"
+            yield SystemCommand(title, action.help, partial(self.run_action, action.id, target))
+        commands = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
+        for command in commands:
+            if command.title in _TEXTUAL_COMMANDS:
+                yield command
+
+
+class LinkgaugeApp(BaseApp):
+    """The cockpit against one peer.
+
+    Args:
+        services: The presets; opens runs, queries far ends, exports and stores.
+        spec: The first run.
+        language: The language of preset names.
+        is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
+        loaded: The preferences saved before, with the problems of their file.
+        save: Saves changed preferences.
+    """
+
+    def __init__(
+        self,
+        services: "RunServices",
+        spec: "RunSpec",
+        *,
+        language: str = "en",
+        is_preset_auto: bool = False,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..run.cockpit_screen import CockpitScreen
+
+        super().__init__(loaded, save)
+        self._preset_problems = problem_lines(services.catalog)
+        self.home = self.cockpit = CockpitScreen(
+            services, spec, self.preferences, language=language, is_preset_auto=is_preset_auto
+        )
+
+    def on_mount(self) -> None:
+        """Notify of problems in the person's own presets; the preset picker lists them."""
+        self.notify_problems("your own presets", self._preset_problems, "press n to see them")
+
+    async def ask(self, question: str) -> str | None:
+        """Show a question of ssh and return the answer; None if the person gives none."""
+        from ..kit.screens.prompts import SecretPrompt
+
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+        def resolve(text: str | None) -> None:
+            if not answer.done():
+                answer.set_result(text)
+
+        prompt = SecretPrompt(question)
+        await self.push_screen(prompt, resolve)
+        try:
+            return await answer
+        finally:
+            if prompt.is_current:  # the caller was cancelled
+                prompt.dismiss(None)
+
+
+class EndpointApp(BaseApp):
+    """One screen with an endpoint's clients, limits and log, until the endpoint has ended."""
+
+    def __init__(
+        self,
+        endpoint: "EndpointHandle",
+        *,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..endpoint.endpoint_status import EndpointScreen
+
+        super().__init__(loaded, save)
+        self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)
+
+    async def action_quit(self) -> None:
+        """Shut the endpoint down in order, also when one of Textual's own keys asks to quit."""
+        self.endpoint.action_finish()
+
+
+class MeshApp(BaseApp):
+    """One screen with a mesh in progress, until the user leaves it."""
+
+    def __init__(
+        self,
+        session: "MeshSession",
+        services: "StoredServices",
+        *,
+        pass_percent: float = DEFAULT_PASS_PERCENT,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..mesh.mesh_screen import MeshScreen
+
+        super().__init__(loaded, save)
+        self.home = self.mesh = MeshScreen(services, session, pass_percent=pass_percent)
+
+    async def action_quit(self) -> None:
+        """Stop the mesh in order, also when one of Textual's own keys asks to quit."""
+        self.mesh.action_leave_mesh()
+
+
+class WatchApp(BaseApp):
+    """One screen with a watch in progress, until it has ended or the user leaves it."""
+
+    def __init__(
+        self,
+        session: WatchHandle,
+        services: "StoredServices",
+        *,
+        read_plan: Callable[[], WatchPlan] | None = None,
+        clock: Callable[[], float] = time.time,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..watch.watch_screen import WatchScreen
+
+        super().__init__(loaded, save)
+        self.home = self.watching = WatchScreen(session, services, read_plan=read_plan, clock=clock)
+
+    async def action_quit(self) -> None:
+        """End the watch in order, also when one of Textual's own keys asks to quit."""
+        self.watching.action_leave_watch()

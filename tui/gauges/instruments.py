@@ -1,0 +1,312 @@
+"""All instruments of the run screen: their layout, and the values of each from one snapshot."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ...engine.model.plan import Direction, End
+from ...engine.results.summary import CpuSummary
+from ..kit.drawing.styles import KEY, MUTED
+from ..readings.instrument_values import CpuReading, Phase
+from ..readings.live_readings import (
+    CockpitSnapshot,
+    datagram_reading,
+    delay_variation_reading,
+    flow_reading,
+    latency_reading,
+)
+from ..readings.load_step_values import responsiveness_reading
+from ..words import numbers
+from ..words.summary import response_bits_of
+from .cpu_panel import CpuPanel, CpuView
+from .datagram_panel import DatagramPanel
+from .flow_gauge import FlowGauge
+from .latency_bars import LatencyBars
+from .plots.run_plot import RunPlot
+from .responsiveness_panel import ResponsivenessPanel
+from .session_table import SessionTable
+from .verdict_panel import VerdictPanel
+
+if TYPE_CHECKING:
+    from .event_panel import EventLog
+
+_FIRST_STEPS: Final = (
+    ("space", "start a test"),
+    ("u", "latency under load: grade and queue"),
+    ("n", "choose the kind of network, which sets the expected rate"),
+    ("+ - [ ] d", "sessions, window, direction: also during a test"),
+    ("c", "connect to a host with `linkgauge endpoint`, or ssh://host"),
+    ("?", "all keys"),
+)
+_FIRST_KEYS: Final = (("space", "start"), ("n", "network"), ("c", "connect"), ("?", "help"), ("q", "quit"))
+_NO_REASONS: Final[Mapping[str, str | None]] = {}
+_REMEDIES: Final = (
+    ("r", "try again"),
+    ("c", "connect to another host; `loopback` tests this machine alone"),
+)
+
+
+# Style classes of the instruments: a panel alone, and the numbers of panels.
+_ALONE: Final = ("-gauges", "-plot", "-sessions", "-cpu", "-why", "-events")
+_FEWER: Final = ("-only-gauges", "-only-plot", "")
+
+
+class Instruments(Container):
+    """Shows gauges at the top, the plot in the middle, and sessions, CPU and verdict below.
+
+    A person may see one panel alone, fewer panels, or the event log as well; the style sheet gives the others' room
+    to those that are left.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="instruments")
+        self._view: CockpitSnapshot | None = None
+        self._alone = ""
+        self._level = len(_FEWER) - 1
+        self._has_log = False
+        self._event_log: EventLog | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the instruments. CPU has two places: the style sheet shows one, depending on the width."""
+        with Horizontal(id="gauges"):
+            for direction in Direction:
+                yield FlowGauge(direction)
+            yield CpuPanel(widget_id="cpu-right")
+        yield PlotArea()
+        with Container(id="bottom"):
+            yield CpuPanel(widget_id="cpu-below")
+            yield SessionTable()
+            yield VerdictPanel()
+
+    def show_next_plot(self) -> None:
+        """Show the next plot."""
+        self.query_one(RunPlot).show_next_content()
+
+    def maximize_next(self) -> None:
+        """Show the next panel alone; after the last one, all of them."""
+        order = ("", *_ALONE)
+        self._alone = order[(order.index(self._alone) + 1) % len(order)]
+        self._arrange()
+
+    def restore(self) -> bool:
+        """Show all panels again; return whether one was alone."""
+        was_alone, self._alone = bool(self._alone), ""
+        self._arrange()
+        return was_alone
+
+    def show_fewer(self) -> None:
+        """Close the event log, then the lower panels, then the plot."""
+        if self._has_log:
+            self._has_log = False
+        else:
+            self._level = max(self._level - 1, 0)
+        self._arrange()
+
+    def show_more(self) -> None:
+        """Show the plot, then the lower panels, then the event log."""
+        if self._level == len(_FEWER) - 1:
+            self._has_log = True
+        self._level = min(self._level + 1, len(_FEWER) - 1)
+        self._arrange()
+
+    def toggle_log(self) -> None:
+        """Open or close the event log."""
+        self._has_log = not self._has_log
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Give the panels their classes. The event log is made when it is first needed."""
+        for name in _ALONE:
+            self.set_class(name == self._alone, f"-alone{name}")
+        for name in _FEWER[:-1]:
+            self.set_class(not self._alone and name == _FEWER[self._level], name)
+        needs_log = self._alone == "-events" or (self._has_log and not self._alone)
+        log = self._event_log
+        if needs_log and log is None:
+            from .event_panel import EventLog
+
+            self._event_log = log = EventLog()
+            self.mount(log)
+        if log is not None:
+            log.display = needs_log
+        if self._view is not None:
+            self._show_events(self._view)
+
+    def _show_events(self, view: CockpitSnapshot) -> None:
+        log = self._event_log
+        if log is not None and log.display:
+            events = view.readings.log if view.readings else None
+            log.show(events.lines if events else (), events.written if events else 0)
+
+    def show(self, view: CockpitSnapshot) -> None:
+        """Show these values."""
+        self._view = view
+        readings = view.readings
+        direction = (readings.settings if readings else view.plan.settings).direction
+        self._show_flows(view, direction)
+        is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared)
+        for panel in self.query(CpuPanel):
+            panel.show(cpu)
+        self.query_one(PlotArea).show(view)
+        running = view.phase in {Phase.RUNNING, Phase.STOPPING}
+        self.set_class(running and view.problem is None, "-running")
+        rows = readings.session_rows() if readings else ()
+        response_bits = response_bits_of(readings.plan if readings else view.plan)
+        is_datagram = (readings.plan if readings else view.plan).workload.is_datagram
+        retransmits = readings.retransmits() if readings and not is_datagram else None
+        self.query_one(SessionTable).show(rows, retransmits, response_bits, is_datagram=is_datagram)
+        self.query_one(VerdictPanel).show(view)
+        self._show_events(view)
+
+    def on_flow_gauge_resized(self) -> None:
+        """Give the digits of both directions the room of the narrower gauge: it has a cell less at some widths."""
+        gauges = [self.query_one(f"#gauge-{flow}", FlowGauge) for flow in Direction.DUPLEX.flows]
+        widths = [gauge.size.width for gauge in gauges if gauge.display]
+        for gauge in gauges:
+            gauge.most_width = min(widths) if len(widths) > 1 else None
+            gauge.redraw()
+
+    def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
+        """Show a gauge for each direction of the run; for both directions, also one for their total."""
+        readings = {flow: flow_reading(view, flow) for flow in (*direction.flows, direction)}
+        self.set_class(direction is Direction.DUPLEX, "-duplex")
+        for flow in Direction:
+            gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
+            gauge.display = flow in readings
+            if gauge.display:
+                gauge.pass_percent = view.pass_percent
+                gauge.show(readings[flow])
+
+
+def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
+    """Return the load of one end: of the last second during a run, of the whole run after it."""
+    if view.readings is None:
+        return CpuReading(end)
+    if view.summary is None:
+        return view.readings.cpu(end)
+    whole: CpuSummary = view.summary.near_cpu if end is End.NEAR else view.summary.far_cpu
+    cores = whole.core_percents
+    return CpuReading(
+        end,
+        whole.host_percent,
+        hottest_core=cores.index(max(cores)) if cores else None,
+        hottest_percent=whole.hottest_core_percent,
+        msec_per_mib=whole.msec_per_mib,
+        cores=cores,
+    )
+
+
+class PlotArea(Container):
+    """Shows the plot with the latency or the datagrams of a run, or a problem, or the first steps."""
+
+    DEFAULT_CSS = """
+    PlotArea > #notice {
+        padding: 0 2;
+        align: center middle;
+        & > Static { width: auto; max-width: 100%; height: auto; }
+        &.-problem { border: round $error; border-title-color: $text-error; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="stage")
+        self._text = Content("")
+        self._view: CockpitSnapshot | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the plots and the notice, which takes their place."""
+        yield LatencyBars()
+        yield ResponsivenessPanel()
+        yield RunPlot()
+        yield DatagramPanel()
+        with VerticalScroll(id="notice"):
+            yield Static(markup=False)
+
+    def show(self, view: CockpitSnapshot) -> None:
+        """Show these values."""
+        self._view = view
+        plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
+        plot.display = view.readings is not None and view.problem is None
+        notice.display = not plot.display
+        self._show_beside_plot(view, has_plot=plot.display)
+        if plot.display:
+            plot.show(view)
+            return
+        if view.problem is not None:
+            text = _problem(view.problem.text)
+        else:
+            text = _first_keys() if self.screen.has_class("-tiny") else _welcome(view)
+        if text.is_same(self._text):
+            return
+        self._text = text
+        notice.set_class(view.problem is not None, "-problem")
+        notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
+        notice.query_one(Static).update(text)
+
+    def _show_beside_plot(self, view: CockpitSnapshot, *, has_plot: bool) -> None:
+        """Show latency, or datagrams, with the distribution of their delays where there is room for both."""
+        panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
+        readings = view.readings
+        loads = self.query_one(ResponsivenessPanel)
+        steps = responsiveness_reading(view) if has_plot else None
+        loads.display = steps is not None
+        if steps is not None:
+            loads.show(steps)
+        panel.display = has_plot and readings is not None and readings.plan.workload.is_datagram
+        if panel.display and readings is not None:
+            flows = readings.settings.direction.flows
+            known = (datagram_reading(view, flow) for flow in flows)
+            panel.show([reading for reading in known if reading is not None])
+        if not panel.display:
+            reading = latency_reading(view) if has_plot and steps is None else None
+        else:
+            reading = delay_variation_reading(view) if self.screen.has_class("-huge") else None
+        bars.display = reading is not None
+        if reading is not None:
+            bars.show_run(reading, view.readings)
+
+    def on_resize(self) -> None:
+        """Show the text for the new size."""
+        if self._view is not None:
+            self.show(self._view)
+
+
+def _problem(problem: str) -> Content:
+    return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(_REMEDIES))
+
+
+def _welcome(view: CockpitSnapshot) -> Content:
+    remote = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
+    return Content.assemble(
+        ("Is this link as fast as it should be?", "bold"),
+        "\n",
+        ("Remote end: ", MUTED),
+        (numbers.sanitize(remote), ""),
+        "\n\n",
+        _keys(_FIRST_STEPS, {"u": why_unavailable(view.peer, Feature.PROBE)}),
+    )
+
+
+def _first_keys() -> Content:
+    """Return the first keys in as few lines as possible: on so few rows there is no footer that shows them."""
+    parts = [Content.assemble((key, KEY), f"{numbers.NBSP}{name}") for key, name in _FIRST_KEYS]
+    return Content("   ").join(parts)
+
+
+def _keys(rows: tuple[tuple[str, str], ...], unavailable: Mapping[str, str | None] = _NO_REASONS) -> Content:
+    """Return a line for each key; one that is not available has the reason beside its name."""
+    width = max(len(key) for key, _ in rows)
+    lines: list[Content] = []
+    for key, text in rows:
+        reason = unavailable.get(key)
+        style, words = (
+            (KEY, text) if reason is None else (MUTED, f"{text.partition(':')[0]}: {reason.partition(';')[0]}")
+        )
+        lines.append(Content.assemble((f"{key:>{width}}", style), (f"  {words}", "" if reason is None else MUTED)))
+    return Content("\n").join(lines)

@@ -1,0 +1,170 @@
+"""The verdict in words, the findings that explain it, the averages by period, and all warnings."""
+
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from ...engine.results.summary import Summary
+from ...presets.diagnosis.finding import Finding
+from ...presets.verdict import Verdict
+from ..kit.drawing.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
+from ..readings.instrument_values import Phase
+from ..readings.live_readings import CockpitSnapshot, flow_reading
+from ..words import numbers
+from ..words.iperf3 import source_texts, unseen_text
+from ..words.plan import non_default_options_text
+from ..words.responsiveness import grade_text, is_queue_finding, phase_text, share_text
+from ..words.summary import findings_period, headline, period_rows, progress_text, run_facts
+
+_GOOD_CODES: Final = frozenset({"at-expected", "no-queue"})
+
+
+class FindingsPanel(Static):
+    """Shows findings in as many rows as they need; hidden if there are none."""
+
+    DEFAULT_CSS = """
+    FindingsPanel { height: auto; padding: 0 1 0 0; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="why", markup=False)
+        self._content: tuple[tuple[Finding, ...], str] | None = None
+        self.display = False
+
+    def show(self, findings: tuple[Finding, ...], period: str = "") -> None:
+        """Show these findings, and which period of a run they are about if not the whole."""
+        if (findings, period) == self._content:
+            return
+        self._content = (findings, period)
+        self.display = bool(findings)
+        head = [Content.styled(f"{period}:", MUTED)] if period else []
+        self.update(Content("\n").join([*head, *finding_lines(findings)]))
+
+
+class VerdictPanel(VerticalScroll):
+    """Shows the verdict and the findings; during a run, the rate and the averages so far."""
+
+    DEFAULT_CSS = """
+    VerdictPanel {
+        padding: 0 0 0 1;
+        scrollbar-size-vertical: 1;
+        & > Static { height: auto; padding: 0 1 0 0; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="verdict")
+        self._text = Content("")
+        self.border_title = "why"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the verdict, the findings and the rest; the panel scrolls over all three."""
+        yield Static(markup=False, classes="head")
+        yield FindingsPanel()
+        yield Static(markup=False, classes="rest")
+
+    def show(self, view: CockpitSnapshot) -> None:
+        """Show these values."""
+        self.query_one(FindingsPanel).show(
+            view.findings, findings_period(view.summary) if view.summary is not None else ""
+        )
+        self.set_class(bool(view.findings), "-explained")
+        lines = _lines(view)
+        text = Content("\n").join(lines)
+        if text.is_same(self._text):
+            return
+        is_same_length = len(text.plain) == len(self._text.plain)
+        self._text = text
+        self.query_one(".head", Static).update(lines[0], layout=not is_same_length)
+        rest = self.query_one(".rest", Static)
+        rest.display = len(lines) > 1
+        rest.update(Content("\n").join(lines[1:]), layout=not is_same_length)
+
+
+def _lines(view: CockpitSnapshot) -> list[Content]:
+    """Return all lines but the findings, which the panel puts after the first of these."""
+    if view.summary is not None and view.verdict is not None:
+        lines = _outcome_lines(view, view.summary, view.verdict)
+    elif view.readings is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
+        lines = _progress_lines(view)
+    elif view.phase is Phase.STARTING:
+        is_idle = view.readings is not None and view.readings.plan.responsiveness is not None
+        lines = [Content("Connecting, then measuring latency without load …" if is_idle else "Connecting …")]
+    else:
+        lines = [Content.styled("No run yet.", MUTED)]
+    if options := non_default_options_text(view.plan):
+        lines.append(Content.styled(f"requested: {options}", MUTED))
+    run_warnings = view.readings.warnings if view.readings else []
+    warnings = dict.fromkeys([*map(numbers.sanitize, view.notices), *run_warnings])
+    return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
+
+
+def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
+    first = headline(summary, verdict)
+    style = f"bold {VERDICT_STYLES[first.word]}" if first.is_regular else "bold $text-error"
+    lines = [Content.assemble((first.mark, style), "  " if first.is_regular else "\n", first.text)]
+    if first.is_regular and first.word == "none" and summary.plan.has_phases and summary.responsiveness is not None:
+        # No limit was set for it, and its figures are in a panel of their own.
+        lines = [Content.assemble(("grade ", MUTED), grade_text(summary.responsiveness))]
+    if len(summary.periods) > 1:
+        lines += _period_lines(view, summary)
+    notes = [*source_texts(summary), unseen_text(summary.unseen_end)]
+    texts = [" · ".join(run_facts(summary)), *filter(None, notes)]
+    return [*lines, *(Content.styled(text, MUTED) for text in texts)]
+
+
+def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
+    """Return the average and the settings of each period: `412 Mb/s … 1 session`."""
+    return [
+        Content.assemble(
+            (f"{row.rate:>8}{numbers.NBSP}{row.unit}", "bold"),
+            ""
+            if row.share == numbers.UNKNOWN
+            else f" {row.share:>7}"
+            if view.summary is None
+            else f" {row.verdict}",
+            (f"  {row.settings}", MUTED),
+        )
+        for row in period_rows(summary, view.pass_percent)
+        if row.is_measured
+    ]
+
+
+def _progress_lines(view: CockpitSnapshot) -> list[Content]:
+    """Return the current rate as a percentage of the expected one, and the averages so far."""
+    readings, summary = view.readings, view.interim_summary
+    if readings is None or readings.in_warmup:
+        lines = [Content.styled("◌ warming up: not counted yet", MUTED)]
+    else:
+        percent = flow_reading(view, readings.settings.direction).percent
+        lines = [Content.assemble(("● ", "$text-success"), progress_text(percent))]
+    if readings is not None and readings.plan.responsiveness is not None:
+        lines.insert(0, Content.styled(phase_text(readings.plan, readings.settings.direction), "bold"))
+    averages = _period_lines(view, summary) if summary else []
+    return [*lines, *([Content.styled("average so far", MUTED)] if averages else []), *averages]
+
+
+def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
+    """Return the first finding with its remedy and evidence, and the headlines of the others.
+
+    Findings of queues have theirs too: each is about another direction.
+    """
+    lines: list[Content] = []
+    for number, finding in enumerate(findings):
+        lines.append(_headline(finding))
+        if number == 0 or is_queue_finding(finding):
+            if finding.code not in _GOOD_CODES and finding.remedy:
+                lines.append(Content.assemble(("→ ", "bold"), numbers.sanitize(finding.remedy)))
+            lines.append(Content.styled(numbers.sanitize(finding.evidence), MUTED))
+    return lines
+
+
+def _headline(finding: Finding) -> Content:
+    text = numbers.sanitize(finding.text)
+    if finding.code in _GOOD_CODES:
+        return Content.assemble(("● ", GOOD), text)
+    share = share_text(finding)
+    return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))

@@ -1,0 +1,5 @@
+"""The parts that every screen is made of; no feature is known here.
+
+`actions` is the one registry of keys, footer, help and palette. `drawing` draws characters, lines and frames,
+`widgets` has lists, footer and fields, `screens` the base classes and the dialogs of all screens.
+"""

@@ -1,0 +1,4 @@
+"""Drawing in cells: styled lines, plots, large digits, and frames of changed cells only.
+
+May import Textual, Rich and tui.words. `diff_compositor` alone uses private parts of Textual.
+"""

@@ -1,0 +1,60 @@
+"""How the screen of one feature opens that of another: the app does it, and the features do not know each other."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from textual.screen import Screen
+
+from ....engine.model.peer import Peer
+from ....engine.results.run_log import RunEntry, RunLog
+from ....presets.catalog import Catalog
+from ...session.preferences import Preferences
+from ...session.run_exports import ExportRuns
+from ..drawing.message_line import MessageApp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredServices:
+    """What screens of stored runs are given. `history` is None if runs are not stored.
+
+    `clock` counts nanoseconds: it bounds how often gauges are drawn, and estimates the time that is left.
+    """
+
+    catalog: Catalog
+    export: ExportRuns
+    history: RunLog | None = None
+    clock: Callable[[], int] = time.monotonic_ns
+
+
+class FeatureApp(MessageApp):
+    """An app whose screens open each other. `tui/app` has the apps."""
+
+    preferences: Preferences = Preferences()
+
+    def open_run(self, entry: RunEntry, log: RunLog, services: StoredServices) -> None:
+        """Show a run of the log in the gauges."""
+        raise NotImplementedError
+
+    def open_history(self, log: RunLog, services: StoredServices, filter_text: str = "") -> None:
+        """Show the list of runs."""
+        raise NotImplementedError
+
+    def open_new_sweep(self, services: StoredServices, peer: Peer, preset_id: str, direction: str) -> None:
+        """Show the form of a sweep against a peer, then the sweep."""
+        raise NotImplementedError
+
+    def open_group(self, group: str, services: StoredServices) -> bool:
+        """Show the stored sweep or mesh of a name. Return False if the name is neither's."""
+        raise NotImplementedError
+
+
+def app_of(screen: Screen[Any]) -> FeatureApp:
+    """Return the app of a screen; Textual leaves its type open."""
+    return cast("FeatureApp", screen.app)  # pyright: ignore[reportUnknownMemberType]
+
+
+def preferences_of(screen: Screen[Any]) -> Preferences:
+    """Return the preferences in force in the app of a screen."""
+    return app_of(screen).preferences

@@ -1,0 +1,147 @@
+"""The result of a cell of a mesh: its run recorded and judged like any other run, from events that came whole.
+
+The hosts know no presets. The expected rate is found here, for the interfaces that both hosts report, and put into
+the run's first event, so that the run log has it as if it had been known from the start.
+"""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from ...engine.model.errors import DecodeError, LinkgaugeError, UnknownLineRate
+from ...engine.model.events import Event, Started
+from ...engine.model.serialization import decode, encode
+from ...engine.results.meter import Meter
+from ...engine.results.run_log import RunLog
+from ...engine.results.run_result import RunResult
+from ...mesh.events import CellEnded, CellFailure, FailureCode
+from ...mesh.figures import CellFigure
+from ...mesh.plan import Cell, MeshMode, MeshPlan
+from ...presets.auto_select import select_preset
+from ...presets.catalog import Catalog
+from ...presets.diagnosis.evidence import link_evidence
+from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.expectation import find_expectation, limit_expectation
+from ...presets.preset import Preset
+from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..session.run_recorder import RunRecorder
+from ..session.run_spec import Judging, Record
+
+_AT_EXPECTED: Final = "at-expected"
+_NO_EVENTS: Final = "the host sent no events of the test"
+
+
+@dataclass(frozen=True, slots=True)
+class RunCell:
+    """The cell of a run, as its result has it. `near` began it; `is_again` is the second run, alone."""
+
+    sender: str
+    receiver: str
+    near: str = ""
+    is_again: bool = False
+
+    @classmethod
+    def of(cls, run: RunResult) -> Self | None:
+        """Return the cell of a run; None for one of no mesh."""
+        try:
+            return decode(cls, run.cell)
+        except DecodeError:
+            return None
+
+    @property
+    def cell(self) -> Cell:
+        """The place in the matrix."""
+        return Cell(self.sender, self.receiver)
+
+
+class CellRecorder:
+    """Records the runs of a mesh's cells in a group of the run log."""
+
+    def __init__(self, plan: MeshPlan, judging: Judging, log: RunLog | None) -> None:
+        self._plan = plan
+        self._judging = judging
+        self._log = log
+        self.notices: list[str] = []
+        """Why the runs have no preset, and the warnings about the chosen ones; each once."""
+
+    def record(self, ended: CellEnded) -> CellFigure:
+        """Return the result of a cell whose run has ended; store the run, if there is one."""
+        if not ended.events or not isinstance(ended.events[0], Started):
+            failure = ended.failure or CellFailure(FailureCode.FAILED, _NO_EVENTS, ended.near)
+            return CellFigure(ended.cell, failure=failure)
+        with nullcontext() if self._log is None else self._log.together():
+            return self._record(ended, ended.events[0])
+
+    def _record(self, ended: CellEnded, started: Started) -> CellFigure:
+        preset, variant = self._choose(started)
+        events: tuple[Event, ...] = (_with_expectation(started, preset, variant), *ended.events[1:])
+        recorder = RunRecorder(
+            LiveDiagnosis(
+                Meter(),
+                None if preset is None else link_evidence(preset, variant.over_ip(started.ip_version)),
+                pass_percent=self._judging.pass_percent,
+            ),
+            log=self._log,
+            preset_id=None if preset is None else preset.id,
+            peer=started.peer,
+            record=Record(label=f"{ended.cell.sender} to {ended.cell.receiver}", group=self._plan.group),
+        )
+        texts = [None, *ended.texts[1:]] if ended.texts else []  # the first event has its expectation now
+        run_cell = RunCell(*ended.cell, ended.near, self.is_again(ended))
+        outcome = recorder.record_whole(events, {"cell": encode(run_cell)}, texts)
+        return figure_of_run(ended.cell, outcome.run_id, outcome.result, ended.failure)
+
+    def is_again(self, ended: CellEnded) -> bool:
+        """Return whether a cell was measured once more, alone."""
+        return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
+
+    def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
+        preset, variant = self._judging.preset, self._judging.variant
+        if not isinstance(preset, Catalog):
+            return preset, variant
+        try:
+            selection = select_preset(
+                preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
+            )
+        except UnknownLineRate as error:
+            self._note(f"no expected rate: {error.reason}; give --preset ID")
+            return None, DEFAULT_VARIANT
+        except LinkgaugeError as error:
+            self._note(f"no expected rate: {error}")
+            return None, DEFAULT_VARIANT
+        for warning in selection.warnings:
+            self._note(warning)
+        return selection.preset, selection.adapt(variant)
+
+    def _note(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+
+def figure_of_run(cell: Cell, run_id: str, run: RunResult, failure: CellFailure | None = None) -> CellFigure:
+    """Return the result of a cell from that of its run.
+
+    A run that broke off, or that measured nothing, is a failure with the detail of its end.
+    """
+    if failure is None and (run.total is None or not run.reason.is_regular):
+        failure = CellFailure(FailureCode.FAILED, run.detail or "")
+    if failure is not None or run.total is None:
+        return CellFigure(cell, run_id, failure=failure)
+    return CellFigure(
+        cell,
+        run_id=run_id,
+        bit_s=run.total.bit_s,
+        transactions_s=run.total.transactions_s,
+        expected_bit_s=run.expected_bit_s,
+        loss=run.loss,
+        why=next((code for code in run.why if code != _AT_EXPECTED), None),
+    )
+
+
+def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:
+    plan = started.plan
+    if preset is None or not plan.has_documented_transactions:
+        return started
+    variant = variant.over_ip(started.ip_version)
+    expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
+    return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))

@@ -1,0 +1,213 @@
+"""A mesh for programs: the document of `--json`, the lines of `--json-stream`, the rows of `--csv`. Pure.
+
+`engine/results/schemas/mesh.schema.json` describes the document.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+from ...engine.model.plan import SECOND_NS
+from ...engine.results.json_document import DOCUMENT_VERSION, round_known
+from ...mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
+from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
+from ...mesh.plan import Host, MeshPlan
+from ...mesh.reading.comparison import MeshComparison
+from ...presets.verdict import DEFAULT_PASS_PERCENT
+from .cell_marks import CellMark, CellScale
+from .mesh_sentences import comparison_lines, finding_words
+
+MeshVerdict = Literal["pass", "short", "fail", "none"]
+CSV_COLUMNS: Final = (
+    "group",
+    "sender",
+    "receiver",
+    "sender_group",
+    "receiver_group",
+    "run_id",
+    "mbit_s",
+    "transactions_s",
+    "expected_mbit_s",
+    "percent_of_expected",
+    "isolated_mbit_s",
+    "isolated_run_id",
+    "why",
+    "failure",
+    "failed_host",
+    "detail",
+    "lost_percent",
+    "isolated_lost_percent",
+    "counted",
+)
+
+
+def judge_mesh(
+    matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
+) -> MeshVerdict:
+    """Return the verdict of a mesh: the worst of its cells.
+
+    `fail` is a cell under half of its expected rate, `short` one under the pass mark, or slower than the others
+    where no rate is expected; losses at the usual rate do not count. `none` is a mesh whose cells have not all
+    been measured, while none is slow.
+    """
+    scale = CellScale(matrix, pass_percent)
+    marks = {scale.mark(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
+    if CellMark.FAIL in marks:
+        return "fail"
+    slow = [each for each in findings if each.code is not MeshFindingCode.HOST_DOWN and each.lost_percent is None]
+    if CellMark.SHORT in marks or slow:
+        return "short"
+    return "pass" if matrix.is_complete else "none"
+
+
+def mesh_json(
+    plan: MeshPlan,
+    matrix: MeshMatrix,
+    findings: Sequence[MeshFinding],
+    pass_percent: float = DEFAULT_PASS_PERCENT,
+    comparison: MeshComparison | None = None,
+) -> dict[str, Any]:
+    """Return a mesh as one document; unknown values are null.
+
+    `comparison` is with the last mesh of the same hosts.
+    """
+    base = plan.base
+    return {
+        "schema": DOCUMENT_VERSION,
+        "group": matrix.group,
+        "mode": matrix.mode.value,
+        "seed": plan.seed,
+        "preset": plan.preset,
+        "pass_percent": pass_percent,
+        "workload": str(base.workload),
+        "sessions": base.settings.sessions,
+        "duration_s": None if base.duration_ns is None else base.duration_ns / SECOND_NS,
+        "verdict": judge_mesh(matrix, findings, pass_percent),
+        "is_complete": matrix.is_complete,
+        "hosts": [host_json(host) for host in matrix.hosts],
+        "cells": [cell_json(figure) for figure in _in_order(matrix)],
+        "findings": [finding_json(finding) for finding in findings],
+        "comparison": None if comparison is None else comparison_json(comparison),
+    }
+
+
+def comparison_json(comparison: MeshComparison) -> dict[str, Any]:
+    """Return what has changed since an earlier mesh."""
+    return {
+        "group": comparison.before,
+        "cells": len(comparison.cells),
+        "median_percent": round_known(comparison.percent),
+        "slower": [finding_json(finding) for finding in comparison.slower],
+        "faster": [finding_json(finding) for finding in comparison.faster],
+        "words": list(comparison_lines(comparison)),
+    }
+
+
+def host_json(host: Host) -> dict[str, Any]:
+    """Return a host."""
+    return {"name": host.name, "group": host.group, "address": host.address}
+
+
+def cell_json(figure: CellFigure) -> dict[str, Any]:
+    """Return the result of a cell."""
+    return {
+        "sender": figure.cell.sender,
+        "receiver": figure.cell.receiver,
+        "run_id": figure.run_id,
+        "mbit_s": _mbit_s(figure.bit_s),
+        "transactions_s": round_known(figure.transactions_s),
+        "expected_mbit_s": _mbit_s(figure.expected_bit_s),
+        "percent_of_expected": round_known(figure.percent),
+        "isolated_mbit_s": _mbit_s(figure.isolated_bit_s),
+        "isolated_run_id": figure.isolated_run_id,
+        "lost_percent": _percent(figure.loss),
+        "isolated_lost_percent": _percent(figure.isolated_loss),
+        "why": figure.why,
+        "failure": _failure_json(figure.failure),
+        "counted": None if figure.value is None else "isolated" if figure.is_isolated else "first",
+    }
+
+
+def finding_json(finding: MeshFinding) -> dict[str, Any]:
+    """Return a finding; `words` is its sentence."""
+    return {
+        "code": finding.code.value,
+        "sender": finding.sender,
+        "receiver": finding.receiver,
+        "less_percent": round_known(finding.less_percent),
+        "lost_percent": round_known(finding.lost_percent),
+        "cells": [list(cell) for cell in finding.cells],
+        "why": finding.why,
+        "failure": _failure_json(finding.failure),
+        "words": finding_words(finding),
+    }
+
+
+def start_line(group: str, began: MeshBegan, done: int) -> dict[str, Any]:
+    """Return the first line of a stream; `done` are the cells that an earlier part of the mesh has measured."""
+    return {
+        "type": "mesh_start",
+        "schema": DOCUMENT_VERSION,
+        "group": group,
+        "mode": began.plan.mode.value,
+        "hosts": [host_json(host) for host in began.plan.hosts],
+        "cells": began.cells,
+        "cells_done": done,
+    }
+
+
+def stream_lines(event: MeshEvent, figure: CellFigure | None) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a stream for an event of a mesh between its first and its last one."""
+    match event:
+        case HostLost(host, failure):
+            yield {"type": "mesh_host_lost", "host": host, "failure": _failure_json(failure)}
+        case RoundBegan(number, rounds):
+            yield {"type": "mesh_round", "number": number, "rounds": rounds}
+        case CellEnded() if figure is not None:
+            yield {"type": "mesh_cell", "is_isolated": event.is_isolated, **cell_json(figure)}
+        case _:
+            pass
+
+
+def end_line(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the last line of a stream, with the document of the whole mesh."""
+    return {"type": "mesh_end", "group": document["group"], "summary": document}
+
+
+def csv_rows(matrix: MeshMatrix) -> Iterator[list[str]]:
+    """Yield the rows of the CSV, the header first; an empty cell is unknown."""
+    yield list(CSV_COLUMNS)
+    groups = {host.name: host.group for host in matrix.hosts}
+    for figure in _in_order(matrix):
+        sender, receiver = figure.cell
+        values: dict[str, Any] = {
+            "group": matrix.group,
+            **cell_json(figure),
+            "sender_group": groups.get(sender),
+            "receiver_group": groups.get(receiver),
+        }
+        failure = figure.failure
+        if failure is not None:
+            values |= {"failure": failure.code.value, "failed_host": failure.host, "detail": failure.detail}
+        yield ["" if values.get(name) is None else str(values[name]) for name in CSV_COLUMNS]
+
+
+def _in_order(matrix: MeshMatrix) -> Iterator[CellFigure]:
+    """Yield the results in the order of the hosts."""
+    place = {host.name: number for number, host in enumerate(matrix.hosts)}
+    last = len(place)
+    for cell in sorted(matrix.figures, key=lambda cell: [place.get(name, last) for name in cell]):
+        yield matrix.figures[cell]
+
+
+def _failure_json(failure: CellFailure | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    return {"code": failure.code.value, "detail": failure.detail, "host": failure.host}
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round_known(100 * share)
+
+
+def _mbit_s(bit_s: float | None) -> float | None:
+    return None if bit_s is None else round_known(bit_s / 1e6)

@@ -1,0 +1,214 @@
+"""The sentences of a mesh: what is slow, what has no result, how far it is. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import mean
+from typing import Final
+
+from ...engine.model.plan import Plan
+from ...mesh.events import CellFailure, FailureCode
+from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
+from ...mesh.plan import CELL_OVERHEAD_NS, Cell, MeshMode
+from ...mesh.reading.comparison import MeshComparison
+from ...presets.diagnosis.why_words import why_words
+from ...presets.number_text import NBSP
+from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ..words import numbers
+from .cell_marks import CellMark, CellScale
+
+_MAX_FAILURES: Final = 8
+_LEAST_SHOWN: Final = 0.001  # of what was sent: every link loses less at times
+_FAILURES: Final = {
+    FailureCode.HOST_LOST: "lost",
+    FailureCode.NO_ANSWER: "no answer in time",
+    FailureCode.UNREACHABLE: "not reached",
+    FailureCode.FAILED: "the test broke off",
+    FailureCode.BUSY: "busy with another test",
+    FailureCode.STOPPED: "stopped while it ran",
+}
+
+_FINDINGS: Final = {
+    MeshFindingCode.HOST_SENDS: "{host} sends {less} to everybody: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} receives {less} from everybody: host",
+    MeshFindingCode.HOST: "{host} sends and receives {less}: host",
+    MeshFindingCode.GROUPS: "{groups} {less}: path",
+    MeshFindingCode.GROUP: "{groups} {less}: group",
+    MeshFindingCode.PATH: "{path} {less}, in this direction: path",
+    MeshFindingCode.FABRIC: "{where}{cells} {less} while others are measured, but not alone: network",
+    MeshFindingCode.ALL: "the usual rate is {less} than expected: network, or the preset is of another link",
+    MeshFindingCode.HOST_DOWN: "{host} has no results{failure}",
+}
+
+
+_TRANSACTION_FINDINGS: Final = _FINDINGS | {
+    MeshFindingCode.HOST_SENDS: "{host} as the client has {less} transactions a second with everybody: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} as the server has {less} transactions a second with everybody: host",
+    MeshFindingCode.HOST: "{host} as client and as server has {less} transactions a second: host",
+}
+
+
+_LOSS_FINDINGS: Final = {
+    MeshFindingCode.HOST_SENDS: "{host} loses {lost} of what it sends to everybody: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} loses {lost} of what everybody sends to it: host",
+    MeshFindingCode.HOST: "{host} loses {lost} of what it sends and receives: host",
+    MeshFindingCode.GROUPS: "{groups} {lost} lost: path",
+    MeshFindingCode.GROUP: "{groups} {lost} lost: group",
+    MeshFindingCode.PATH: "{path} {lost} lost, in this direction: path",
+    MeshFindingCode.FABRIC: "{cells} {lost} lost while others are measured, but not alone: network",
+}
+
+
+def estimated_duration_ns(hosts: int, base: Plan, mode: MeshMode) -> int:
+    """Return the estimated time of a mesh: each run takes a second more than its duration."""
+    rounds = hosts - 1 + hosts % 2
+    pairs_in_turn = hosts * (hosts - 1) // 2 if mode is MeshMode.ISOLATED else rounds
+    return pairs_in_turn * 2 * ((base.duration_ns or 0) + CELL_OVERHEAD_NS)
+
+
+def cell_words(cell: Cell) -> str:
+    """Return a cell as text: `db-03 to db-07`."""
+    return f"{cell.sender} to {cell.receiver}"
+
+
+def figure_words(figure: CellFigure) -> str:
+    """Return the result of a cell: `23.4 Gb/s, 99.7 % of expected`, or why it has none."""
+    if figure.failure is not None:
+        return failure_words(figure.failure)
+    percent = "" if figure.percent is None else f", {numbers.percent(figure.percent)} of expected"
+    lost, beside = lost_words(figure.counted_loss), beside_words(figure)
+    return counted_words(figure) + percent + (f", {lost}" if lost else "") + (f"; {beside}" if beside else "")
+
+
+def counted_words(figure: CellFigure) -> str:
+    """Return the rate that counts of a cell: alone, if it was measured so."""
+    return value_words(figure, figure.value)
+
+
+def beside_words(figure: CellFigure) -> str:
+    """Return what a cell had at first: `beside other tests 16.2 Mb/s`; "" if it was not measured again alone."""
+    if not figure.is_isolated:
+        return ""
+    lost = lost_words(figure.loss)
+    return f"beside other tests {value_words(figure, figure.first_value)}" + (f", {lost}" if lost else "")
+
+
+def value_words(figure: CellFigure, value: float | None) -> str:
+    """Return a value of a cell with its unit."""
+    return numbers.rate(value) if figure.transactions_s is None else numbers.transactions(value or 0.0)
+
+
+def lost_words(loss: float | None) -> str:
+    """Return what a cell lost: `1.0 % lost`; "" where that is next to nothing or unknown."""
+    return "" if loss is None or loss < _LEAST_SHOWN else f"{numbers.percent(100 * loss)} lost"
+
+
+def failure_words(failure: CellFailure) -> str:
+    """Return why a cell has no result: `no answer in time: db-05 does not answer`."""
+    detail = numbers.sanitize(failure.detail)
+    return f"{_FAILURES[failure.code]}: {detail}" if detail else _FAILURES[failure.code]
+
+
+def finding_words(finding: MeshFinding) -> str:
+    """Return a finding as a sentence: `db-07 receives 41 % less from everybody: host`."""
+    why = "" if finding.why is None else f"; its tests say: {why_words(finding.why)}"
+    return _what_is_slow(finding) + why
+
+
+def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
+    """Yield what has changed since an earlier mesh: the median, then what is slower and what is faster now."""
+    cells = numbers.quantity(len(comparison.cells), "cell")
+    if comparison.percent is None:
+        yield f"compared with {comparison.before}: {cells}"
+    else:
+        yield f"compared with {comparison.before}: {cells}, median {round(comparison.percent, 1) + 0.0:+.1f}{NBSP}%"
+    for finding in comparison.slower:
+        yield f"slower now: {_changed(finding)}"
+    for finding in comparison.faster:
+        yield f"faster now; before: {_changed(finding)}"
+
+
+def _changed(finding: MeshFinding) -> str:
+    """Return what a finding of a comparison is about: its rates to expect are those of the other mesh."""
+    if finding.code is MeshFindingCode.ALL:
+        less = "" if finding.less_percent is None else f", {numbers.percent(finding.less_percent, 0)} less"
+        return f"the usual rate{less}"
+    return _what_is_slow(finding)
+
+
+def _what_is_slow(finding: MeshFinding) -> str:
+    less = "less" if finding.less_percent is None else f"{numbers.percent(finding.less_percent, 0)} less"
+    has_groups = finding.sender is not None or finding.receiver is not None
+    sentences = _TRANSACTION_FINDINGS if finding.is_of_transactions else _FINDINGS
+    if finding.lost_percent is not None:
+        sentences = _LOSS_FINDINGS
+    return sentences[finding.code].format(
+        host=finding.sender or finding.receiver,
+        path=f"{finding.sender} to {finding.receiver}",
+        groups=_groups(finding),
+        where=f"{_groups(finding)}: " if has_groups else "",
+        cells=numbers.quantity(len(finding.cells), "cell"),
+        less=less,
+        lost=numbers.percent(finding.lost_percent),
+        failure="" if finding.failure is None else f": {failure_words(finding.failure)}",
+    )
+
+
+def _groups(finding: MeshFinding) -> str:
+    """Return the groups of a finding: `rack-2 to rack-3`, `rack-2 to all others`, `between all groups`."""
+    if finding.sender is None and finding.receiver is None:
+        return "between all groups"
+    if finding.sender is not None and finding.sender == finding.receiver:
+        return f"within {finding.sender}"
+    if finding.code is MeshFindingCode.GROUP:
+        return f"{finding.sender}, within it and with all others,"
+    return f"{finding.sender or 'all others'} to {finding.receiver or 'all others'}"
+
+
+def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
+    """Return a mesh in one line: how many cells were measured, how many are slow, the median."""
+    scale = CellScale(matrix, pass_percent)
+    marks = Counter(scale.mark(cell) for cell in matrix.figures)
+    measured = marks[CellMark.GOOD] + marks[CellMark.SHORT] + marks[CellMark.FAIL]
+    slow = marks[CellMark.SHORT] + marks[CellMark.FAIL]
+    parts = [
+        f"mesh {matrix.group}: {numbers.quantity(len(matrix.hosts), 'host')}",
+        f"{numbers.count(measured)} of {numbers.quantity(matrix.cell_count, 'cell')} measured",
+        f"{numbers.count(slow)} slow",
+    ]
+    if marks[CellMark.NO_RESULT]:
+        parts.append(f"{numbers.count(marks[CellMark.NO_RESULT])} without a result")
+    words = numbers.transactions if scale.is_of_transactions else numbers.rate
+    if scale.median is not None:
+        parts.append(f"median {words(scale.median)}")
+    if matrix.mode is MeshMode.ALL and matrix.is_complete:
+        # Each of a round's pairs has one cell at a time: so many cells are measured together.
+        values = [figure.first_value or 0.0 for figure in matrix.figures.values()]
+        parts.append(f"all pairs together {words(mean(values) * (len(matrix.hosts) // 2))}")
+    return ", ".join(parts)
+
+
+def conclusion_lines(
+    matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
+) -> list[str]:
+    """Return what is slow and what has no result, or that no host or path stands out."""
+    lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
+    if lines or not matrix.figures:
+        return lines or ["nothing was measured"]
+    scale = CellScale(matrix, pass_percent)
+    if any(scale.mark(cell) in {CellMark.SHORT, CellMark.FAIL} for cell in matrix.figures):
+        return ["no host and no path is slower than the others by more than chance; single cells are slow"]
+    return ["no host and no path is slower than the others"]
+
+
+def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:
+    """Yield the cells without a result that no finding names, and why; of many the number."""
+    down = {finding.sender for finding in findings if finding.code is MeshFindingCode.HOST_DOWN}
+    failed = [
+        figure
+        for cell, figure in sorted(matrix.figures.items())
+        if figure.failure is not None and not down & {cell.sender, cell.receiver}
+    ]
+    for figure in failed[:_MAX_FAILURES]:
+        yield f"{cell_words(figure.cell)}: {figure_words(figure)}"
+    if len(failed) > _MAX_FAILURES:
+        yield f"{len(failed) - _MAX_FAILURES} further cells have no result"

@@ -1,0 +1,282 @@
+"""The values of the instruments and the columns of the plot: no connection, clock or widget.
+
+Pure. `None` is unknown. Rates are bits per second, loads percent.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from ...engine.model.events import ExpectedRate
+from ...engine.model.latency_histogram import LatencySummary
+from ...engine.model.plan import Direction, End, Plan
+from ...engine.results.counter_sums import percent_of
+from ...engine.results.summary import DatagramSummary, Summary
+from ...engine.results.sums.traces import PlotPeriod, PlotPoint
+from ..words import numbers
+from ..words.numbers import RateScale, RateUnit
+from ..words.summary import period_bit_s
+
+
+class Phase(Enum):
+    """The phase of the cockpit's run."""
+
+    IDLE = auto()
+    STARTING = auto()
+    RUNNING = auto()
+    STOPPING = auto()
+    DONE = auto()
+
+
+class PlotContent(Enum):
+    """The quantity that the plot of a run shows."""
+
+    LOAD = auto()  # throughput, and below it latency
+    THROUGHPUT = auto()
+    LATENCY = auto()
+    RTT = auto()
+    RETRANSMITS = auto()
+    CWND = auto()
+    WINDOWS = auto()
+    LOSS = auto()
+    JITTER = auto()
+    DELAY_VARIATION = auto()
+
+
+def plot_contents(plan: Plan) -> tuple[PlotContent, ...]:
+    """Return the contents that the plot of a run goes through, in order."""
+    if plan.workload.is_datagram:
+        first = (PlotContent.THROUGHPUT, PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION)
+        return (*first, PlotContent.RTT)
+    of_tcp = (PlotContent.RTT, PlotContent.RETRANSMITS, PlotContent.CWND, PlotContent.WINDOWS)
+    if plan.responsiveness is not None:
+        return (PlotContent.LOAD, PlotContent.THROUGHPUT, PlotContent.LATENCY, *of_tcp)
+    return (PlotContent.THROUGHPUT, *of_tcp)
+
+
+@dataclass(frozen=True, slots=True)
+class RunProblem:
+    """The reason for a missing run: a short status, a title, and a text with the remedy."""
+
+    status: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatagramReading:
+    """The datagrams of a direction: those of the last second, and all of the period or of the run.
+
+    `packets_s` and `now` are of the last second, after a run of the whole; None where nothing is known.
+    """
+
+    direction: Direction
+    packets_s: float | None = None
+    now: DatagramSummary | None = None
+    so_far: DatagramSummary | None = None
+
+    @property
+    def loss_percent(self) -> float | None:
+        """The share of lost datagrams so far; None before the first one counts."""
+        return None if self.so_far is None else self.so_far.lost_percent
+
+    @property
+    def jitter_ns(self) -> float | None:
+        """The mean jitter of the last second."""
+        return None if self.now is None else self.now.jitter_mean_ns
+
+
+def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> ExpectedRate | None:
+    """Return the peak if it exceeds the expected rate, else None."""
+    return peak if peak and expected and peak.bit_s > expected.bit_s else None
+
+
+class FlowRate(NamedTuple):
+    """The rate of a direction, or of both together, the expected one, and the latency of its transactions.
+
+    `margin_percent` is half of the 95 % interval of a mean rate.
+    """
+
+    bit_s: float | None = None
+    expected: ExpectedRate | None = None
+    latency: LatencySummary | None = None
+    margin_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReading:
+    """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
+
+    `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
+    interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
+    summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
+    UDP has `datagrams`. `source` says what is shown in place of received payload, if an iperf3 has not reported
+    yet. `full_bit_s` is the rate at the end of the bar and at the top of the plot; 0 while it is unknown. One that
+    is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
+    """
+
+    direction: Direction
+    bit_s: float | None = None
+    expected: ExpectedRate | None = None
+    highest_bit_s: float = 0.0
+    is_final: bool = False
+    response_bits: int | None = None
+    latency: LatencySummary | None = None
+    peak: ExpectedRate | None = None
+    margin_percent: float | None = None
+    units: RateUnit = RateUnit.MBIT
+    least_unit_bit_s: float = 0.0
+    datagrams: DatagramReading | None = None
+    source: str = ""
+    full_bit_s: float = 0.0
+    is_judged: bool = True
+
+    @property
+    def top_bit_s(self) -> float:
+        """The highest rate that the gauge has to show."""
+        rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
+        return max([*rates, self.highest_bit_s])
+
+    @property
+    def unit_bit_s(self) -> float:
+        """The rate that sets the unit: the expected, whose digits a larger unit would cut, else the highest."""
+        rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
+        return max(rates) if rates else self.highest_bit_s
+
+    @property
+    def scale(self) -> RateScale:
+        """The unit of the gauge's rates; transactions have a scale of their own."""
+        if self.response_bits is not None:
+            return RateScale("trans/s", self.response_bits)
+        return numbers.rate_scale(self.units, max(self.unit_bit_s, self.least_unit_bit_s))
+
+    def number(self, bit_s: float | None, places: int | None = None) -> str:
+        """Return a rate without its unit, on the gauge's scale."""
+        return self.scale.number(bit_s, places)
+
+    @property
+    def percent(self) -> float | None:
+        """The rate in percent of the expected rate; None without an expectation."""
+        return percent_of(self.bit_s, self.expected.bit_s if self.expected else None)
+
+    @property
+    def peak_above_expected(self) -> ExpectedRate | None:
+        """The peak if it exceeds the expected rate, else None."""
+        return peak_above(self.expected, self.peak)
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReading:
+    """The latency under load, the latency before the load (`idle`), and TCP's own round trip."""
+
+    title: str
+    latency: LatencySummary | None = None
+    idle: LatencySummary | None = None
+    rtt_us: int | None = None
+    span: str = ""
+    rtt_name: str = "RTT as TCP measures it"
+
+    @property
+    def load_ratio(self) -> float | None:
+        """The median latency under load divided by the idle one; None if either is unknown."""
+        if self.latency is None or self.idle is None:
+            return None
+        return self.latency.p50_ns / self.idle.p50_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CpuReading:
+    """The CPU load of one end; `cores` are percents, core numbers are the kernel's."""
+
+    end: End
+    host_percent: float | None = None
+    hottest_core: int | None = None
+    hottest_percent: float | None = None
+    hottest_kernel_percent: float | None = None
+    msec_per_mib: float | None = None
+    cores: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session in one direction: the receiver's rate, and the sender's TCP values or the receiver's datagrams."""
+
+    direction: Direction
+    session: int
+    bit_s: float | None
+    rtt_us: int | None
+    retransmits: int | None
+    cwnd_bytes: int | None
+    lost_percent: float | None = None
+    jitter_ns: float | None = None
+    packets_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMark:
+    """A change of settings in the plot, in words."""
+
+    at_s: float
+    label: str
+
+
+def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
+    """Return the mean rate of each period without warm-up, as the run is judged by; None without samples.
+
+    A summary joins successive periods that have the same settings.
+    """
+    summarized = summary.periods if summary is not None else ()
+    averages: list[float | None] = []
+    at = -1
+    for number, period in enumerate(periods):
+        at += number == 0 or period.settings != periods[number - 1].settings
+        is_known = at < len(summarized) and summarized[at].settings == period.settings
+        averages.append(period_bit_s(summarized[at]) if is_known else None)
+    return averages
+
+
+@dataclass(frozen=True, slots=True)
+class PlotColumn:
+    """The rates of each direction that carries payload at a time, and whether it is warm-up."""
+
+    rates: tuple[tuple[Direction, float], ...]
+    warmup: bool
+
+
+def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
+    """Return the columns of a plot that is `span_s` long; None for a column without data."""
+    columns: list[PlotColumn | None] = [None] * width
+    step_s = span_s / max(width, 1)
+    for period in periods:
+        for flow in period.settings.direction.flows:
+            points = period.points.get(flow, [])
+            if not points:
+                continue
+            ends = [point.at_s for point in points]
+            first = max(int(period.from_s / step_s), 0)
+            last = min(int((ends[-1] - 1e-9) / step_s), width - 1)
+            for x in range(first, last + 1):
+                if (mean := _within(points, ends, x * step_s, (x + 1) * step_s)) is not None:
+                    columns[x] = _add_direction(columns[x], flow, mean, period)
+    return columns
+
+
+def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
+    """Return the mean rate of the points that end in a column, else that of the point that covers it."""
+    start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
+    inside = points[start : max(stop, start + 1)]
+    if not inside:
+        return None
+    return sum(p.bit_s for p in inside) / len(inside), inside[-1].warmup
+
+
+def _add_direction(
+    before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: PlotPeriod
+) -> PlotColumn:
+    """Add a direction to a column; a column in which a period begins belongs to that period."""
+    bit_s, warmup = mean
+    others = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
+    flows = period.settings.direction.flows
+    return PlotColumn((*(r for r in others if r[0] in flows), (flow, bit_s)), warmup)

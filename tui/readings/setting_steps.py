@@ -1,0 +1,111 @@
+"""The steps by which keys change the settings of a test. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ...engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from ...engine.model.workload import Workload, all_workloads
+from ..words.numbers import KIB
+
+SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
+WINDOW_STEPS: Final = (None, *(k * KIB for k in (16, 32, 56, 64, 128, 256, 512, 1_024, 2_048, 4_096)))
+DURATION_STEPS: Final = (*(s * SECOND_NS for s in (5, 10, 30, 60, 300)), None)
+RATE_STEPS: Final = tuple(
+    digit * 10**power for power in range(4, 12) for digit in (1, 2, 5) if digit * 10**power <= 10**11
+)
+DATAGRAM_STEPS: Final = (64, 512, 1_400)
+_FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
+
+
+def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
+    """Return the next step above (`by` 1) or below (`by` -1) a value; the value itself at the end.
+
+    None sorts below every number.
+    """
+    at = -1 if value is None else value
+    order = sorted(-1 if step is None else step for step in steps)
+    beyond = [step for step in order if step > at] if by > 0 else [step for step in order[::-1] if step < at]
+    step_value = beyond[0] if beyond else at
+    return None if step_value == -1 else step_value
+
+
+def next_window(window_bytes: int | None, by: int, used_bytes: int | None) -> int | None:
+    """Return the next larger (`by` 1) or smaller (`by` -1) window.
+
+    From `auto` it goes up from the window in use, which is what the kernel grants at first on Linux or more: a
+    step to the smallest window would throttle the test.
+    """
+    if window_bytes is None and by > 0:
+        start_bytes = max(used_bytes or 0, _FIRST_GRANTED_BYTES)
+        return next((step for step in WINDOW_STEPS if step is not None and step > start_bytes), WINDOW_STEPS[-1])
+    return next_step(WINDOW_STEPS, window_bytes, by)
+
+
+def next_duration(value: int | None) -> int | None:
+    """Return the next longer duration; after `until stopped` the shortest."""
+    if value is None:
+        return DURATION_STEPS[0]
+    longer = next_step(DURATION_STEPS[:-1], value, 1)
+    return None if longer == value else longer
+
+
+def next_direction(value: Direction) -> Direction:
+    """Return the next direction; after the last, the first."""
+    order = list(Direction)
+    return order[(order.index(value) + 1) % len(order)]
+
+
+def next_workload(value: Workload, is_possible: Callable[[Workload], bool] = lambda _: True) -> Workload:
+    """Return the next workload that is possible; after the last, the first. Without any it stays as it is."""
+    order = all_workloads()
+    at = order.index(value)
+    return next(filter(is_possible, (*order[at + 1 :], *order[:at])), value)
+
+
+def next_rate(bit_s: int | None, expected_bit_s: int | None, by: int) -> int | None:
+    """Return the next higher (`by` 1) or lower (`by` -1) rate of datagrams; None is no limit, above all others.
+
+    The expected rate is a step of its own. The steps end with the first that is at least twice as high.
+    """
+    steps = RATE_STEPS
+    if expected_bit_s is not None:
+        top = next((step for step in RATE_STEPS if step >= 2 * expected_bit_s), RATE_STEPS[-1])
+        steps = tuple(sorted({expected_bit_s, *(step for step in RATE_STEPS if step <= top)}))
+    if bit_s is None:
+        return None if by > 0 else steps[-1]
+    if by > 0:
+        return next((step for step in steps if step > bit_s), None)
+    return next((step for step in reversed(steps) if step < bit_s), bit_s)
+
+
+def next_datagram(datagram_bytes: int | None) -> int | None:
+    """Return the next larger datagram; after the largest `auto` (None), after `auto` the smallest."""
+    if datagram_bytes is None:
+        return DATAGRAM_STEPS[0]
+    return next((step for step in DATAGRAM_STEPS if step > datagram_bytes), None)
+
+
+def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
+    """Return a plan with another workload, its default sizes, and without what only the former one has."""
+    settings, socket = plan.settings, plan.socket
+    if workload.is_datagram:
+        settings, socket = replace(settings, window_bytes=None), replace(socket, congestion=None, mss_bytes=None)
+    else:
+        settings = Settings(settings.direction, settings.sessions, settings.window_bytes)
+    has_rate_limit = workload.is_bulk and not workload.is_datagram
+    has_mode = plan.mode is not None and plan.mode.is_for_datagrams is workload.is_datagram
+    return replace(
+        plan,
+        workload=workload,
+        settings=settings,
+        socket=socket,
+        mode=plan.mode if has_mode else None,
+        request_bytes=None,
+        response_bytes=None,
+        burst=1,
+        probe=plan.probe and not workload.is_transactional,
+        rate_bit_s=plan.rate_bit_s if has_rate_limit else None,
+        bytes_limit=None if workload.is_datagram else plan.bytes_limit,
+        client_port=None if workload.is_datagram or workload.opens_connections else plan.client_port,
+    )

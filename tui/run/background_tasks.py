@@ -1,0 +1,121 @@
+"""Background work of the cockpit, and the messages that it posts. The tasks change no state themselves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from textual.message import Message
+
+from ...engine.model.errors import LinkgaugeError, PeerError, PeerKeyRequired
+from ...engine.model.events import Event
+from ...engine.model.host_info import HostInfo
+from ...engine.model.peer import Peer
+from ...engine.model.plan import Plan
+from ...engine.results.summary import Summary
+from ...presets.auto_select import PresetSelection
+from ...presets.preset import Preset
+from ..kit.screens.base_screen import internal_error_text
+from ..readings.instrument_values import RunProblem
+from ..session.run_handle import RunHandle
+from .run_services import RunServices
+
+
+@dataclass
+class RunOpened(Message):
+    """A run is open; its events follow."""
+
+    run: RunHandle
+
+
+@dataclass
+class EventArrived(Message):
+    """An event of the run."""
+
+    event: Event
+
+
+@dataclass
+class RunEnded(Message):
+    """The run has ended and its resources are released."""
+
+    summary: Summary
+
+
+@dataclass
+class FarAnswered(Message):
+    """The far end has sent its description.
+
+    `selection` is the preset by both ends' interfaces, if it was requested; `problem` why there is none.
+    """
+
+    info: HostInfo
+    selection: PresetSelection | None = None
+    problem: str = ""
+
+
+@dataclass
+class StartFailed(Message):
+    """The far end cannot be used, or the run could not be opened. `wants_key`: only a key is missing."""
+
+    problem: RunProblem
+    wants_key: bool = False
+
+    @classmethod
+    def from_error(cls, error: BaseException | None) -> Self:
+        """Return the message for an error; the text of a LinkgaugeError is already written for people."""
+        if isinstance(error, PeerError):
+            problem = RunProblem("NOT CONNECTED", "cannot use the remote end", str(error))
+            return cls(problem, isinstance(error, PeerKeyRequired))
+        text = str(error) if isinstance(error, LinkgaugeError) else internal_error_text(error)
+        return cls(RunProblem("NOT STARTED", "cannot start the test", text))
+
+
+class RepaintNeeded(Message):
+    """The gauges are out of date. A newer message replaces those still queued: only drawing is skipped."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Replace any older one."""
+        return isinstance(message, RepaintNeeded)
+
+
+PostMessage = Callable[[Message], object]
+
+
+async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *, with_preset: bool = False) -> None:
+    """Ask a far end for its description, and select the preset by it; post FarAnswered or StartFailed."""
+    try:
+        info = await services.query_host_info(peer)
+    except LinkgaugeError as error:
+        post(StartFailed.from_error(error))
+        return
+    selection, problem = None, ""
+    if with_preset and services.select_preset is not None:
+        try:
+            selection = await services.select_preset(peer)
+        except LinkgaugeError as error:
+            problem = str(error)
+    post(FarAnswered(info, selection, problem))
+
+
+async def follow_run(services: RunServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
+    """Open a run, post its events until it ends, and release it.
+
+    Posts RunOpened, one EventArrived for each event, then RunEnded; or StartFailed at any point.
+
+    Args:
+        services: Opens the run.
+        plan: The run's plan.
+        preset: The preset that the run is judged by.
+        peer: The far end.
+        post: Called with each message, on the event loop.
+    """
+    try:
+        async with services.start_run(plan, preset, peer) as run:
+            run.meter.has_traces = True
+            post(RunOpened(run))
+            async for event in run:
+                post(EventArrived(event))
+            summary = run.meter.summary()
+        post(RunEnded(summary))
+    except LinkgaugeError as error:
+        post(StartFailed.from_error(error))

@@ -1,0 +1,389 @@
+"""The cockpit: the screen to set up a run, watch it, change its settings live and read the verdict.
+
+A background task iterates the run and only posts messages. The handlers here update CockpitState, which owns all
+state, and pass one CockpitSnapshot at a time to the widgets. Every event changes the state; the rate at which the
+screen is drawn is bounded. Dialogs and other screens are imported by the keys that open them: their import would
+make the first frame 40 ms later.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.worker import Worker
+
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ...engine.model.errors import LinkgaugeError
+from ...engine.model.peer import Peer
+from ...engine.model.plan import Plan
+from ...presets.auto_select import AUTO, NO_PRESET
+from ...presets.preset import Preset
+from ..gauges.instruments import Instruments
+from ..gauges.run_header import SettingsBar, TitleBar
+from ..kit.actions import ScreenKind, bindings
+from ..kit.screens.feature_app import app_of
+from ..kit.widgets.key_footer import KeyFooter
+from ..readings.instrument_values import Phase
+from ..readings.live_readings import LiveReadings
+from ..readings.load_step_values import load_plan
+from ..session.credentials import parse_pasted_key
+from ..session.preferences import Preferences
+from ..session.preset_choice import find_initial_preset
+from ..session.run_spec import RunSpec
+from .background_tasks import (
+    EventArrived,
+    FarAnswered,
+    RepaintNeeded,
+    RunEnded,
+    RunOpened,
+    StartFailed,
+    follow_run,
+    query_far_end,
+)
+from .cockpit_state import CockpitState, RefreshPacer
+from .run_services import RunServices
+from .setting_actions import SettingActions
+
+_log = logging.getLogger(__name__)
+
+# A far end that does not answer a stop must not keep the app from closing.
+_QUIT_TIMEOUT_S: Final = 3.0
+
+
+class CockpitScreen(SettingActions):
+    """The instruments of a run and every action on it.
+
+    Args:
+        services: Opens runs, queries far ends, exports and stores.
+        spec: The first run.
+        preferences: Units, refresh rate and pass mark.
+        language: The language of preset names.
+        is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
+    """
+
+    SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.COCKPIT
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ScreenKind.COCKPIT)
+
+    def __init__(
+        self,
+        services: RunServices,
+        spec: RunSpec,
+        preferences: Preferences,
+        *,
+        language: str = "en",
+        is_preset_auto: bool = False,
+    ) -> None:
+        super().__init__()
+        self.catalog = services.catalog
+        preset = spec.judging.chosen or NO_PRESET
+        self.state = CockpitState(spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate)
+        self.state.is_preset_auto = is_preset_auto
+        self.pacer = RefreshPacer(services.clock, preferences.refresh_hz)
+        self._units = preferences.units
+        self._services = services
+        self._language = language
+        self._is_paint_scheduled = False
+        self._is_quitting = False
+        self._has_new_key = False
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the next run."""
+        return self.state.plan
+
+    @property
+    def preset(self) -> Preset:
+        """The preset of the next run."""
+        return self.state.preset
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the current run."""
+        return self.state.phase
+
+    @property
+    def readings(self) -> LiveReadings | None:
+        """The readings of the current run, else of the last one."""
+        return self.state.readings
+
+    def compose(self) -> ComposeResult:
+        """Compose the title, the settings, the instruments and the keys."""
+        yield TitleBar()
+        yield SettingsBar()
+        yield Instruments()
+        yield KeyFooter(self.SCREEN_KIND)
+
+    def on_mount(self) -> None:
+        """Query the far end."""
+        self.paint()
+        self._query_far_end()
+
+    def _query_far_end(self) -> None:
+        """Ask the far end for its description; on loopback there may be none before a run starts one."""
+        peer = self.state.peer
+        if not peer.is_loopback:
+            query = query_far_end(self._services, peer, self.post_message, with_preset=self.state.is_preset_auto)
+            self.run_worker(query, group="probe", exclusive=True, exit_on_error=False)
+
+    # Message handlers.
+
+    @on(FarAnswered)
+    def _store_far_info(self, message: FarAnswered) -> None:
+        self.state.set_far_info(message.info)
+        self._use_selection(message)
+        self.paint()
+        self._offer_to_remember(self.state.peer)
+
+    def _use_typed_peer(self, peer: Peer) -> None:
+        """Connect to a peer that was typed or pasted; a key that works there may then be saved."""
+        self.state.set_peer(peer)
+        self._has_new_key = peer.access is not None and peer.access.key is not None
+
+    def _offer_to_remember(self, peer: Peer) -> None:
+        """Ask once whether a key that was typed and that works may be saved."""
+        if not self._has_new_key or self._services.remember_access is None:
+            return
+        self._has_new_key = False
+        from ..kit.screens.prompts import ConfirmScreen
+
+        def save(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self.run_worker(self._save_access(peer), exit_on_error=False)
+
+        question = f"Save the key of {peer} in your keys file? Only you can read it."
+        app_of(self).push_screen(ConfirmScreen("Remember this key", question), save)
+
+    async def _save_access(self, peer: Peer) -> None:
+        if self._services.remember_access is None:
+            return
+        try:
+            path = await asyncio.to_thread(self._services.remember_access, peer)
+        except LinkgaugeError as error:
+            self.report(error, "key not saved")
+        else:
+            self.notify(f"Saved in {path}", title=f"key of {peer}")
+
+    def _use_selection(self, message: FarAnswered) -> None:
+        """Use the preset that was selected by both ends' interfaces, unless a person has chosen one meanwhile."""
+        if not self.state.is_preset_auto:
+            return
+        if message.problem:
+            text = f"{message.problem}. Press n to choose a preset."
+            self.notify(text, title="No expected rate", severity="warning")
+        elif message.selection is not None:
+            selection = message.selection
+            self.state.set_preset(selection.preset, selection.variant, is_auto=True)
+            if selection.warnings:
+                text = "; ".join(selection.warnings)
+                self.notify(text, title=f"preset {selection.preset.id}", severity="warning")
+
+    @on(StartFailed)
+    def _show_failure(self, message: StartFailed) -> None:
+        _log.debug("start failed: %s", message.problem)
+        self.state.set_problem(message.problem)
+        self._paint_or_quit()
+        if message.wants_key and app_of(self).screen is self:
+            self._prompt_for_key(self.state.peer)
+
+    def _prompt_for_key(self, peer: Peer) -> None:
+        """Ask the person for the key of a peer, then query the peer with it."""
+        from ..kit.screens.prompts import TextPrompt, validate_key
+
+        def use_key(text: str | None) -> None:
+            if text is not None:
+                self._use_typed_peer(peer.with_key(parse_pasted_key(text)))
+                self.paint()
+                self._query_far_end()
+
+        hint = "the key that `linkgauge endpoint` printed there"
+        app_of(self).push_screen(TextPrompt(f"key of {peer}", "", hint, validate_key, is_secret=True), use_key)
+
+    @on(RunOpened)
+    def _attach_run(self, message: RunOpened) -> None:
+        _log.debug("run %s opened", message.run.run_id)
+        self.state.run_opened(message.run)
+        self.paint()
+
+    @on(EventArrived)
+    def _apply_event(self, message: EventArrived) -> None:
+        self.state.handle_event(message.event)
+        self.post_message(RepaintNeeded())
+
+    @on(RunEnded)
+    def _judge_run(self, message: RunEnded) -> None:
+        _log.debug("run %s ended: %s", self.state.run_id, message.summary.end)
+        self.state.run_ended(message.summary)
+        self._paint_or_quit()
+
+    def task_failed(self, task: Worker[Any]) -> None:
+        """Show the exception as the reason why a test did not start."""
+        self.post_message(StartFailed.from_error(task.error))
+
+    @on(RepaintNeeded)
+    def _schedule_paint(self) -> None:
+        """Paint now if the refresh interval has passed, else once when it has."""
+        due_s = self.pacer.seconds_until_due()
+        if due_s <= 0:
+            self.paint()
+        elif not self._is_paint_scheduled:
+            self._is_paint_scheduled = True
+            self.set_timer(due_s, self.paint)
+
+    def _paint_or_quit(self) -> None:
+        self.paint()
+        if self._is_quitting:
+            app_of(self).exit()
+
+    def apply(self, preferences: Preferences) -> None:
+        """Apply preferences. A run in progress is judged by the pass mark in force at its end."""
+        self._units = preferences.units
+        self.pacer.refresh_hz = preferences.refresh_hz
+        self.state.set_pass_mark(preferences.pass_mark)
+        if self.is_mounted:
+            self.paint()
+
+    def paint(self) -> None:
+        """Pass a snapshot to the widgets; while paused, the instruments stay as they are."""
+        self.pacer.frame_drawn(self.state.host_percent)
+        self._is_paint_scheduled = False
+        snapshot = replace(self.state.snapshot(), language=self._language, units=self._units)
+        self.query_one(TitleBar).show(snapshot)
+        self.query_one(SettingsBar).show(snapshot)
+        is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
+        self.query_one(KeyFooter).show(frozenset({"respond"} if is_unavailable else ()))
+        if not snapshot.is_paused:
+            self.query_one(Instruments).show(snapshot)
+
+    # Actions of the registry: the run.
+
+    def action_toggle_run(self) -> None:
+        """Start a run, or stop the current one."""
+        if not self.state.is_busy:
+            self._start_run(self.state.plan)
+        elif self.phase is not Phase.STOPPING:
+            self.state.stop_run()
+            self.paint()
+
+    def action_respond(self) -> None:
+        """Start a responsiveness test: the settings of the next test stay as they are."""
+        reason = "A test is running: press space to stop it first."
+        if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.PROBE):
+            return
+        self._start_run(load_plan(self.state.plan))
+
+    def action_pause(self) -> None:
+        """Freeze the instruments or release them; the run and its log continue either way."""
+        if not self.state.is_busy:
+            self.notify("Nothing to freeze: no test is running.")
+            return
+        self.state.is_paused = not self.state.is_paused
+        self.paint()
+
+    # Actions of the registry: dialogs and other screens.
+
+    def action_all_panels(self) -> None:
+        """Show all panels again."""
+        self.instruments.restore()
+
+    def action_presets(self) -> None:
+        """Choose another preset."""
+        from .preset_picker import PresetPicker
+
+        def use_preset(preset_id: str | None) -> None:
+            if preset_id is None:
+                return
+            is_auto = preset_id == AUTO
+            if is_auto and self._refuse_if_busy("Stop the test first: the remote end is asked for its interface."):
+                return
+            selection = find_initial_preset(self.catalog, preset_id, self.state.peer)
+            self.state.set_preset(selection.preset, is_auto=is_auto)
+            if self.state.run is not None:
+                self.notify("It applies to the next test.", title=preset_id)
+            self.paint()
+            if is_auto:
+                self._query_far_end()
+
+        chosen = AUTO if self.state.is_preset_auto else self.preset.id
+        screen = PresetPicker(self.catalog, chosen, self.plan.settings, self._language, self.plan.workload)
+        app_of(self).push_screen(screen, use_preset)
+
+    def action_peer(self) -> None:
+        """Choose another far end, then query it."""
+        from .peer_picker import PeerPicker
+
+        if self._refuse_if_busy("Stop the test first, then connect to another host."):
+            return
+
+        def use_peer(text: str | None) -> None:
+            if text is None:
+                return
+            peer = picker.peer_of(text)
+            self._use_typed_peer(peer)
+            if self.state.is_preset_auto:
+                selection = find_initial_preset(self.catalog, None, peer)
+                self.state.set_preset(selection.preset, is_auto=True)
+            self.paint()
+            self._query_far_end()
+
+        picker = PeerPicker(self.state.peer, self._services)
+        app_of(self).push_screen(picker, use_peer)
+
+    def action_reconnect(self) -> None:
+        """Query the far end again."""
+        if self._refuse_if_busy("A test is running: the remote end is connected."):
+            return
+        self.state.problem = None
+        self.paint()
+        self._query_far_end()
+
+    def action_export(self) -> None:
+        """Export the last run, if it has ended, or a picture of the screen."""
+        from ..kit.screens.export import prompt_export
+
+        run_id = self.state.run_id
+        prompt_export(self, [] if run_id is None or self.state.is_busy else [run_id], self._services.export)
+
+    def action_history(self) -> None:
+        """Open the history."""
+        history = self._services.history
+        if history is None:
+            self.notify("Runs are not saved: there is no run log.", severity="warning")
+        else:
+            app_of(self).open_history(history, self._services)
+
+    def action_sweep(self) -> None:
+        """Open the form of a new sweep."""
+        if self._services.history is None:
+            self.notify("A sweep needs the run log, and there is none.", severity="warning")
+            return
+        if self._refuse_if_busy("Stop the test first, then sweep."):
+            return
+        state = self.state
+        direction = state.plan.settings.direction.value
+        app_of(self).open_new_sweep(self._services, state.peer, state.preset.id, direction)
+
+    def action_leave(self) -> None:
+        """Quit. Stop a run first, so that its end is stored; a second request quits at once."""
+        if self._is_quitting or not self.state.is_busy:
+            app_of(self).exit()
+            return
+        self._is_quitting = True
+        if self.phase is not Phase.STOPPING:
+            self.action_toggle_run()
+        self.set_timer(_QUIT_TIMEOUT_S, app_of(self).exit)
+
+    def _start_run(self, plan: Plan) -> None:
+        state = self.state
+        state.begin_run(plan)
+        self.paint()
+        run = follow_run(self._services, plan, state.preset, state.peer, self.post_message)
+        self.run_worker(run, group="run", exclusive=True, exit_on_error=False)
+
+    def _refuse_if_busy(self, reason: str) -> bool:
+        if self.state.is_busy:
+            self.notify(reason, severity="warning")
+        return self.state.is_busy

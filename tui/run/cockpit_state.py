@@ -1,0 +1,377 @@
+"""The state behind the cockpit: peer, preset, plan, current run, steps of settings, pace of frames.
+
+Pure. The screen's handlers report events and changes; `snapshot()` returns the values for the instruments.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from ...engine.model.errors import PlanError
+from ...engine.model.events import Event, Expectation, Started
+from ...engine.model.host_info import HostInfo
+from ...engine.model.peer import Peer
+from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
+from ...engine.model.workload import Workload
+from ...engine.results.summary import Summary
+from ...presets.diagnosis.bounds import FlowWindows
+from ...presets.diagnosis.finding import Finding
+from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.expectation import find_expectation
+from ...presets.preset import Preset
+from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
+from ...presets.verdict import Verdict, judge
+from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..readings.instrument_values import Phase, RunProblem
+from ..readings.live_readings import CockpitSnapshot, LiveReadings
+from ..readings.load_step_values import why_settings_fixed
+from ..readings.setting_steps import next_rate, next_window
+from ..session.run_handle import RunHandle
+from ..words.parsing import DEFAULT_REFRESH_HZ
+
+_BUSY_PERCENT: Final = 90.0
+_BUSY_FACTOR: Final = 4
+
+
+class _Link(NamedTuple):
+    """A preset with the options of its link, and whether both ends' interfaces chose it."""
+
+    preset: Preset
+    variant: Variant
+    is_auto: bool
+
+
+class CockpitState:
+    """The peer, the preset and the plan of the next run, and the current or the last run."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        plan: Plan,
+        preset: Preset,
+        pass_percent: float,
+        sending_rate: SendingRate | None = None,
+    ) -> None:
+        self.peer, self.plan, self.preset = peer, plan, preset
+        self.variant = DEFAULT_VARIANT
+        self.is_preset_auto = False
+        self.pass_percent = pass_percent
+        self.phase = Phase.IDLE
+        self.readings: LiveReadings | None = None
+        self.summary: Summary | None = None
+        self.verdict: Verdict | None = None
+        self.diagnosis: LiveDiagnosis | None = None
+        self.problem: RunProblem | None = None
+        self.run: RunHandle | None = None
+        self.run_id: str | None = None
+        self.is_paused = False
+        self._near: HostInfo | None = None
+        self._far: HostInfo | None = None
+        self._ip_version: int | None = None
+        self._run_link = _Link(preset, DEFAULT_VARIANT, False)
+        self._plan_before = plan
+        self._requested: Settings | None = None  # a change that the run has not reported yet
+        self._notices: tuple[str, ...] = ()
+        typed = plan.settings.rate_bit_s if sending_rate is None else sending_rate
+        self._sending_rate: SendingRate | None = typed
+        self._apply_sending_rate()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run is being opened, active or stopping."""
+        return self.phase not in {Phase.IDLE, Phase.DONE}
+
+    @property
+    def is_in_phases(self) -> bool:
+        """Whether a test is in progress that changes its settings by itself."""
+        return self.is_busy and self.readings is not None and self.readings.plan.has_phases
+
+    @property
+    def why_fixed(self) -> str | None:
+        """Why the settings of the current run cannot be changed, for a person; None if they can, or none runs."""
+        return why_settings_fixed(self.peer, self.readings.plan) if self.is_busy and self.readings else None
+
+    @property
+    def host_percent(self) -> float | None:
+        """The mean load of this host's cores during a run; None if unknown."""
+        if self.readings is None or not self.is_busy:
+            return None
+        return self.readings.cpu(End.NEAR).host_percent
+
+    def snapshot(self) -> CockpitSnapshot:
+        """Return the values for the instruments at this moment."""
+        plan, settings = self._shown()
+        peak = self._expectation_of_shown(settings.with_changes(sessions=MAX_SESSIONS))
+        return CockpitSnapshot(
+            phase=self.phase,
+            preset=self._shown_link.preset,
+            plan=plan,
+            requested=self._requested,
+            next_plan=self._next_plan(),
+            next_preset=self.preset if self.preset.id != self._shown_link.preset.id else None,
+            peer=self.peer,
+            near=self._near,
+            far=self._far,
+            readings=self.readings,
+            summary=self.summary,
+            verdict=self.verdict,
+            expectation=self._expectation_of_shown(settings),
+            interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
+            peak=peak,
+            problem=self.problem,
+            notices=tuple(self.run.notices) if self.run else self._notices,
+            findings=self._findings(),
+            windows=self._windows(),
+            is_paused=self.is_paused,
+            pass_percent=self.pass_percent,
+            is_preset_auto=self._shown_link.is_auto,
+            expected_sending_bit_s=(
+                expected_rate_bit_s(settings, self._expectation_of_shown) if plan.workload.is_datagram else None
+            ),
+        )
+
+    def _shown(self) -> tuple[Plan, Settings]:
+        """Return the plan and the settings of the run that is shown; before the first, those of the next one."""
+        if self.readings is None:
+            return self.plan, self.plan.settings
+        return self.readings.plan, self._requested or self.readings.settings
+
+    @property
+    def _shown_link(self) -> "_Link":
+        """The preset of the run that is shown; before the first, that of the next one."""
+        return self._run_link if self.readings is not None else self._link
+
+    @property
+    def _link(self) -> "_Link":
+        return _Link(self.preset, self.variant, self.is_preset_auto)
+
+    def _expectation_of_shown(self, settings: Settings) -> Expectation:
+        """Return the expectation under settings of the run that is shown."""
+        preset, variant, _ = self._shown_link
+        return self._find(preset, settings, self._shown()[0].workload, variant)
+
+    def _next_plan(self) -> Plan | None:
+        """Return the plan of the next run beside one that is shown.
+
+        A test in phases sets its own settings, so that the plan is one to tell of only if it was changed meanwhile.
+        """
+        is_unchanged = self.is_in_phases and self.plan == self._plan_before
+        return None if self.readings is None or is_unchanged else self.plan
+
+    def _findings(self) -> tuple[Finding, ...]:
+        """Return the limits: those of the last seconds during a run, afterwards those of its last period."""
+        if self.diagnosis is None:
+            return ()
+        if self.summary is not None:
+            return () if self.summary.end.reason.is_fault else self.diagnosis.final_findings
+        return self.diagnosis.current_findings if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
+
+    def _windows(self) -> tuple[FlowWindows, ...]:
+        """Return the windows behind the findings."""
+        if self.diagnosis is None:
+            return ()
+        return self.diagnosis.current_windows if self.summary is None else self.diagnosis.final_windows
+
+    def begin_run(self, plan: Plan | None = None) -> None:
+        """Clear the instruments for a run of this plan, by default of the next one.
+
+        `run_opened` or `set_problem` must follow.
+        """
+        self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
+        self.readings, self.summary, self.verdict = LiveReadings(plan or self.plan), None, None
+        self.diagnosis = None
+        self._notices, self.run_id, self._run_link = (), None, self._link
+        self._plan_before, self._requested = self.plan, None
+
+    def run_opened(self, run: RunHandle) -> None:
+        """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
+        self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
+        if self.readings is not None:
+            self.readings.meter = run.meter
+        self.diagnosis.pass_percent = self.pass_percent
+        if self.phase is Phase.STOPPING:
+            run.stop()
+        else:
+            self.phase = Phase.RUNNING
+
+    def handle_event(self, event: Event) -> None:
+        """Process the run's next event."""
+        if isinstance(event, Started):
+            self._ip_version = event.ip_version
+        if self.readings is not None:
+            self.readings.log.feed(event)
+            if self._requested == self.readings.settings:
+                self._requested = None
+            if (started := self.readings.meter.started) is not None:
+                self._near, self._far = started.near, started.far
+
+    def run_ended(self, summary: Summary) -> None:
+        """Judge a run that has ended."""
+        self.summary = summary
+        self.verdict = judge(summary, pass_percent=self.pass_percent)
+        self.finish(Phase.DONE)
+
+    def set_pass_mark(self, percent: float) -> None:
+        """Change the pass mark of the current run, and judge the last run again."""
+        self.pass_percent = percent
+        if self.diagnosis is not None:
+            self.diagnosis.pass_percent = percent
+        if self.summary is not None:
+            self.verdict = judge(self.summary, pass_percent=percent)
+
+    def set_problem(self, problem: RunProblem) -> None:
+        """Record the reason for a missing far end or run, and return to idle."""
+        self.problem = problem
+        self.finish(Phase.IDLE)
+
+    def finish(self, phase: Phase) -> None:
+        """Release the run, keep its notices and enter the phase."""
+        if self.run is not None:
+            self._notices = tuple(self.run.notices)
+        self.run, self.phase, self.is_paused, self._requested = None, phase, False, None
+
+    def set_far_info(self, info: HostInfo) -> None:
+        """Record the far end's host information."""
+        self._far, self.problem = info, None
+
+    def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:
+        """Select the preset of the next run, with the options of its link; `is_auto`: by both ends' interfaces."""
+        self.preset, self.variant, self.is_preset_auto = preset, variant, is_auto
+        if not self.is_busy:  # a run in progress keeps its rate, and the next plan has the same
+            self._apply_sending_rate()
+
+    def set_plan(self, plan: Plan) -> None:
+        """Set the plan of the next run; datagrams get the rate that was requested, else the expected one."""
+        self.plan = plan
+        self._apply_sending_rate()
+
+    def set_peer(self, peer: Peer) -> None:
+        """Select another far end, whose host information is not yet known. A run against the one before goes."""
+        if str(peer) != str(self.peer):
+            self.readings = self.summary = self.verdict = self.diagnosis = None
+            self._notices, self.phase = (), Phase.IDLE
+        self.peer, self._far, self.problem = peer, None, None
+        self._ip_version = None
+
+    def stop_run(self) -> None:
+        """Stop the current run; if it is still being opened, as soon as it is open."""
+        if self.phase is Phase.RUNNING and self.run is not None:
+            self.run.stop()
+        self.phase = Phase.STOPPING
+
+    def step_window(self, by: int) -> bool:
+        """Go to the next larger (1) or smaller (-1) window; return whether it changed."""
+        granted = None if self.readings is None else self.readings.window_in_use
+        return self.change_settings(window=(next_window(self.plan.settings.window_bytes, by, granted),))
+
+    @property
+    def expected_sending_bit_s(self) -> int | None:
+        """The expected UDP payload rate of one direction under the plan's settings; None without one."""
+        return expected_rate_bit_s(self.plan.settings, self._find_expectation)
+
+    def step_rate(self, by: int) -> bool:
+        """Go to the next higher (1) or lower (-1) rate of datagrams; return whether it changed."""
+        before, expected = self._sending_rate, self.expected_sending_bit_s
+        bit_s = next_rate(self.plan.settings.rate_bit_s, expected, by)
+        self._sending_rate = "max" if bit_s is None else "expected" if bit_s == expected else bit_s
+        return self.change_settings() or before != self._sending_rate
+
+    def change_settings(
+        self,
+        *,
+        direction: Direction | None = None,
+        sessions: int | None = None,
+        window: tuple[int | None] | None = None,
+        datagram: tuple[int | None] | None = None,
+    ) -> bool:
+        """Change settings of the current run and of the next one; return whether anything changed.
+
+        The rate of datagrams follows the settings if it is the expected one.
+
+        Args:
+            direction: The direction; None leaves it.
+            sessions: The number of sessions; None leaves it.
+            window: The window in bytes as a tuple, `(None,)` for the kernel's choice; None leaves it.
+            datagram: The datagram's size in bytes as a tuple, `(None,)` for the path's MTU; None leaves it.
+        """
+        before = self.plan.settings
+        if sessions is not None and sessions > 1 and before.searches_rate:  # several sessions end a search
+            self._sending_rate = before.rate_bit_s
+            before = replace(before, searches_rate=False)
+        settings = replace(
+            before,
+            direction=before.direction if direction is None else direction,
+            sessions=before.sessions if sessions is None else sessions,
+            window_bytes=before.window_bytes if window is None else window[0],
+            datagram_bytes=before.datagram_bytes if datagram is None else datagram[0],
+        )
+        settings = self._with_rate(settings)
+        if settings == self.plan.settings:
+            return False
+        self.plan = replace(self.plan, settings=settings)
+        if self.run is not None and self.phase is Phase.RUNNING and self.why_fixed is None:
+            self._requested = self._settings_of_run(settings)
+            self.run.change_settings(self._requested)
+        return True
+
+    def _settings_of_run(self, settings: Settings) -> Settings:
+        """Return the settings for the current run; one of another workload takes sessions and direction only."""
+        running = self.readings
+        if running is None or running.plan.workload is self.plan.workload:
+            return settings
+        return replace(
+            running.settings,
+            direction=settings.direction,
+            sessions=settings.sessions,
+            searches_rate=running.settings.searches_rate and settings.sessions == 1,
+        )
+
+    def _apply_sending_rate(self) -> None:
+        self.plan = replace(self.plan, settings=self._with_rate(self.plan.settings))
+
+    def _with_rate(self, settings: Settings) -> Settings:
+        """Return settings of datagrams with the rate in force; those of TCP as they are."""
+        if not self.plan.workload.is_datagram:
+            return settings
+        try:
+            return choose_rate(settings, self._sending_rate, self._find_expectation)[0]
+        except PlanError:  # nothing is expected of this link, or several sessions cannot search
+            return choose_rate(replace(settings, searches_rate=False), None, self._find_expectation)[0]
+
+    def _find_expectation(self, settings: Settings) -> Expectation:
+        return self._find(self.preset, settings, self.plan.workload, self.variant)
+
+    def _find(self, preset: Preset, settings: Settings, workload: Workload, variant: Variant) -> Expectation:
+        """Return the rates to expect over the IP version of the last run with this peer, else by its address."""
+        version = self._ip_version or self.peer.ip_version
+        return find_expectation(preset, settings, workload, variant=variant, ip_version=version)
+
+
+class RefreshPacer:
+    """Limits the frame rate. You must call `seconds_until_due` before a frame and `frame_drawn` after it.
+
+    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement: then frames
+    are four times as far apart.
+    """
+
+    def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
+        self.clock = clock
+        self._drawn_ns: int | None = None
+        self.refresh_hz = refresh_hz
+        self._is_busy = False
+
+    @property
+    def frame_ns(self) -> int:
+        """The minimum time between two frames."""
+        return round(SECOND_NS / self.refresh_hz) * (_BUSY_FACTOR if self._is_busy else 1)
+
+    def seconds_until_due(self) -> float:
+        """Return the time until the next frame may be drawn; 0 for now."""
+        if self._drawn_ns is None:
+            return 0.0
+        return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS
+
+    def frame_drawn(self, host_percent: float | None = None) -> None:
+        """Start the wait for the next frame; `host_percent` is the load of all cores together."""
+        self._drawn_ns = self.clock()
+        self._is_busy = host_percent is not None and host_percent >= _BUSY_PERCENT

@@ -1,0 +1,233 @@
+"""The dialog to choose a preset: a filter, the list, and the data sheet of the highlighted preset."""
+
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from ...engine.model.plan import Settings
+from ...engine.model.workload import Workload
+from ...presets.auto_select import AUTO
+from ...presets.catalog import Catalog
+from ...presets.search import unknown_link_hint
+from ...presets.sheet import build_sheet
+from ..kit.drawing.preset_columns import sheet_parts
+from ..kit.widgets.scroll_views import TextPage
+from ..kit.widgets.typed_input import Debounce, TextField
+from ..words import numbers
+from .preset_list import PresetList, preset_sections
+
+# Typing and cursor moves are drawn first; the list and the sheet follow once the person pauses.
+_FILTER_AFTER_S: Final = 0.04
+_SHEET_AFTER_S: Final = 0.15
+_AUTO_SHEET: Final = (
+    "The preset is chosen when the remote end answers. The slower of the two network interfaces counts, with its "
+    "line rate, MTU and duplex mode."
+)
+
+
+class PresetPicker(ModalScreen[str | None]):
+    """A searchable list of presets. It answers the id of the chosen one, `auto`, or None.
+
+    The filter always has the focus. The arrows move in the list, or scroll the sheet in reading mode.
+    On a narrow screen the sheet takes the place of the list.
+
+    Args:
+        catalog: The presets, and the problems of the person's own ones.
+        chosen: The id that is highlighted at first, or `auto`.
+        settings: The settings that the rates in the list are expected under.
+        language: The language of preset names.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "back"),
+        Binding("tab,shift+tab", "read", show=False, priority=True),
+        Binding("up", "move('cursor_up', 'scroll_up')", show=False, priority=True),
+        Binding("down", "move('cursor_down', 'scroll_down')", show=False, priority=True),
+        Binding("pageup", "move('page_up', 'page_up')", show=False, priority=True),
+        Binding("pagedown", "move('page_down', 'page_down')", show=False, priority=True),
+        Binding("home", "go_to_end('home')", show=False, priority=True),
+        Binding("end", "go_to_end('end')", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    PresetPicker {
+        align: center middle;
+        background: $background;
+        & > Vertical {
+            width: 190;
+            max-width: 96%;
+            height: 92%;
+            border: round $primary;
+            background: $surface;
+            padding: 0 1;
+        }
+        & Input { border: none; height: 1; padding: 0 1; background: $panel; }
+        & #legend, & #problems { height: 1; color: $foreground 62%; text-wrap: nowrap; text-overflow: ellipsis; }
+        & #problems { color: $text-warning; }
+        & Horizontal { height: 1fr; }
+        & PresetList { width: 65; height: 100%; background: $surface; scrollbar-background: $surface; }
+        & #sheet { width: 1fr; height: 100%; padding: 0 0 0 1; background: $surface;
+                   border-left: solid $panel-lighten-2; }
+        &.-huge PresetList { width: 76; }
+        &.-reading #sheet { border-left: solid $primary; }
+        &.-narrow PresetList { width: 1fr; }
+        &.-narrow #sheet { display: none; border-left: none; padding: 0; }
+        &.-narrow.-reading PresetList { display: none; }
+        &.-narrow.-reading #sheet { display: block; }
+    }
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        chosen: str,
+        settings: Settings,
+        language: str = "en",
+        workload: Workload = Workload.STREAM,
+    ) -> None:
+        super().__init__()
+        self._catalog = catalog
+        self._chosen = chosen
+        self._workload = workload
+        # Datagrams are compared with what the link carries, not with the rate that they happen to be sent at.
+        self._settings = replace(settings, rate_bit_s=None, searches_rate=False)
+        self._language = language
+        self._list = PresetList(preset_sections(catalog, self._settings, language, workload))
+        self._sheet = TextPage(widget_id="sheet")
+        self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._filter)
+        self._sheet_soon = Debounce(self, _SHEET_AFTER_S, self._show_sheet)
+
+    def _test_words(self) -> str:
+        settings = self._settings
+        if not self._workload.is_datagram:
+            return numbers.settings(settings)
+        return f"{self._workload}, {settings.direction}, {numbers.datagrams(settings.datagram_bytes)}"
+
+    def compose(self) -> ComposeResult:
+        """Compose the filter, the list and the sheet."""
+        with Vertical() as box:
+            box.border_title = Content(f"presets, with rates for {self._test_words()}")
+            yield TextField(placeholder="filter: 10 gb 9000, atm, hp, vxlan …", compact=True)
+            if self._catalog.problems:
+                problems = numbers.quantity(len(self._catalog.problems), "problem")
+                text = f"▲ {problems} in your own presets, shown at the end"
+                yield Static(Content(text), id="problems", markup=False)
+            yield Static(id="legend", markup=False)
+            with Horizontal():
+                yield self._list
+                yield self._sheet
+
+    def on_mount(self) -> None:
+        """Fill the list and the sheet."""
+        for widget in (self._list, self._sheet):
+            widget.can_focus = False
+        self._set_reading(False)
+        self._filter()
+        self._sheet_soon.run_now()
+
+    @on(Input.Changed)
+    def _schedule_filter(self) -> None:
+        self._set_reading(False)
+        self._filter_soon.schedule()
+
+    @on(Input.Submitted)
+    @on(PresetList.Selected)
+    def _choose(self) -> None:
+        """Answer the highlighted preset; for a problem, show its sheet instead."""
+        self._filter_soon.flush()
+        row = self._list.selected_row
+        if row is None:
+            return
+        if row.problem is not None:
+            self._set_reading(True)
+        else:
+            self.dismiss(row.id)
+
+    @on(PresetList.Moved)
+    def _follow_cursor(self) -> None:
+        self._remember_choice()
+        self._sheet_soon.schedule()
+
+    def action_move(self, in_list: str, in_sheet: str) -> None:
+        """Move in the list, or scroll the sheet in reading mode."""
+        if self.has_class("-reading"):
+            getattr(self._sheet, f"action_{in_sheet}")()
+        else:
+            self._filter_soon.flush()
+            getattr(self._list, f"action_{in_list}")()
+
+    def action_go_to_end(self, end: str) -> None:
+        """Scroll the sheet to its home or end in reading mode; else move in the filter."""
+        if self.has_class("-reading"):
+            getattr(self._sheet, f"action_scroll_{end}")()
+        else:
+            getattr(self.query_one(Input), f"action_{end}")()
+
+    def action_read(self) -> None:
+        """Switch between the list and the sheet."""
+        self._set_reading(not self.has_class("-reading"))
+
+    def action_back(self) -> None:
+        """Go back to the list, or close the dialog without an answer."""
+        if self.has_class("-reading"):
+            self._set_reading(False)
+        else:
+            self.dismiss(None)
+
+    def _set_reading(self, is_reading: bool) -> None:
+        if is_reading:
+            self._filter_soon.flush()
+            self._sheet_soon.flush()
+        box = self.query_one(Vertical)
+        if box.border_subtitle and is_reading == self.has_class("-reading"):
+            return
+        self.set_class(is_reading, "-reading")
+        keys = "↑ ↓ scroll   tab list" if is_reading else "type to filter   ↑ ↓   tab details"
+        box.border_subtitle = Content(f"{keys}   enter choose   esc back")
+
+    def _filter(self) -> None:
+        """List the presets that match the filter."""
+        matches = self._list.filter(self.query_one(Input).value, self._chosen)
+        total = "" if matches == len(self._catalog.presets) else f" of {len(self._catalog.presets)}"
+        legend = f"{matches}{total} presets; expected payload rate in Mb/s, ≈ if computed"
+        self.query_one("#legend", Static).update(Content(legend), layout=False)
+        self._remember_choice()
+        self._sheet_soon.schedule()
+
+    def _remember_choice(self) -> None:
+        row = self._list.selected_row
+        if row is not None:
+            self._chosen = row.id
+
+    def _show_sheet(self) -> None:
+        """Show the sheet of the highlighted row from its top."""
+        row = self._list.selected_row
+        if row is None:
+            hint = unknown_link_hint(self.query_one(Input).value)
+            self._sheet.show(Text(f"No preset matches. {hint}".rstrip(), "dim"))
+        elif row.id == AUTO:
+            self._sheet.show(Text(_AUTO_SHEET))
+        elif row.problem is not None:
+            self._sheet.show(self._problem_sheet(row.problem))
+        else:
+            self._sheet.show(Group(*sheet_parts(build_sheet(self._catalog.find(row.id), language=self._language))))
+
+    def _problem_sheet(self, index: int) -> Group:
+        problem = self._catalog.problems[index]
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, text in (("file", problem.path), ("key", problem.key), ("", problem.expected)):
+            if text:
+                table.add_row(name, numbers.sanitize(text))
+        heading = Text("▲ not usable; all other presets work", "bold yellow")
+        return Group(heading, Text(), table)

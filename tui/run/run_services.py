@@ -1,0 +1,45 @@
+"""What the cockpit is given: how to start a run, query a far end, choose a preset and find endpoints.
+
+The command line passes the real functions, tests pass scripted ones. Widgets see neither.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...discovery.announcement import FoundEndpoint
+from ...engine.model.host_info import HostInfo
+from ...engine.model.peer import Peer
+from ...presets.auto_select import PresetSelection
+from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..kit.screens.feature_app import StoredServices
+from ..session.run_handle import StartRun
+
+FindAnnounced = Callable[[float], AsyncGenerator[FoundEndpoint]]
+"""Yields, for so many seconds, the endpoints that announce themselves on this LAN. Nothing of them is proved.
+
+Raises OSError without multicast.
+"""
+
+
+def default_variant(_preset_id: str | None) -> Variant:
+    """Return the link options of a preset that was selected without any."""
+    return DEFAULT_VARIANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunServices(StoredServices):
+    """What the cockpit is given.
+
+    `query_host_info` raises PeerError, `select_preset` that or PlanError; it is None if presets are chosen only by
+    hand. `variant_of` returns the link options that were selected with a preset. `remember_access` saves the key of
+    a peer in a thread and returns the file. It raises InvalidKeyError, and is None if keys are not saved.
+    `find_announced` is None without the extra for multicast DNS.
+    """
+
+    start_run: StartRun
+    query_host_info: Callable[[Peer], Awaitable[HostInfo]]
+    variant_of: Callable[[str | None], Variant] = default_variant
+    select_preset: Callable[[Peer], Awaitable[PresetSelection]] | None = None
+    remember_access: Callable[[Peer], Path] | None = None
+    find_announced: FindAnnounced | None = None

@@ -1,0 +1,140 @@
+"""The keys that step the settings of a run: sessions, window, rate, direction, workload, probe, duration.
+
+Sessions, window, rate, datagram size and direction change the current run as well; the others are for the next one.
+What the far end, or the workload, does not have is refused with its reason.
+"""
+
+from dataclasses import replace
+
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ..gauges.instrument_screen import InstrumentScreen
+from ..readings.instrument_values import Phase
+from ..readings.setting_steps import (
+    SESSION_STEPS,
+    next_datagram,
+    next_direction,
+    next_duration,
+    next_step,
+    next_workload,
+    plan_with_workload,
+)
+from ..words import numbers
+from .cockpit_state import CockpitState
+
+
+class SettingActions(InstrumentScreen):
+    """The part of the cockpit that changes the settings in its state; a subclass sets `state` and draws it."""
+
+    state: CockpitState
+
+    def paint(self) -> None:
+        """Draw the state; a subclass has this."""
+        raise NotImplementedError
+
+    def action_more_sessions(self) -> None:
+        """Go one step up in sessions."""
+        self._step_sessions(1)
+
+    def action_fewer_sessions(self) -> None:
+        """Go one step down in sessions."""
+        self._step_sessions(-1)
+
+    def action_larger_window(self) -> None:
+        """Go one step up in the window; `auto` is the lowest step."""
+        self._step_window(1)
+
+    def action_smaller_window(self) -> None:
+        """Go one step down in the window."""
+        self._step_window(-1)
+
+    def action_faster(self) -> None:
+        """Go one step up in the rate of datagrams; the last step is no limit."""
+        self._step_rate(1)
+
+    def action_slower(self) -> None:
+        """Go one step down in the rate of datagrams."""
+        self._step_rate(-1)
+
+    def action_datagram(self) -> None:
+        """Go to the next datagram size."""
+        if self._refuse_without_datagrams() or self._refuse_live_change():
+            return
+        size = next_datagram(self.state.plan.settings.datagram_bytes)
+        if self.state.change_settings(datagram=(size,)):
+            self.paint()
+
+    def action_direction(self) -> None:
+        """Go to the next direction."""
+        if not self._refuse_live_change() and self.state.change_settings(
+            direction=next_direction(self.state.plan.settings.direction)
+        ):
+            self.paint()
+
+    def action_workload(self) -> None:
+        """Go to the next workload that the far end has, with its default sizes, for the next run."""
+        workload = next_workload(self.state.plan.workload)
+        if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
+            workload = next_workload(workload, lambda other: not other.is_transactional)
+        self.state.set_plan(plan_with_workload(self.state.plan, workload))
+        if self.state.phase is Phase.RUNNING:
+            self.notify("It applies to the next test.", title=str(workload))
+        self.paint()
+
+    def action_probe(self) -> None:
+        """Turn the latency probe of the next run on or off: it starts before the payload does."""
+        plan = self.state.plan
+        if plan.workload.is_transactional:
+            self.notify("The probe is for streams; this workload measures its own latency.")
+            return
+        if not plan.probe and self._refuse_unavailable(Feature.PROBE):
+            return
+        self.state.plan = replace(plan, probe=not plan.probe)
+        if self.state.phase is Phase.RUNNING:
+            state = "off" if plan.probe else "on"
+            self.notify("It applies to the next test.", title=f"latency probe {state}")
+        self.paint()
+
+    def action_duration(self) -> None:
+        """Go to the next duration, for the next run."""
+        self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
+        if self.state.is_in_phases:  # the header shows the plan of the test
+            duration = numbers.duration(self.state.plan.duration_ns)
+            self.notify("It applies to the next test.", title=duration)
+        self.paint()
+
+    def _refuse_unavailable(self, feature: Feature) -> bool:
+        """Return whether the far end does not have a feature, and say why."""
+        return self._refuse_for(why_unavailable(self.state.peer, feature))
+
+    def _refuse_live_change(self) -> bool:
+        """Return whether the settings of the current run are fixed, and say why."""
+        return self._refuse_for(self.state.why_fixed)
+
+    def _refuse_for(self, reason: str | None) -> bool:
+        if reason is not None:
+            self.notify(reason, severity="warning")
+        return reason is not None
+
+    def _step_sessions(self, by: int) -> None:
+        if self._refuse_live_change():
+            return
+        if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
+            self.paint()
+
+    def _step_rate(self, by: int) -> None:
+        is_refused = self._refuse_without_datagrams() or self._refuse_live_change()
+        if not is_refused and self.state.step_rate(by):
+            self.paint()
+
+    def _refuse_without_datagrams(self) -> bool:
+        """Return whether the next test has no datagrams, and say so."""
+        has_datagrams = self.state.plan.workload.is_datagram
+        if not has_datagrams:
+            self.notify("Rate and datagram size are for the workload udp: press w.")
+        return not has_datagrams
+
+    def _step_window(self, by: int) -> None:
+        if self.state.plan.workload.is_datagram:
+            self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.")
+        elif not self._refuse_live_change() and self.state.step_window(by):
+            self.paint()

@@ -1,0 +1,92 @@
+"""Files made of stored runs: CSV, JSON, and HTML pages.
+
+Another process makes a page, so that the app keeps drawing meanwhile. Neither Jinja2 nor matplotlib is imported
+here.
+"""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from ...engine.host.saved_files import check_output_path
+from ...engine.model.errors import PlanError, RunLogError, require_extra
+from ...engine.results.csv_export import CsvWriter
+from ...engine.results.run_log import RunLog
+from .stored_run import load_stored_run
+
+ExportFormat = Literal["csv", "json", "html"]
+ExportRuns = Callable[[Sequence[str], ExportFormat, Path], Path]
+"""Writes runs to a file and returns its path; called in a thread. Raises OSError or LinkgaugeError."""
+
+_log = logging.getLogger(__name__)
+_REPORT_TIMEOUT_S: Final = 300.0  # plots of a day's run on a slow machine take a minute
+
+
+def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat, path: Path) -> Path:
+    """Write runs to a file and return its path. Raises RunLogError, PlanError or OSError."""
+    match export_format:
+        case "csv":
+            with CsvWriter.create(path) as writer:
+                for run_id in run_ids:
+                    row = log.find(run_id)
+                    writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
+        case "json":
+            documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
+            content = documents[0] if len(documents) == 1 else documents
+            path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        case "html":
+            generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--force", "--html", str(path)])
+    return path
+
+
+def generate_report(log: RunLog, module: Sequence[str]) -> None:
+    """Run a module with arguments that writes a report. Call this in a thread. Raises RunLogError.
+
+    matplotlib holds Python's global lock: in this process it would stop the app's clock.
+    """
+    log.flush()
+    command = [sys.executable, "-P", "-m", *module]  # -P keeps the current folder out of its imports
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
+    _log.debug("report by %s", command)
+    try:
+        process = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            timeout=_REPORT_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RunLogError(f"the report was not ready after {_REPORT_TIMEOUT_S:.0f} s; try fewer runs") from error
+    if process.returncode != 0:
+        lines = process.stderr.strip().splitlines()
+        raise RunLogError(
+            lines[-1].removeprefix("linkgauge: ") if lines else f"the report ended with {process.returncode}"
+        )
+
+
+def check_report_path(path: Path) -> Path:
+    """Return the path of a report. Called before anything runs.
+
+    Raises:
+        ExtraMissing: The packages that make a report are not installed.
+        PlanError: No report can be written there.
+    """
+    require_report_packages()
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise PlanError("report", path, "name a file that ends in .html")
+    check_output_path("report", path)
+    return path
+
+
+def require_report_packages() -> None:
+    """Raise ExtraMissing if the packages that make a report are not installed: they are six times a test's."""
+    require_extra("a report needs Jinja2 and matplotlib", "report", "jinja2", "matplotlib")

@@ -1,0 +1,299 @@
+"""One run from its plan to its verdict, written to the run log and to CSV on the way.
+
+Each event goes to the run log first, to the CSV second, and only then to the caller: the log has everything that a
+person has seen. A failure to write never ends a run; it becomes a notice.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, Final
+
+from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
+from ...engine.model.peer import Peer
+from ...engine.model.plan import Direction, Mode, Plan, Settings
+from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
+from ...engine.near.connect import FarEnd, open_far_end
+from ...engine.near.path_mtu import measure_path_mtu
+from ...engine.near.run import open_run
+from ...engine.results.ceiling import Ceiling, load_ceiling
+from ...engine.results.confidence import PrecisionTarget
+from ...engine.results.csv_export import CsvWriter
+from ...engine.results.json_stream import end_line, event_lines
+from ...engine.results.meter import Interval, Meter
+from ...engine.results.run_log import RunLog
+from ...engine.results.run_result import PrecisionFigures
+from ...engine.workloads.fastest_mode import ModeChooser
+from ...presets.diagnosis.evidence import link_evidence
+from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
+from ...presets.expectation import find_expectation, limit_expectation
+from ...presets.preset import Preset
+from .credentials import with_access
+from .run_recorder import Outcome, RunRecorder
+from .run_spec import RunSpec
+from .storage import cache_dir, data_dir
+
+_log = logging.getLogger(__name__)
+_PATH_MTU_DEADLINE_S: Final = 10.0  # a black hole takes four seconds in a direction
+
+
+@asynccontextmanager
+async def open_run_session(
+    spec: RunSpec, *, log: RunLog | None, far_end: FarEnd | None = None
+) -> AsyncGenerator["RunSession"]:
+    """Start a run, and its far end if the peer is `loopback` or `ssh://…`; the block ends both.
+
+    However the block is left, the run log has the end of the run.
+
+    Args:
+        spec: The run to carry out. Without a preset that is chosen it has no expectation and no verdict.
+        log: The run log to write to; None for a run that is not stored.
+        far_end: The peer's far end if it is up already.
+
+    Raises:
+        PlanError: The CSV file cannot be written; nothing was connected.
+        PeerError: The far end cannot be reached or refuses.
+        WorkerError: The worker processes do not start.
+    """
+    plan, judging, csv = spec.plan, spec.judging, spec.outputs.csv
+    preset = judging.chosen
+    async with AsyncExitStack() as stack:
+        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
+        ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
+        mode = await _choose_mode(plan, ceiling)
+        far_end = far_end or await stack.enter_async_context(open_far_end(with_access(spec.peer)))
+        find_expected = no_expectation if preset is None else partial(_find_expected, spec, preset)
+        run = await stack.enter_async_context(_open_run(plan, far_end, find_expected, mode))
+        session = RunSession(
+            run,
+            spec,
+            far_end=far_end,
+            log=log,
+            writer=writer,
+            diagnosis=LiveDiagnosis(
+                Meter(),
+                None if preset is None else link_evidence(preset, judging.variant.over_ip(run.ip_version)),
+                pass_percent=judging.pass_percent,
+                ceiling=no_ceiling if spec.peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
+                without_target=judging.why,
+            ),
+        )
+        try:
+            yield session
+            await session.drain()
+        finally:
+            session.abandon()
+
+
+def _find_expected(spec: RunSpec, preset: Preset, settings: Settings, *, ip_version: int) -> Expectation:
+    """Return the rates to expect of a run while it has these settings."""
+    plan, variant = spec.plan, spec.judging.variant.over_ip(ip_version)
+    if not plan.has_documented_transactions:
+        return Expectation()
+    expectation = find_expectation(preset, settings, plan.workload, variant=variant)
+    return limit_expectation(expectation, plan.rate_bit_s) if spec.judging.is_rate_expected else expectation
+
+
+async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:
+    """Return how this host moves payload: as the plan says, or in the mode in which it sends fastest.
+
+    A ceiling knows that of one and of many sessions; without one, a short trial tells. A far end on another host
+    chooses for itself.
+    """
+    if not plan.sender_chooses_mode:
+        return plan.mode
+    fastest = None if ceiling is None else ceiling.fastest_mode(plan.settings.sessions)
+    return fastest or await ModeChooser(cache_dir()).choose()
+
+
+def _ceiling_lookup(mode: Mode, ceiling: Ceiling | None) -> CeilingLookup:
+    """Return a lookup of this machine's loopback rate, which bounds a single direction."""
+    if ceiling is None:
+        return no_ceiling
+
+    def bit_s(settings: Settings) -> int | None:
+        rate = ceiling.rate(mode, settings.sessions)
+        return None if rate is None or settings.direction is Direction.DUPLEX else rate.bit_s
+
+    return bit_s
+
+
+def _open_run(
+    plan: Plan, far_end: FarEnd, expectation_for: ExpectationFinder, mode: Mode | None
+) -> AbstractAsyncContextManager[Run]:
+    if isinstance(far_end, Peer) and far_end.iperf3 is not None:
+        from ...engine.iperf3.near.run import open_iperf3_run  # here: few runs need it
+
+        return open_iperf3_run(plan, far_end, expectation_for=expectation_for, mode=mode)
+    return open_run(plan, far_end, expectation_for=expectation_for, mode=mode)
+
+
+class RunSession:
+    """A run in progress. You must iterate over it once: it yields every event, `Started` first, `Ended` last.
+
+    `intervals` are those that the latest event completed. `outcome` is set with `Ended`, or when the block of
+    `open_run_session` is left, whichever is first.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        spec: RunSpec,
+        *,
+        far_end: FarEnd,
+        log: RunLog | None,
+        writer: CsvWriter | None,
+        diagnosis: LiveDiagnosis,
+    ) -> None:
+        """Begin the run in the run log.
+
+        Args:
+            run: The run of the engine.
+            spec: What it was asked to be.
+            far_end: The far end, as it can be connected to once more.
+            log: The run log to write to.
+            writer: The CSV file to write to.
+            diagnosis: The diagnosis, with the meter to feed; the verdict has its pass mark.
+        """
+        self._earlier_problem = None if log is None else log.problem
+        self._recorder = RunRecorder(
+            diagnosis,
+            log=log,
+            preset_id=spec.judging.preset_id,
+            peer=spec.peer.host if spec.peer.is_loopback else str(spec.peer),
+            record=spec.record,
+            latency_limit=spec.judging.latency_limit,
+        )
+        self.run_id = self._recorder.run_id
+        self.diagnosis = diagnosis
+        self.meter = diagnosis.meter
+        self.intervals: list[Interval] = []
+        self._run = run
+        self._far_end = far_end
+        self._events = aiter(run)
+        self._preset_id, self._label = spec.judging.preset_id, spec.record.label
+        target = spec.target_ci_percent
+        self._precision = None if target is None else PrecisionTarget(target)
+        self._is_precise = False
+        self._run_log = log
+        self._writer = writer
+        self._stopped: RunEnd | None = None
+        self._notices = list(spec.record.notices)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The result of the run; None until it is over."""
+        return self._recorder.outcome
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Return the next event, after it was written."""
+        event = await anext(self._events)
+        self._record(event)
+        if isinstance(event, Ended):
+            try:
+                await self._measure_path_mtu(event.end)
+            finally:
+                self._finish()
+        return event
+
+    async def _measure_path_mtu(self, end: RunEnd) -> None:
+        """Measure the path's MTU where it may be the cause of a finding. Without it, the finding stays as it is."""
+        if end.reason is not Reason.COMPLETED or not self.diagnosis.suspects_path_mtu:
+            return
+        if self.meter.started is None or self.meter.started.unseen_end is not None:
+            return  # an iperf3 answers no path probe
+        try:
+            async with asyncio.timeout(_PATH_MTU_DEADLINE_S):
+                self.diagnosis.path_mtu = await measure_path_mtu(self._far_end, self._run.plan.socket)
+        except (LinkgaugeError, TimeoutError) as error:
+            _log.debug("run %s: the path MTU is unknown: %r", self.run_id, error)
+
+    @property
+    def notices(self) -> list[str]:
+        """Messages about the run and its storage, the oldest first."""
+        problem = None if self._run_log is None else self._run_log.problem
+        return [*self._notices, *([] if problem is None or problem is self._earlier_problem else [problem])]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._run.settings
+
+    def change_settings(self, settings: Settings) -> None:
+        """Change direction, sessions or window of the run in progress."""
+        self._run.change_settings(settings)
+
+    def stop(self, reason: Reason = Reason.STOPPED, detail: str = "") -> None:
+        """End the run in order. Its last events are still to come."""
+        self._stopped = self._stopped or RunEnd(reason, detail)
+        self._run.stop(reason, detail)
+
+    async def drain(self) -> None:
+        """Stop the run if it is still running, and consume its remaining events."""
+        if self.outcome is None:
+            self.stop()
+            async for _event in self:
+                pass
+
+    def abandon(self) -> None:
+        """Record the end of a run whose events nobody reads any more. A run that has ended stays unchanged."""
+        if self.outcome is None:
+            _log.debug("run %s is abandoned", self.run_id)
+            self._record(Ended(self._stopped or RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
+            self._finish()
+
+    def json_lines(self, event: Event) -> Iterator[dict[str, Any]]:
+        """Yield the objects of `--json-stream` for the newest event; with `Ended`, also that of the whole run."""
+        preset, label = self._preset_id, self._label
+        yield from event_lines(event, self.intervals, self.meter, run_id=self.run_id, preset=preset, label=label)
+        if self.outcome is not None:
+            yield end_line(self.outcome.document, run_id=self.run_id)
+
+    def _record(self, event: Event) -> None:
+        """Record an event, write its rows, and end the run where it is precise enough."""
+        self.intervals = self._recorder.add(event)
+        self._write_rows()
+        if isinstance(event, Sampled) and not event.warmup:
+            self._stop_if_precise()
+
+    def _stop_if_precise(self) -> None:
+        """End the run when its confidence interval is as narrow as requested."""
+        if self._precision is None or self._is_precise:
+            return
+        if not self._precision.is_reached(self.meter.rate_estimate()):
+            return
+        self._is_precise = True
+        self.stop(Reason.COMPLETED, f"the mean is within ±{self._precision.percent:g} %")
+
+    def _precision_reached(self) -> dict[str, Any]:
+        """Return whether the requested precision was reached, for the result. If not, add a notice."""
+        if self._precision is None:
+            return {}
+        if not self._is_precise and self.meter.end.reason is Reason.COMPLETED:
+            self._notices.append(
+                f"--until-ci: the mean is not within ±{self._precision.percent:g} % yet; increase --max-seconds"
+            )
+        return {"until_ci": PrecisionFigures(self._precision.percent, self._is_precise)}
+
+    def _finish(self) -> None:
+        """Summarize and judge the run, and finish it in the run log."""
+        self.intervals = self.meter.flush()
+        self._write_rows()
+        self._recorder.finish(self._precision_reached())
+
+    def _write_rows(self) -> None:
+        if self._writer is None:
+            return
+        try:
+            preset, label = self._preset_id or "", self._label
+            self._writer.write(self.meter, self.intervals, run_id=self.run_id, preset=preset, label=label)
+        except RunLogError as error:
+            _log.debug("run %s: no more CSV: %s", self.run_id, error)
+            self._writer = None
+            self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")

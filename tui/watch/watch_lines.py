@@ -1,0 +1,149 @@
+"""A watch in lines: its head, what it is at, what is known of the peer at the cursor. Pure."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from textual.content import Content
+
+from ...presets.diagnosis.why_words import why_words
+from ...watch.events import ChangeFound, CheckEnded
+from ...watch.watch_plan import WatchPlan
+from ..kit.drawing.styled_lines import first_fit
+from ..kit.drawing.styles import BAD, GOOD, KEY, MUTED, SHORT
+from ..words import numbers
+from .day_line import BETTER, NO_RESULT, STATE_STYLES, WORSE
+from .watch_figures import METRIC_NAMES, at_words, budget_words, level_words, result_words, verdict_words
+from .watch_sentences import change_parts, plan_words
+from .watch_values import PeerRow, PeerState, WatchView, current_levels, newest_failures
+
+_MAX_CHANGES: Final = 20
+_MAX_FAILURES: Final = 5
+_SHOWN_PEERS: Final = 3
+_COUNTED: Final = {
+    PeerState.FAIL: "✗ FAIL",
+    PeerState.SHORT: "▼ SHORT",
+    PeerState.NO_RESULT: "! no result",
+    PeerState.PASS: "✓ PASS",
+    PeerState.MEASURED: "• measured",
+    PeerState.WAITING: "not tested yet",
+}
+
+
+def head_line(view: WatchView, width: int) -> Content:
+    """Return the line with the name, the number of peers, the month's data and the time."""
+    peers = numbers.quantity(len(view.rows), "peer")
+    data = f"{budget_words(view.month_bytes, view.budget_bytes)} this month"
+    time = f"{datetime.fromtimestamp(view.now_s, UTC):%H:%M} UTC"
+    product, kind = Content.styled("linkgauge  ", KEY), Content.styled("watch ", "bold")
+    if view.is_elsewhere:
+        peers = f"followed, {peers}"
+    name = Content.styled(f"{view.name}  ", "bold")
+    return first_fit(
+        width,
+        Content.assemble(product, kind, name, f"{peers}, {data}  ", (time, MUTED)),
+        Content.assemble(kind, name, f"{peers}, {data}  ", (time, MUTED)),
+        Content.assemble(kind, name, f"{peers}  ", (time, MUTED)),
+        Content.assemble(kind, peers, "  ", (time, MUTED)),
+        Content.assemble(kind, peers),
+    )
+
+
+def status_line(view: WatchView) -> Content:
+    """Return the line with what runs now or comes next, and how many peers are at which verdict."""
+    if view.problem is not None:
+        return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(view.problem))
+    counts = "   ".join(
+        f"{view.counts[state]} {word}" for state, word in _COUNTED.items() if view.counts.get(state)
+    )
+    mark, words = _activity(view)
+    return Content.assemble(mark, (words, "bold"), (f"   {counts}", MUTED))
+
+
+def peer_lines(row: PeerRow, plan: WatchPlan, now_s: float) -> list[Content]:
+    """Return what is known of a peer: its last test, its levels, its changes, its failures."""
+    status, last = row.status, row.status.last_check
+    lines = [Content.assemble((row.name, "bold"), (f"   {plan_words(plan, row.name)}", MUTED))]
+    if last is None:
+        lines.append(Content.styled(f"No test yet; the first one: {row.next_words}", MUTED))
+    else:
+        lines.append(_last_line(row, last, now_s))
+    levels = "   ".join(
+        f"{METRIC_NAMES[metric]} {level_words(metric, level, is_transactions=row.is_transactions)}"
+        for metric, level in current_levels(status)
+    )
+    if levels:
+        lines.append(Content.assemble(("level    ", MUTED), levels))
+    if sum(status.checks):
+        lines.append(Content.assemble(("tests    ", MUTED), _tests(row)))
+    if row.is_over_budget:
+        text = f"▲ this month's data is used up: {row.data_words}; tests are skipped"
+        lines.append(Content.styled(text, SHORT))
+    lines += _change_lines(row, now_s)
+    lines += _failure_lines(row, now_s)
+    return lines
+
+
+def _activity(view: WatchView) -> tuple[tuple[str, str], str]:
+    if view.is_over:
+        return ("■ ", MUTED), "the watch has ended"
+    if view.is_stopping:
+        return ("● ", "$text-warning"), "ending: a test in progress is stopped first"
+    if view.testing:
+        names = [row.name for row in view.testing[:_SHOWN_PEERS]]
+        more = len(view.testing) - len(names)
+        return ("● ", "$text-success"), f"testing {', '.join([*names, *([f'{more} more'] if more else [])])}"
+    if view.next_row is not None:
+        return ("○ ", MUTED), f"next test: {view.next_row.name} {view.next_row.next_words}"
+    return ("○ ", MUTED), "no test is due"
+
+
+def _last_line(row: PeerRow, last: CheckEnded, now_s: float) -> Content:
+    result = last.result
+    why = "" if result.why is None else f": {why_words(result.why)}"
+    return Content.assemble(
+        ("last     ", MUTED),
+        (verdict_words(result), f"bold {STATE_STYLES[row.state]}"),
+        (f" at {at_words(last.at_s, now_s)}   ", MUTED),
+        f"{result_words(result, is_transactions=row.is_transactions)}{why}",
+    )
+
+
+def _tests(row: PeerRow) -> str:
+    good, below, failed = row.status.checks
+    parts = [
+        numbers.quantity(good + below + failed, "test"),
+        f"{numbers.count(below)} below the mark",
+        f"{numbers.count(failed)} without a result",
+    ]
+    if row.status.retests:
+        parts.append(f"{numbers.quantity(row.status.retests, 'repetition')}")
+    if row.status.missed:
+        parts.append(f"{numbers.count(row.status.missed)} missed")
+    if row.status.flaps:
+        parts.append(f"{numbers.quantity(row.status.flaps, 'flap')}")
+    return ", ".join(parts)
+
+
+def _change_lines(row: PeerRow, now_s: float) -> Iterator[Content]:
+    changes = row.status.changes[::-1][:_MAX_CHANGES]
+    if not changes and row.status.last_check is not None:
+        yield Content.styled("No change of a level.", MUTED)
+    for change in changes:
+        parts = change_parts(change, now_s, is_transactions=row.is_transactions)
+        yield Content.assemble(_change_mark(change), (parts.headline, "bold"))
+        yield Content.assemble(("  before  ", MUTED), parts.before)
+        yield Content.assemble(("  after   ", MUTED), parts.after)
+
+
+def _change_mark(change: ChangeFound) -> tuple[str, str]:
+    return (f"{WORSE} ", f"bold {SHORT}") if change.is_worse else (f"{BETTER} ", f"bold {GOOD}")
+
+
+def _failure_lines(row: PeerRow, now_s: float) -> Iterator[Content]:
+    for failure in newest_failures(row.status, _MAX_FAILURES):
+        kind = "test" if isinstance(failure, CheckEnded) else "probe"
+        words = result_words(failure.result)
+        yield Content.assemble(
+            (f"{NO_RESULT} ", f"bold {BAD}"), f"{kind} at {at_words(failure.at_s, now_s)}: {words}"
+        )

@@ -1,1 +1,0 @@
-"""Plots over the time of a run: rates, TCP's values, and latency under load."""
