@@ -98,7 +98,7 @@ async def test_silent_strangers_of_many_addresses_do_not_slow_accepting(
 
 @pytest.mark.parametrize("opening", [b"", GREETING], ids=["silent", "greeting"])
 async def test_the_address_with_the_most_connections_loses_its_oldest_and_is_told_why(opening: bytes) -> None:
-    """The reason arrives though not all of its words were read. Connections of others stay, and so do its newest."""
+    """The reason arrives though not all of its words were read. Those of others stay, and so do its newest."""
     async with asyncio.timeout(DEADLINE_S), serving(None) as (endpoint, _peer):
         others = [await asyncio.open_connection(*endpoint.address, local_addr=("127.0.0.3", 0)) for _ in range(3)]
         crowd: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
