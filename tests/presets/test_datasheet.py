@@ -1,7 +1,6 @@
 """A preset's sheet: its sections, and the words that tell documented from computed."""
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.datasheet import Section, Sheet, build_sheet
 from linkgauge.presets.expectation import preset_json
@@ -98,12 +97,6 @@ def test_the_rate_of_udp_stands_beside_that_of_tcp_with_its_arithmetic() -> None
     assert "− UDP header | 8 bytes" in steps
     assert "payload of a packet | 1 472 bytes" in steps
     assert steps[-1] == "1 000 Mb/s × 1 472 / 1 538 | 957.1 Mb/s"
-
-
-def test_options_that_a_link_cannot_have_are_refused() -> None:
-    """No cell carries a VLAN tag."""
-    with pytest.raises(PlanError, match="VLAN"):
-        build_sheet(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
 
 
 def test_the_sheet_of_loopback_says_that_it_has_no_target_rate() -> None:
