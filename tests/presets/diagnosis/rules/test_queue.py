@@ -171,7 +171,7 @@ def test_without_samples_of_the_far_end_its_queue_is_somewhere_in_the_path(place
     [finding] = find(kept)
     assert (finding.code, finding.direction) == ("queue-path", IN)
     assert finding.confidence <= 0.7
-    assert "what waited in the interface of the remote end is unknown" in finding.evidence
+    assert "the queue in the interface of the remote end is unknown" in finding.evidence
 
 
 def test_a_jittery_path_needs_a_longer_rise() -> None:
