@@ -22,10 +22,8 @@ def facts(end: End, direction: Direction, granted: int | None, session: int = 1)
 @pytest.mark.parametrize(
     ("granted", "requested"), [(None, None), (None, 100), (100, None), (100, 100), (101, 100), (0, 0)]
 )
-def test_no_warning_where_enough_was_granted_or_nothing_requested(
-    granted: int | None, requested: int | None
-) -> None:
-    """What is unknown is no reason to warn either."""
+def test_no_warning_if_enough_was_granted_or_nothing_requested(granted: int | None, requested: int | None) -> None:
+    """An unknown window is not a reason to warn either."""
     assert WindowCheck(Workload.STREAM).check(facts(End.NEAR, Direction.OUT, granted), requested) is None
 
 
@@ -67,8 +65,8 @@ def test_the_responding_end_sends_the_responses() -> None:
     assert "wmem_max" in text
 
 
-def test_two_ends_alike_are_worth_no_warning() -> None:
-    """LRO is off nearly everywhere, and not worth a word."""
+def test_two_equal_ends_have_no_warning() -> None:
+    """LRO is off nearly everywhere, and does not matter."""
     watch = LinkCheck(NEAR, FAR, 4)
     assert watch.check_interfaces() == []
     assert watch.check(FACTS, None) is None
@@ -108,8 +106,8 @@ def test_disabled_offloads_are_reported_with_both_ends_states_and_the_remedy() -
     assert "ethtool -K eth0" not in text
 
 
-def test_offloads_that_a_lab_has_switched_off_itself_are_no_matter() -> None:
-    """They are what makes its link exact; whatever else is wrong is told all the same."""
+def test_offloads_that_a_lab_has_switched_off_itself_do_not_matter() -> None:
+    """Without them its link is exact. Other problems still have their warnings."""
     off = replace(FAR, tso=False, gro=False)
     assert LinkCheck(NEAR, off, 4, expects_offloads_off=True).check_interfaces() == []
     assert len(LinkCheck(NEAR, replace(off, mtu_bytes=9000), 4, expects_offloads_off=True).check_interfaces()) == 1

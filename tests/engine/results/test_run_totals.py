@@ -1,4 +1,4 @@
-"""Totals of a run: what to expect of it, its TCP, its probe and its warnings."""
+"""Totals of a run: its expected rate, its TCP, its probe and its warnings."""
 
 from dataclasses import replace
 from itertools import product
@@ -139,7 +139,7 @@ def test_a_change_without_a_measured_interval_does_not_spoil_the_expected_rate()
     assert meter.summary().expectation == Expectation(out=E100)
 
 
-def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
+def test_tcp_is_the_senders_in_measured_intervals() -> None:
     """Retransmits add up, the round trip is the median over sessions and intervals."""
     meter = Meter()
     rtts = [(1, 100), (2, 250), (3, 9000)]
@@ -177,7 +177,7 @@ def test_the_efficiency_is_the_share_of_the_sent_payload_that_arrived_first(flow
     assert tcp.min_rtt_us == 70
 
 
-def test_tcp_is_unknown_where_no_sender_reported() -> None:
+def test_tcp_is_unknown_if_no_sender_reported() -> None:
     """A system without TCP_INFO has no retransmits to show, not none."""
     meter = Meter()
     feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
@@ -242,7 +242,7 @@ def test_of_several_modes_a_run_has_the_one_that_limits_its_figures_most(
 
 
 def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:
-    """A thousand different ones are not a summary."""
+    """A thousand different warnings would not be a summary."""
     meter = Meter()
     feed_all(meter, Warned("b"), Warned("a"), Warned("b"))
     assert meter.summary().warnings == ("b", "a")
