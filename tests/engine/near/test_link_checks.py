@@ -83,18 +83,20 @@ def test_nothing_is_shown_for_unknown_values() -> None:
     assert watch.check(replace(FACTS, mss_bytes=None), None) is None
 
 
-def test_different_mtus_are_reported_with_both_values() -> None:
+@pytest.mark.parametrize(
+    ("far", "near_words", "far_words"),
+    [
+        (replace(FAR, mtu_bytes=9000), "local eth0 has 1500", "remote ens3 has 9000"),
+        (replace(FAR, duplex="half"), "local eth0 is full", "remote ens3 is half"),
+    ],
+)
+def test_interfaces_that_differ_are_reported_with_both_values(
+    far: NicInfo, near_words: str, far_words: str
+) -> None:
     """Each with its end and interface."""
-    (text,) = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4).check_interfaces()
-    assert "local eth0 has 1500" in text
-    assert "remote ens3 has 9000" in text
-
-
-def test_different_duplex_modes_are_reported_with_both_values() -> None:
-    """Each with its end and interface."""
-    (text,) = LinkCheck(NEAR, replace(FAR, duplex="half"), 4).check_interfaces()
-    assert "local eth0 is full" in text
-    assert "remote ens3 is half" in text
+    (text,) = LinkCheck(NEAR, far, 4).check_interfaces()
+    assert near_words in text
+    assert far_words in text
 
 
 def test_disabled_offloads_are_reported_with_both_ends_states_and_the_remedy() -> None:

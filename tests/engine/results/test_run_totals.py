@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import (
     Changed,
+    Event,
     Expectation,
     Opened,
     Warned,
@@ -105,38 +106,36 @@ def test_a_run_of_several_settings_expects_the_rate_of_its_newest_ones() -> None
     assert meter.expectation_for(IN) == Expectation()
 
 
-def test_settings_that_come_back_are_one_setting() -> None:
-    """A setting that was only passed through leaves the run with the rate of the other one."""
+@pytest.mark.parametrize(
+    ("events", "expectation"),
+    [
+        ([Changed(5, DUPLEX, Expectation(total=E200))], Expectation(total=E200)),  # nothing is measured yet
+        (
+            [
+                of_flow(Direction.OUT, End.FAR, 0, 1),
+                Changed(TICK, DUPLEX, Expectation(total=E200)),
+                of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
+            ],
+            Expectation(out=E100),
+        ),
+        (
+            [
+                of_flow(Direction.OUT, End.FAR, 0, 1),
+                Changed(TICK, DUPLEX, Expectation(total=E200)),
+                Changed(TICK + 1, OUT, Expectation(out=E100)),
+                of_flow(Direction.OUT, End.FAR, 1, 1),
+            ],
+            Expectation(out=E100),
+        ),
+    ],
+)
+def test_settings_without_a_measurement_do_not_change_the_expected_rate(
+    events: list[Event], expectation: Expectation
+) -> None:
+    """Before the first measurement the newest settings count; later ones that were only passed through do not."""
     meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1),
-        Changed(TICK, DUPLEX, Expectation(total=E200)),
-        Changed(TICK + 1, OUT, Expectation(out=E100)),
-        of_flow(Direction.OUT, End.FAR, 1, 1),
-    )
-    assert meter.summary().expectation == Expectation(out=E100)
-
-
-def test_the_expected_rate_is_known_before_the_measurement() -> None:
-    """A run that carried nothing has still failed an expectation."""
-    meter = Meter()
-    feed_all(meter, started(), Changed(5, DUPLEX, Expectation(total=E200)))
-    assert meter.summary().expectation == Expectation(total=E200)
-
-
-def test_a_change_without_a_measured_interval_does_not_spoil_the_expected_rate() -> None:
-    """A setting that was only passed through weighs nothing."""
-    meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1),
-        Changed(TICK, DUPLEX, Expectation(total=E200)),
-        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
-    )
-    assert meter.summary().expectation == Expectation(out=E100)
+    feed_all(meter, started(), *events)
+    assert meter.summary().expectation == expectation
 
 
 def test_tcp_is_the_senders_in_measured_intervals() -> None:
