@@ -32,8 +32,8 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, Plan, Settings, So
 from ..model.workload import Workload
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
 from ..protocol.path_probe import (
-    LEAST_MTU_BYTES,
     MAX_UDP_BYTES,
+    MIN_PATH_MTU_BYTES,
     DirectionMtu,
     MtuBound,
     PathDatagram,
@@ -235,7 +235,7 @@ class _Measurement:
     async def _measure(self, direction: Direction) -> DirectionMtu:
         most_bytes = MAX_UDP_BYTES + self._sock.header_bytes
         self._direction = direction
-        self._search = search = MtuSearch(LEAST_MTU_BYTES[self._ip_version], most_bytes)
+        self._search = search = MtuSearch(MIN_PATH_MTU_BYTES[self._ip_version], most_bytes)
         while lengths := search.next_lengths():
             _log.debug("path MTU %s: lengths %s", direction, lengths)
             await self._try(lengths)

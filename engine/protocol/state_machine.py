@@ -170,7 +170,7 @@ class ControlStateMachine:
             self._introduce()
 
     def send(self, message: Message) -> None:
-        """Queue a message; raise LocalProtocolError where the conversation does not allow it."""
+        """Queue a message; raise LocalProtocolError if the conversation does not allow it."""
         if self.error is not None:
             raise LocalProtocolError(f"{type(message).__name__} after a failed conversation")
         state = TRANSITIONS[self.state].get((self.end, type(message)))
@@ -207,6 +207,11 @@ class ControlStateMachine:
     def is_greeted(self) -> bool:
         """Whether the other end's greeting has arrived."""
         return self._greeted
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the other end has sent nothing at all."""
+        return not self._greeted and not self._opening
 
     @property
     def transcript(self) -> bytes:
@@ -258,7 +263,7 @@ class ControlStateMachine:
             self.error = error
 
     def fail(self, error: LinkgaugeError) -> None:
-        """End the conversation with this error, and send it to the other end where that is allowed."""
+        """End the conversation with this error, and send it to the other end if that is allowed."""
         if self.error is not None:
             return
         about = "limit" if isinstance(error, LimitReached) else "other"
@@ -278,9 +283,9 @@ class ControlStateMachine:
         self._frames.charge = charge
 
     def receive_eof(self) -> None:
-        """Take in the end of the peer's bytes: an error where its preamble was not complete."""
+        """Take in the end of the peer's bytes: an error if its preamble was not complete."""
         if self.error is None and not self._greeted:
-            where = "in the middle of its greeting" if self._opening else "without a word"
+            where = "without a word" if self.is_silent else "in the middle of its greeting"
             self.error = PeerNotLinkgauge(f"it closed the connection {where}")
 
     def _receive_preamble(self, data: bytes) -> bytes:

@@ -340,7 +340,7 @@ async def test_messages_over_the_limit_are_not_decoded(is_keyed: bool, monkeypat
         codes = FrameCodes(b"secret", NEAR_ROLE)
         frames = [frame + codes.next_code(frame) for frame in frames]
     link.data_received(b"".join(frames))
-    assert len(decoded) == 2 * Limits().messages_s
+    assert 2 * Limits().messages_s <= len(decoded) < 3 * Limits().messages_s  # time passes meanwhile
     with pytest.raises(LimitReached, match="limit messages_s is 100"):
         await soon(link.receive())
 

@@ -99,7 +99,7 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
 
 
 def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> None:
-    """Where only a total is expected, the directions have nothing to expect."""
+    """If only a total is expected, the directions have no expected rate."""
     rows = _rows(
         [
             started(DUPLEX, Expectation(total=GIGABIT)),
@@ -264,7 +264,7 @@ def test_a_new_or_empty_file_begins_with_the_header(tmp_path: Path, exists: bool
 def test_a_file_of_earlier_runs_is_continued_without_a_second_header(
     tmp_path: Path, content: bytes, expected: bytes
 ) -> None:
-    """And a row that was cut off in a crash does not swallow the next one."""
+    """The next row does not continue one that was cut off in a crash."""
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     CsvWriter.append(path).close()
@@ -350,7 +350,7 @@ def test_rows_name_the_peer_the_address_in_use_and_the_label() -> None:
 
 
 def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
-    """What its document does not have is empty."""
+    """Figures that its document lacks are empty."""
     whole = {
         "address": "192.0.2.7",
         "ip_version": 4,

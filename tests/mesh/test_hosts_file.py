@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.errors import PlanError, UsageError
-from linkgauge.mesh.hosts import add_groups, parse_hosts_file
+from linkgauge.mesh.hosts_file import add_groups, parse_hosts_file
 from linkgauge.mesh.plan import Host
 
 FILE = """\
