@@ -105,8 +105,8 @@ class Acceptor:
             except BlockingIOError:
                 return
             except (OSError, MemoryError) as error:
-                # Out of descriptors, or the client has gone already: the next connection may succeed. Without a free
-                # descriptor the kernel says so even if nothing waits; the first time, something does.
+                # Out of descriptors, or the client has gone already: the next connection may succeed. Without a
+                # free descriptor the kernel says so even if nothing waits; the first time, something does.
                 if number == 0:
                     asyncio.get_running_loop().remove_reader(self._listener)
                     self._recovery = asyncio.create_task(self._recover(error))
