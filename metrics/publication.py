@@ -9,6 +9,7 @@ import contextlib
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -97,11 +98,7 @@ async def open_publication(
         EndpointError: the address cannot be listened on.
         OutputError: the file cannot be written.
     """
-    from . import exposition  # here: a plan alone does not need prometheus_client
-
-    def encode(accept: str = "") -> tuple[bytes, str]:
-        return exposition.encode(read(), accept)
-
+    encode = partial(_encode, read)
     listener: socket.socket | None = None if plan.listen is None else listen_for_scrapes(*plan.listen)
     async with contextlib.AsyncExitStack() as stack:
         deliveries: list[_Delivery] = []
@@ -129,6 +126,12 @@ async def open_publication(
             deliveries.append(await stack.enter_async_context(send))
             send.is_due.set()
         yield Publication(None if listener is None else scrape_url(listener), deliveries)
+
+
+def _encode(read: Callable[[], Iterable[Reading]], accept: str = "") -> tuple[bytes, str]:
+    from . import exposition  # here: a plan alone does not need prometheus_client
+
+    return exposition.encode(read(), accept)
 
 
 async def _write(path: Path, text: bytes) -> None:

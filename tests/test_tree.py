@@ -142,7 +142,7 @@ def modules() -> list[Path]:
 
 
 def test_every_module_has_a_test_module_of_its_own_or_a_reason() -> None:
-    """tests/engine/protocol/test_tokens.py tests engine/protocol/auth.py."""
+    """tests/engine/protocol/test_tokens.py tests engine/protocol/tokens.py."""
     missing = {
         str(path.with_suffix(""))
         for path in modules()

@@ -7,7 +7,7 @@ from linkgauge.metrics.families import FAMILIES
 
 
 def test_names_follow_the_conventions() -> None:
-    """One prefix, base units, `_total` for counters alone; the help is a sentence."""
+    """One prefix, base units, `_total` only for counters; the help is a sentence."""
     assert len({each.name for each in FAMILIES}) == len(FAMILIES)
     for each in FAMILIES:
         assert re.fullmatch("linkgauge_[a-z_]+", each.name)
@@ -17,7 +17,7 @@ def test_names_follow_the_conventions() -> None:
 
 
 def test_the_documents_list_every_metric_with_its_labels_and_its_meaning() -> None:
-    """And none that does not exist."""
+    """And no others."""
     text = (Path(__file__).parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
     rows = {line for line in text.splitlines() if line.startswith("| `linkgauge_")}
     assert rows == {

@@ -1,4 +1,4 @@
-"""Metrics on their ways out: a text file, a gateway that comes and goes."""
+"""Published metrics: in a text file, and at a gateway that comes and goes."""
 
 import asyncio
 import stat
@@ -31,12 +31,12 @@ def count_in(text: str | bytes) -> int:
 
 
 def refuse_notice(text: str) -> None:
-    """Fail: nothing is to be said."""
+    """Fail: no notice is expected."""
     raise AssertionError(text)
 
 
 async def until_changed(path: Path, text: str) -> str:
-    """Return a file's text once it is another."""
+    """Return a file's text once it differs."""
     async with asyncio.timeout(DEADLINE_S):
         while path.read_text() == text:  # noqa: ASYNC110, ASYNC240 - until a small file is replaced
             await asyncio.sleep(0.01)
@@ -46,7 +46,7 @@ async def until_changed(path: Path, text: str) -> str:
 async def test_a_text_file_is_there_at_once_and_renewed_by_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every user may read it, no draft stays, and it stays at the end if it is to."""
+    """Every user may read it, no draft stays, and at the end it stays only if it should."""
     monkeypatch.setattr(publication, "_PAUSE_S", 0)
     path = tmp_path / "office.prom"
     plan = PublishingPlan(textfile=str(path))
@@ -76,7 +76,7 @@ async def test_a_text_file_is_renewed_without_a_change(tmp_path: Path, monkeypat
 
 
 async def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
-    """Later it would be a notice that nobody reads."""
+    """Later, nobody would read the notice."""
     plan = PublishingPlan(textfile=str(tmp_path / "missing" / "x.prom"))
     with pytest.raises(OutputError, match=r"cannot be written to .*x\.prom: no such file or directory"):
         async with open_publication(plan, Counter().read, {}, refuse_notice, keeps_file=False):
@@ -84,7 +84,7 @@ async def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path
 
 
 async def test_a_gateway_that_fails_is_told_once_and_when_it_works_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tries go on by themselves, and what it gets then is the newest. A probe is no reason to push."""
+    """The tries go on by themselves, and deliver the newest metrics. A probe is not a reason to push."""
     monkeypatch.setattr(publication, "_FIRST_RETRY_S", 0.001)
     monkeypatch.setattr(publication, "_LAST_RETRY_S", 0.01)
     monkeypatch.setattr(publication, "_PAUSE_S", 0)
@@ -120,7 +120,7 @@ async def test_a_gateway_that_fails_is_told_once_and_when_it_works_again(monkeyp
 
 
 def test_a_text_file_has_the_name_that_its_collector_looks_for() -> None:
-    """Another name would never be read."""
+    """The collector would never read another name."""
     with pytest.raises(PlanError, match=r"end in \.prom"):
         PublishingPlan(textfile="/var/lib/office.txt")
 

@@ -69,8 +69,8 @@ class ClientTest(BaseFarRun):
             channel: The control connection, whose client has sent its parameters.
             request: The client's request.
             options: How the service makes the output of the server.
-            grant: The endpoint's grant. opening: It
-            is held while the test's streams are opened.
+            grant: The endpoint's grant.
+            opening: It is held while the test's streams are opened.
         """
         plan, parameters = request.plan, request.parameters
         super().__init__(plan, grant)

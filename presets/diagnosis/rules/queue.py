@@ -22,7 +22,7 @@ from typing import Final
 from ....engine.model.plan import Direction, End, sender_of
 from ....engine.model.workload import Workload
 from ....engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness, SenderQueue
-from ...number_text import LOAD_NAMES, format_rate, format_share, format_time
+from ...number_text import LOAD_NAMES, format_quantity, format_rate, format_share, format_time
 from .. import remedies
 from ..core_load import hottest_busy
 from ..evidence import EndEvidence, Evidence, end_name
@@ -227,13 +227,13 @@ def _queue_texts(rise: _Rise, queue: SenderQueue | None) -> Iterator[str]:
     """Yield the queues at the sender's host, and in its sockets."""
     sender = end_name(_sender(rise.flow) if rise.flow is not Direction.DUPLEX else End.NEAR)
     if queue is None or queue.delay_ns is None:
-        yield f"what waited in the interface of {sender} is unknown"
+        yield f"the queue in the interface of {sender} is unknown"
     else:
         yield _waited_text(queue, queue.delay_ns)
     if queue is not None and queue.unsent_ns is not None and queue.unsent_ns >= _LEAST_LOCAL_NS:
-        yield f"{_time(queue.unsent_ns)} of its own data waited in the sockets, which delays nobody else"
+        yield f"another {_time(queue.unsent_ns)} of test data waited in its sockets, which delays no other traffic"
     if queue is not None and queue.dropped:
-        yield f"{queue.dropped} packets found no room in the queue"
+        yield f"the queue dropped {format_quantity(queue.dropped, 'packet')}"
 
 
 def _waited_text(queue: SenderQueue, delay_ns: float) -> str:
@@ -264,7 +264,7 @@ def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:
     if fair is not None and fair.tcp_rise_ns is not None:
         reason += (
             f"; the round trips of the loaded sessions rose by {_time(fair.tcp_rise_ns)}: "
-            "they waited in queues of their own, which delays nobody else"
+            "they waited in queues of their own, which delays no other traffic"
         )
     return Finding(
         "no-queue",

@@ -1,4 +1,4 @@
-"""Strangers that connect and say nothing: they neither slow accepting down nor keep anybody out."""
+"""Strangers that prove nothing: they neither slow accepting down nor keep clients out."""
 
 import asyncio
 import itertools
@@ -163,7 +163,7 @@ async def flood(address: tuple[str, int], source: str, rate_s: int, opening: byt
                 strangers.append(sock := socket.socket())
                 sock.setblocking(False)
                 sock.bind((source, 0))
-                sock.connect_ex(address)  # over loopback it needs nobody to accept
+                sock.connect_ex(address)  # over loopback the kernel alone accepts
                 sock.send(opening)
             await asyncio.sleep(1 / rate_s)
 

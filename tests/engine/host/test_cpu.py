@@ -1,4 +1,4 @@
-"""Cores: what /proc/stat says of them, which of them a run's workers use, and how long a process waits for one."""
+"""Cores: their times in /proc/stat, and how long a process waits for one."""
 
 import os
 import shutil

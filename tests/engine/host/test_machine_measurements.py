@@ -1,4 +1,4 @@
-"""What was measured once on each of the machines that share a directory."""
+"""Measurements that each of the machines that share a directory made once."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -15,7 +15,7 @@ from linkgauge.engine.host.memory_file import InheritedBundle, create_memory_fil
 def test_a_memory_file_holds_its_bytes_and_is_not_inherited(
     monkeypatch: pytest.MonkeyPatch, has_memfd: bool
 ) -> None:
-    """An unlinked temporary file does as well, where the system has no memfd_create."""
+    """An unlinked temporary file does as well, if the system has no memfd_create."""
     if not has_memfd:
         monkeypatch.delattr(os, "memfd_create")
     fd = create_memory_file("linkgauge-test", b"some bytes")

@@ -44,7 +44,7 @@ def network_of(pid: int) -> int:
 
 
 def wait_for_end(pids: set[int]) -> None:
-    """Wait until processes have ended, whoever's children they are."""
+    """Wait until processes have ended, also those that are not this process's children."""
     deadline = time.monotonic() + DEADLINE_S
     for pid in pids:
         try:
@@ -57,10 +57,10 @@ def wait_for_end(pids: set[int]) -> None:
 
 
 class LabProcess:
-    """A lab of a process of its own, with a command at its near end that runs until it is ended."""
+    """A lab of another process, with a command at its near end that runs until it is ended."""
 
     def __init__(self, command: str = "echo up; exec sleep 600", link: str = "LINK") -> None:
-        # start_new_session: what a test sends to the process group must not reach the test.
+        # start_new_session: a signal to the process group must not reach the test.
         self.process = subprocess.Popen(
             [
                 sys.executable,
@@ -93,7 +93,7 @@ class LabProcess:
         os.kill(next(pid for pid in commands if b"engine.lab.link_keeper" in commands[pid]), signal.SIGKILL)
 
     def check_gone(self) -> None:
-        """Reap the process; fail where a part of the lab is left."""
+        """Reap the process; fail if a part of the lab is left."""
         self.process.communicate(timeout=DEADLINE_S)
         wait_for_end(self.parts)
         assert find_processes(self.networks) == []

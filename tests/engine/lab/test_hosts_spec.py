@@ -1,4 +1,4 @@
-"""What can be built of emulated hosts, and where each of them is."""
+"""The specification of emulated hosts, and the place of each."""
 
 import pytest
 from linkgauge.engine.lab.hosts_spec import MAX_LAB_HOSTS, LabHost, LabTrunk, MeshLabSpec

@@ -21,14 +21,14 @@ def test_a_lab_whose_process_is_ended_is_gone(number: signal.Signals) -> None:
 @pytest.mark.every
 @pytest.mark.usefixtures("lab")
 def test_what_a_shell_left_in_the_background_ends_with_the_lab() -> None:
-    """Even where it hears no hangup."""
+    """Even if it hears no hangup."""
     held = LabProcess("trap '' HUP; sleep 600 & echo up; read -r _")
     held.check_gone()
 
 
 @pytest.mark.usefixtures("lab")
 def test_a_keeper_that_is_killed_takes_its_parts_with_it() -> None:
-    """They see their input end; the command is the person's, and goes on until it ends."""
+    """They see their input end; the command is the user's, and goes on until it ends."""
     held = LabProcess("echo up; read -r _; exit 5")
     held.kill_keeper()
     held.check_gone()

@@ -38,7 +38,7 @@ def test_the_far_end_is_another_namespace_with_its_own_mtu(lab: Lab) -> None:
     assert network_of(lab.keeper_pid) not in networks
     assert len(networks) == 1
     done = near(lab, "cat", "/proc/net/tcp")
-    assert done.count("\n") == 1  # only its header: nobody listens at the near end
+    assert done.count("\n") == 1  # only its header: nothing listens at the near end
 
 
 def test_the_far_end_answers(lab: Lab) -> None:
@@ -70,14 +70,14 @@ def test_sessions_outlast_a_queue_that_others_keep_full(lab: Lab) -> None:
 
 
 def test_this_process_stays_where_it_is(lab: Lab) -> None:
-    """Only what is sent there goes there."""
+    """Only commands for the lab run there."""
     assert network_of(os.getpid()) == network_of(os.getppid())
     assert network_of(lab.keeper_pid) != network_of(os.getpid())
 
 
 @pytest.mark.usefixtures("lab")
 def test_a_relayed_link_takes_its_delay_each_way() -> None:
-    """A connection is a round trip; TCP_INFO tells it without this machine's hurry."""
+    """A connection is a round trip; TCP_INFO shows it without this machine's load."""
     code = (
         "import socket, sys, struct; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); "
         "print(struct.unpack_from('=I', s.getsockopt(6, socket.TCP_INFO, 104), 68)[0])"
@@ -94,7 +94,7 @@ def test_a_relayed_link_takes_its_delay_each_way() -> None:
 
 @pytest.mark.usefixtures("lab")
 def test_a_user_without_rights_has_labs_where_users_may_have_namespaces() -> None:
-    """Root in a user namespace of its own: everything works there, and nothing reaches outside."""
+    """Root in its own user namespace: everything works there, and nothing reaches outside."""
     code = textwrap.dedent(f"""
         import sys
         from linkgauge.engine.lab.link_lab import open_lab
@@ -121,7 +121,7 @@ def test_a_user_without_rights_has_labs_where_users_may_have_namespaces() -> Non
 
 @pytest.mark.usefixtures("lab")
 def test_a_lab_is_gone_after_ctrl_c() -> None:
-    """The terminal tells the command and the lab's process; the keeper does not hear it."""
+    """The terminal signals the command and the lab's process, and not the keeper."""
     held = LabProcess()
     os.killpg(held.process.pid, signal.SIGINT)
     held.check_gone()
@@ -130,7 +130,7 @@ def test_a_lab_is_gone_after_ctrl_c() -> None:
 
 @pytest.mark.usefixtures("lab")
 def test_processes_that_outlive_lab_and_keeper_are_found_and_ended() -> None:
-    """A daemon that a person started in the lab's shell; a lab that is up is left alone."""
+    """A daemon that the user started in the lab's shell; a lab that is up is left alone."""
     held = LabProcess("setsid sh -c 'trap \"\" HUP; echo up; exec sleep 600' < /dev/null & exec sleep 600")
     assert not held.parts & set(find_orphans())
     held.kill_keeper()

@@ -87,7 +87,7 @@ def test_an_address_is_read_as_the_resolver_reads_it(spelling: str) -> None:
 
 @given(st.text(min_size=1, max_size=20))
 def test_the_one_spelling_of_a_host_is_its_own(text: str) -> None:
-    """Whatever a person typed."""
+    """Whatever the user typed."""
     assert canonical_host(canonical_host(text)) == canonical_host(text)
 
 

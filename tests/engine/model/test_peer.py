@@ -97,7 +97,7 @@ def test_no_host_and_no_user_begins_with_a_dash(text: str) -> None:
     ],
 )
 def test_a_peer_is_read_as_people_write_it(text: str, host: str, port: int) -> None:
-    """With and without a port, IPv6 in brackets where a port follows."""
+    """With and without a port, IPv6 in brackets if a port follows."""
     assert Peer.parse(text) == Peer(host, port)
 
 

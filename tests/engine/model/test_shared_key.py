@@ -42,7 +42,7 @@ def test_a_proof_that_is_cut_short_is_none(cut: int) -> None:
 
 @given(st.lists(st.binary(max_size=6), max_size=4), st.lists(st.binary(max_size=6), max_size=4))
 def test_parts_cannot_be_shifted_into_each_other(some: list[bytes], others: list[bytes]) -> None:
-    """Two lists of parts have the same code only where they are the same list."""
+    """Two lists of parts have the same code only if they are the same list."""
     assert (mac(b"k", *some) == mac(b"k", *others)) == (some == others)
 
 

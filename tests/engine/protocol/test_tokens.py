@@ -1,4 +1,4 @@
-"""Keys, proofs and tokens: what opens an endpoint, and everything that must not."""
+"""Tokens of data connections: each opens one connection, and others none."""
 
 import itertools
 
@@ -36,7 +36,7 @@ def test_each_connection_of_each_run_has_a_token_of_its_own() -> None:
 
 
 def test_a_token_opens_one_connection() -> None:
-    """A second one with it is refused, and so is a token for anything else than what is asked."""
+    """A second one with it is refused, and so is a token for another connection."""
     secret = RunSecret(b"agreed", b"told", b"plan")
     gate = TicketCheck(secret)
     token = Tickets(secret.session_secret("out", 1, 3, None)).token(0)
@@ -80,7 +80,7 @@ def test_the_token_of_a_serial_is_good_once_in_any_order_and_however_far_ahead()
 
 
 def test_a_ticket_is_good_once_and_only_where_it_belongs() -> None:
-    """In order, each once; one that was changed, or of another session, is none."""
+    """In order, each once; one that was changed, or of another session, is refused."""
     asker, answerer, stranger = Tickets(b"one"), Tickets(b"one"), Tickets(b"two")
     first, second, third = (asker.issue() for _ in range(3))
     assert {len(first), len(second)} == {TICKET_BYTES}
@@ -116,7 +116,7 @@ def test_what_is_far_behind_counts_as_taken() -> None:
 
 
 def test_zero_is_no_serial() -> None:
-    """It is what nothing begins with."""
+    """Serials begin at 1."""
     assert not SerialWindow().take(0)
 
 

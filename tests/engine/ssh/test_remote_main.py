@@ -1,4 +1,4 @@
-"""The program of a far end behind ssh, over pipes: where it listens, what it refuses, and its end."""
+"""The program of a far end behind ssh, over pipes: where it listens, its refusals, and its end."""
 
 import contextlib
 import json

@@ -27,7 +27,7 @@ PLAN = Plan(
 
 
 def carrier(folder: Path, *first: str) -> Peer:
-    """Return a peer whose ssh runs what it is told here, after other commands, without linkgauge on PATH."""
+    """Return a peer whose ssh runs its command here, after other commands, without linkgauge on PATH."""
     programs = folder / "bin"
     programs.mkdir()
     for name, path in (("sh", "/bin/sh"), ("python3", str(Path(sys.base_prefix, "bin", "python3")))):
@@ -50,7 +50,7 @@ def carrier(folder: Path, *first: str) -> Peer:
 async def test_the_engine_is_sent_over_ssh_and_a_login_carries_several_runs(
     tmp_path: Path, record: Callable[..., Any]
 ) -> None:
-    """Where sshd tells no addresses it listens on all of them. A far end that has gone is told as such."""
+    """If sshd gives no addresses it listens on all of them. A far end that has gone is reported as gone."""
     async with asyncio.timeout(DEADLINE_S), open_ssh_far_end(carrier(tmp_path)) as far:
         assert far.is_up
         assert not far.data_path.is_through_ssh
@@ -63,7 +63,7 @@ async def test_the_engine_is_sent_over_ssh_and_a_login_carries_several_runs(
 
 
 async def test_a_login_with_endless_output_is_abandoned(tmp_path: Path) -> None:
-    """What it prints is not kept."""
+    """Its output is not kept."""
     peer = carrier(tmp_path, "while echo welcome to this host; do :; done")
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(PeerError, match="print too much"):
@@ -96,7 +96,7 @@ async def test_a_far_end_that_says_nonsense_is_not_understood(tmp_path: Path, an
 
 
 async def test_leaving_in_the_middle_of_a_login_leaves_nothing(tmp_path: Path) -> None:
-    """As when a person gives up: the program that waits is ended."""
+    """As when the user gives up: the waiting program is ended."""
     begun = tmp_path / "begun"
     peer = carrier(tmp_path, f"echo > {shlex.quote(str(begun))}; exec sleep 60")
 

@@ -36,7 +36,7 @@ def test_both_ends_of_a_transaction_on_one_host_get_one_core(workload: Workload)
     ("plan", "near", "far"),
     [
         (RR, WIRED, WIRED),
-        (RR, LOOPBACK, replace(LOOPBACK, hostname="there")),  # what ssh forwards comes over loopback as well
+        (RR, LOOPBACK, replace(LOOPBACK, hostname="there")),  # an ssh forward comes over loopback as well
         (RR, LOOPBACK, replace(LOOPBACK, nic=None)),
         (replace(RR, workers=1), LOOPBACK, LOOPBACK),
         (replace(RR, near_cores=(0,)), LOOPBACK, LOOPBACK),
@@ -46,7 +46,7 @@ def test_both_ends_of_a_transaction_on_one_host_get_one_core(workload: Workload)
     ],
 )
 def test_other_plans_are_left_unchanged(plan: Plan, near: HostInfo, far: HostInfo) -> None:
-    """A stream has both ends at work at once, and a person's own word stands."""
+    """A stream has both ends at work at once, and the user's own choice stands."""
     assert assign_core_affinity(plan, near, far) == plan
     assert not shares_cores(plan)
 
@@ -55,7 +55,7 @@ def test_other_plans_are_left_unchanged(plan: Plan, near: HostInfo, far: HostInf
     ("sessions", "policy"), [(1, os.SCHED_OTHER), (2 * len(usable_cores()), os.SCHED_BATCH)], ids=["one", "several"]
 )
 async def test_workers_keep_to_the_cores_that_the_run_names(far_end: Peer, sessions: int, policy: int) -> None:
-    """As the kernel says of them; and those of several sessions let each other finish."""
+    """As the kernel reports; and workers of several sessions let each other finish."""
     plan = Plan(Settings(Direction.OUT, sessions), Workload.RR, SECOND_NS, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(20), open_run(plan, far_end) as run:
         assert sorted(run.plan.near_cores or ()) == usable_cores()
@@ -74,7 +74,7 @@ async def test_workers_keep_to_the_cores_that_the_run_names(far_end: Peer, sessi
 
 @pytest.mark.every
 async def test_sessions_that_are_added_have_all_cores(far_end: Peer) -> None:
-    """One worker at each end was enough for one pair; with three it is again as if nobody had chosen its core."""
+    """One worker at each end was enough for one pair; with three all cores are free again."""
     plan = Plan(Settings(), Workload.RR, 5 * SECOND_NS, interval_ns=SECOND_NS // 10)
     async with asyncio.timeout(20), open_run(plan, far_end) as run:
         async for event in run:

@@ -1,4 +1,4 @@
-"""The faster mode of this host: the trial, what is kept of it, and the run that uses it."""
+"""The faster mode of this host: the trial, its stored result, and the run that uses it."""
 
 import asyncio
 import json

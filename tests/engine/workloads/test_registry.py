@@ -16,7 +16,7 @@ def test_the_responder_of_transactions_is_their_sender() -> None:
 
 
 def test_a_workload_gets_its_sessions_once() -> None:
-    """A second registration would change what a name carries."""
+    """A second registration would change the meaning of a name."""
     with pytest.raises(ValueError, match="rr has its sessions already"):
         register_sessions(Workload.RR, sender=RrResponder, receiver=RrRequester)
 

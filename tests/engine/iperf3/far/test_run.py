@@ -95,7 +95,7 @@ def reset(sock: socket.socket) -> None:
 
 @pytest.mark.parametrize("is_reset", [False, True])
 async def test_clients_that_break_off_in_any_state_leave_nothing(*, is_reset: bool) -> None:
-    """All states at once. Whoever had begun a test is in the log with the reason."""
+    """All states at once. Each client that had begun a test is in the log with the reason."""
     async with serve() as scene:
         clients = await asyncio.gather(*(go(scene.port, step) for step in STEPS))
         assert len(scene.endpoint.get_status().clients) == len(STEPS) - 3
@@ -125,7 +125,7 @@ async def test_clients_that_fall_silent_before_and_after_payload_are_not_waited_
 
 
 async def test_a_stream_that_never_comes_ends_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the number that says so."""
+    """By the number for that."""
     monkeypatch.setattr(far_run, "STREAMS_DEADLINE_S", 0.2)
     async with serve() as scene:
         client = await go(scene.port, one_stream)
@@ -217,7 +217,7 @@ async def test_a_test_without_an_end_is_ended_at_the_longest_duration(form: str)
 
 
 async def test_a_client_that_brings_more_datagrams_than_a_limit_is_stopped() -> None:
-    """Whatever rate it has named."""
+    """Whatever its rate."""
     async with serve(limits=Limits(udp_rate_bit_s=1_000_000)) as scene:
         client = await RawClient.connect(scene.port)
         await client.send_parameters(tcp=False, udp=True, len=1000, bandwidth=500_000)
@@ -247,7 +247,7 @@ async def test_a_client_that_brings_more_datagrams_than_a_limit_is_stopped() -> 
 
 
 async def test_a_state_out_of_order_ends_the_test() -> None:
-    """A client says only that it ends, stops, or is done."""
+    """A client may only end, stop, or be done."""
     async with serve() as scene:
         for byte in (State.IPERF_DONE.wire_byte, State.TEST_RUNNING.wire_byte, b"\x63"):
             client = await go(scene.port, sends)

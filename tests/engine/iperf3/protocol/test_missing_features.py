@@ -1,4 +1,4 @@
-"""What an iperf3 server cannot do as a far end."""
+"""The features that an iperf3 server lacks as a far end."""
 
 from typing import Any
 

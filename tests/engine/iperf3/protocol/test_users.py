@@ -1,4 +1,4 @@
-"""Users of iperf3: tokens of this program and of stock ones, and what is no token of a user."""
+"""Users of iperf3: tokens of this program and of stock ones, and bytes that are not a user's token."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""The sessions of iperf3's datagrams: rate without feedback, fragments, a closed port; what the receiver counts."""
+"""The sessions of iperf3's datagrams: rate without feedback, fragments, a closed port; the receiver's counts."""
 
 import asyncio
 import ctypes

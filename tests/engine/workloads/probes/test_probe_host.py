@@ -1,4 +1,4 @@
-"""The host of both further probes: with an endpoint's listener, and where UDP does not pass."""
+"""The host of both further probes: with an endpoint's listener, and if UDP does not pass."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ def target_of(sock: socket.socket) -> ConnectTarget:
 
 
 class Scene:
-    """A host of probes, and what it told."""
+    """A host of probes, and its reports."""
 
     def __init__(self) -> None:
         self.counters = SharedCounters.create()

@@ -69,7 +69,7 @@ class Link:
         return self._queue / self.capacity
 
     def tick(self, bit_s: float) -> None:
-        """Carry what is sent in a millisecond."""
+        """Carry a millisecond of datagrams."""
         self._due += min(self._sender, self._in_tick(bit_s))
         self._way.append(int(self._due))
         self._due -= int(self._due)
@@ -92,7 +92,7 @@ class Link:
         self._ticks += 1
 
     def take_trial(self) -> Trial:
-        """Return what the receiver reports of the time since the last call."""
+        """Return the receiver's report of the time since the last call."""
         received, lost = self._received, self._lost
         self._received = self._lost = 0
         delay_ms = self.delay_ms
@@ -180,7 +180,7 @@ def test_a_link_that_always_loses_is_searched_to_its_capacity(bit_s: float, queu
 
 @pytest.mark.parametrize("rtt_ms", [0.1, 100])
 def test_a_sender_that_is_the_limit_is_not_asked_for_much_more(rtt_ms: float) -> None:
-    """A rate that nobody sends says nothing."""
+    """A rate that is not sent shows nothing."""
     search = RateSearch(MBIT, 1_400)
     feed(Link(10 * GBIT, 20, rtt_ms, sender_bit_s=3 * GBIT), search)
     assert search.best is not None
@@ -246,7 +246,7 @@ def test_the_highest_rate_without_loss_is_next_below_the_capacity(
 ) -> None:
     """From a rate that is 3 % too high: after the first step, five seconds of 95 % of it.
 
-    A queue of 200 ms holds the excess of more than five seconds: it is no rate that the link carries.
+    A queue of 200 ms holds the excess of more than five seconds: the link does not carry that rate.
     """
     search = LossFreeSearch(int(bit_s * 1.03), 1_400, goal)
     took_ms = feed(Link(bit_s, queue_ms, rtt_ms), search, 30)
@@ -274,7 +274,7 @@ SETTINGS = Settings(rate_bit_s=1_000_000, datagram_bytes=SIZE, searches_rate=Tru
 
 
 class LinkWithoutQueue:
-    """A link without a queue: what exceeds its rate is lost, and a share of the rest."""
+    """A link without a queue: datagrams beyond its rate are lost, and a share of the rest."""
 
     def __init__(self, bit_s: int, loss: float = 0.0) -> None:
         self._bit_s = bit_s
