@@ -36,7 +36,7 @@ from linkgauge.engine.model.events import Event, Expectation, Sampled, Started
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.near.timeline import Timeline
+from linkgauge.engine.near.run_events import Timeline
 from linkgauge.engine.protocol.peer_validation import PeerValidator
 from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_stream import event_lines

@@ -98,15 +98,15 @@ class Acceptor:
         self._spares.clear()
 
     def _accept(self) -> None:
-        """Accept what waits. It waits for none of the other ends: a slow one would keep all others out."""
+        """Accept connections, and wait for none of the other ends: a slow one would keep all others out."""
         for number in range(_ACCEPTED_IN_TURN):
             try:
                 sock, address = self._listener.accept()
             except BlockingIOError:
                 return
             except (OSError, MemoryError) as error:
-                # Out of descriptors, or the client has gone already: the next connection may succeed. Without a free
-                # descriptor the kernel says so even if nothing waits; the first time, something does.
+                # Out of descriptors, or the client has gone already: the next connection may succeed. Without a
+                # free descriptor the kernel says so even if nothing waits; the first time, something does.
                 if number == 0:
                     asyncio.get_running_loop().remove_reader(self._listener)
                     self._recovery = asyncio.create_task(self._recover(error))

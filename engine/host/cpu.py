@@ -37,7 +37,7 @@ def parse_proc_stat(text: str, tick_ns: int) -> tuple[CoreTimes, ...]:
 
 
 def read_core_times() -> tuple[CoreTimes, ...] | None:
-    """Return the time of each core of this host since boot; None where unknown."""
+    """Return the time of each core of this host since boot; None if unknown."""
     try:
         text = _STAT.read_text(encoding="ascii")
     except OSError:
@@ -65,7 +65,7 @@ def _read_psutil() -> tuple[CoreTimes, ...] | None:
 def subtract_core_times(
     before: tuple[CoreTimes, ...] | None, after: tuple[CoreTimes, ...] | None
 ) -> tuple[CoreTimes, ...] | None:
-    """Return the time of each core between two readings; None where unknown, or the number of cores changed."""
+    """Return the time of each core between two readings; None if unknown, or the number of cores changed."""
     if before is None or after is None or len(before) != len(after):
         return None
     return tuple(difference(was, now) for was, now in zip(before, after, strict=True))
@@ -74,8 +74,8 @@ def subtract_core_times(
 class RunQueueWait:
     """The time for which this process's threads were ready to run and had no core (/proc/PID/task/TID/schedstat).
 
-    A session that has its worker to itself runs in a thread of its own. A reading opens a file for each thread, so
-    it is made at most 10 times a second.
+    A session that has a worker to itself runs in its own thread. A reading opens a file for each thread, so there
+    are at most 10 a second.
     """
 
     def __init__(self, folder: Path = Path("/proc/self/task")) -> None:
@@ -85,7 +85,7 @@ class RunQueueWait:
         self._next_ns = 0
 
     def read(self) -> int | None:
-        """Return the sum since the start, of threads that have ended too; None where the system does not say."""
+        """Return the sum since the start, including threads that have ended; None if it is unknown."""
         now_ns = time.monotonic_ns()
         if self._total_ns is not None and now_ns >= self._next_ns:
             self._next_ns = now_ns + _MIN_READ_NS
@@ -161,7 +161,7 @@ def _has_quota(group: Path) -> bool:
 
 
 def read_quota_wait(stats: tuple[Path, ...]) -> int | None:
-    """Return the time for which quotas have stopped their processes, nanoseconds; None where there is no quota."""
+    """Return the time for which quotas have stopped their processes, nanoseconds; None if there is no quota."""
     waits_ns: list[int] = []
     for path in stats:
         try:

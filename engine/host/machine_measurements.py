@@ -1,4 +1,4 @@
-"""This machine: its identity, and files of what was measured once on each machine that shares a directory.
+"""This machine: its identity, and files of measurements that are made once on each machine that shares a directory.
 
 A measurement is valid while the machine has the same name, kernel and number of cores.
 """
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The identity of a machine. What was measured there is valid while all fields are unchanged."""
+    """The identity of a machine. Its measurements are valid while all fields are unchanged."""
 
     hostname: str
     system: str
@@ -38,7 +38,7 @@ def identify_machine() -> Machine:
 
 
 def load_measurement(path: Path, kind: type[T], machine: Machine) -> T | None:
-    """Return what a file has of a machine; None if it has nothing, or if it cannot be read."""
+    """Return a machine's measurement in a file; None if there is none, or if the file cannot be read."""
     value = _read(path).get(machine.key)
     try:
         return None if value is None else decode(kind, value)

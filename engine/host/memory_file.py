@@ -1,4 +1,4 @@
-"""Files in memory, and the engine as one: the first code of a far end without linkgauge.
+"""Files in memory, and the engine in one: the first code of a far end without linkgauge.
 
 The source of this module is sent as it is and run by the Python of that host, so it imports nothing of linkgauge
 until the engine has arrived on standard input. A memory file has no name (memfd_create(2), elsewhere an unlinked
@@ -16,9 +16,9 @@ _ARCHIVE: Final = re.compile(r"/(?:proc/self|dev)/fd/(\d+)")
 
 
 def create_memory_file(name: str, data: bytes = b"") -> int:
-    """Return the descriptor of an anonymous file with these bytes; raise OSError where there is no memory for it.
+    """Return the descriptor of an anonymous file with these bytes; raise OSError if there is no memory for it.
 
-    `name` is for whoever looks at the processes of a host. The descriptor is not inherited.
+    `name` shows in lists of a process's files. The descriptor is not inherited.
     """
     try:
         fd = os.memfd_create(name)
@@ -50,7 +50,7 @@ def run_bundle(size: int, digest: str) -> None:
 
 
 def _read_stdin(size: int) -> bytes:
-    """Read exactly so many bytes: what follows them is for the engine, so nothing may be buffered."""
+    """Read exactly this many bytes: the bytes after them are for the engine, so nothing may be buffered."""
     data = b""
     while len(data) < size:
         part = os.read(0, size - len(data))
@@ -61,7 +61,7 @@ def _read_stdin(size: int) -> bytes:
 
 
 class InheritedBundle:
-    """The archive that this process runs from, to be inherited by a child; empty where linkgauge is installed.
+    """The archive that this process runs from, to be inherited by a child; empty if linkgauge is installed.
 
     Start the child with `fds` passed on and with `environment`, then call `close`.
     """

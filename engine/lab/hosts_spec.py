@@ -26,7 +26,7 @@ class LabHost:
 
 @dataclass(frozen=True, slots=True)
 class LabTrunk:
-    """What joins a rack to the others: `sends` is the direction away from the rack, `receives` the other one."""
+    """The link from a rack to the others: `sends` is the direction away from the rack, `receives` the other one."""
 
     rack: str
     sends: LabLink
@@ -37,7 +37,7 @@ class LabTrunk:
 class MeshLabSpec:
     """Hosts to build, each a network namespace. The hosts of a rack share a switch, and trunks join the switches.
 
-    There is a trunk for each rack, and none where there is one rack.
+    There is a trunk for each rack, and none if there is one rack.
     """
 
     hosts: tuple[LabHost, ...]
@@ -48,7 +48,7 @@ class MeshLabSpec:
         if not MIN_LAB_HOSTS <= len(self.hosts) <= MAX_LAB_HOSTS:
             raise PlanError("hosts", str(len(self.hosts)), f"a lab builds {MIN_LAB_HOSTS} to {MAX_LAB_HOSTS} hosts")
         if len({host.name for host in self.hosts}) < len(self.hosts):
-            raise PlanError("hosts", "a name that two have", "give each host a name of its own")
+            raise PlanError("hosts", "a name that two have", "give each host its own name")
         racks = self.racks
         if len(racks) > MAX_LAB_RACKS:
             raise PlanError("racks", str(len(racks)), f"a lab builds up to {MAX_LAB_RACKS} racks")

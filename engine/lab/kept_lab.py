@@ -1,4 +1,4 @@
-"""The process that keeps a lab, for the one that opens it: its start, its request, commands beside it, its end.
+"""A lab as its opener sees it: the start of its keeper, the request, commands beside the keeper, the end.
 
 A lab's namespaces and devices disappear with its last process, and its processes end with the one that started it.
 Only a process that has detached itself (a daemon from a lab's shell) is left when the keeper was killed.
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptLab:
-    """A lab that is up: notes for a person, and the process that keeps it.
+    """A lab that is up: notes for the user, and the process that keeps it.
 
     With `has_offloads_off`, offloads are off on purpose, so that every packet has a size that the wire could carry.
     """
@@ -94,7 +94,7 @@ def _wait_and_forward_signals(child: "subprocess.Popen[bytes]", watched: Collect
 def start_keeper(
     module: str, request: object, deadline_s: float, *, has_offloads_off: bool
 ) -> Generator[tuple[int, dict[str, Any]]]:
-    """Have a keeper's module build what is requested, yield its pid and answer, and have it take that down.
+    """Have a keeper's module build the requested lab, yield its pid and answer, and have it take the lab down.
 
     Raises LabUnavailable if this machine cannot have labs, LabError if this one cannot be built.
     """
@@ -125,7 +125,7 @@ def _ask(keeper: "subprocess.Popen[bytes]", request: object, deadline_s: float) 
         keeper.stdin.write(json.dumps(encode(request)).encode() + b"\n")
         keeper.stdin.flush()
     except BrokenPipeError:
-        pass  # its standard error, read below, tells why it ended
+        pass  # its standard error, read below, has the reason
     readable, _, _ = select.select([keeper.stdout], [], [], deadline_s)
     if not readable:
         raise LabError(f"the lab was not up after {deadline_s:g} s; try again on a less busy machine")

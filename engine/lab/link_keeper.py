@@ -1,9 +1,9 @@
 """`python -m linkgauge.engine.lab.link_keeper`: the process that keeps a lab of one link and the far end at it.
 
-What every keeper does is here as well (`BaseKeeper`, `keep`): it builds, holds and takes down. It reads the request
-from one line of its standard input and answers with one line. When that input ends, as it does when the process at
-its other end has ended, the keeper ends everything that runs in the lab. With the last process the kernel removes
-namespaces, devices and queues.
+The common part of all keepers is here as well (`BaseKeeper`, `keep`): they build, hold and take down a lab. A
+keeper reads the request from one line of its standard input and answers with one line. When that input ends,
+because the process at its other end has ended, the keeper ends everything that runs in the lab. With the last
+process the kernel removes namespaces, devices and queues.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class BaseKeeper(ABC):
 
     @abstractmethod
     def build(self) -> dict[str, Any]:
-        """Build the lab and return the answer to the one who asked for it."""
+        """Build the lab and return the answer to the request."""
 
     def start_tethered(self, command: Sequence[str], pass_fds: Sequence[int] = ()) -> "subprocess.Popen[bytes]":
         """Start a child that ends with its standard input, and so with this process."""
@@ -115,7 +115,7 @@ class LabKeeper(BaseKeeper):
         self.namespaces += (self.near, self.far)
 
     def build(self) -> dict[str, Any]:
-        """Make the link and start the far end; return the endpoint's port and notes for a person."""
+        """Make the link and start the far end; return the endpoint's port and notes for the user."""
         notes: list[str] = []
         taps = create_tap_pair(self.far) if self._link.needs_relay else None
         _log.debug("namespaces %d (near) and %d (far) exist", self.near.inode, self.far.inode)

@@ -18,14 +18,14 @@ IpVersion = Literal[4, 6]
 _IPV4_PART: Final = re.compile(r"0x[0-9a-f]{1,8}|0[0-7]{0,11}|[1-9][0-9]{0,9}", re.ASCII)
 _IPV4_PARTS: Final = 4
 _BYTE: Final = 255
-_CLIENT_PREFIX_BITS: Final = 64  # what a site gives to a link (RFC 4291, section 2.5.4)
+_CLIENT_PREFIX_BITS: Final = 64  # the prefix of a link (RFC 4291, section 2.5.4)
 _NOT_IN_ZONE: Final = frozenset("/:[]")  # the kernel refuses the first two, and an address ends at a bracket
 _MAX_ZONE_BYTES: Final = 15  # IFNAMSIZ with its zero byte
 
 
 @lru_cache(1_024)  # an endpoint asks five times for each connection: a seventh of its time under a flood of them
 def parse_ip_address(text: str) -> IpAddress:
-    """Return the address without its scope; raise ValueError where the text is no IP address."""
+    """Return the address without its scope; raise ValueError if the text is not an IP address."""
     address = ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
@@ -80,8 +80,9 @@ def ip_version_of(address: str) -> IpVersion:
 def client_network(text: str) -> str:
     """Return the network whose addresses count as one client: an IPv4 address, or an IPv6 network of 64 bits.
 
-    A host may take any address in its IPv6 network, so an address says little there. Link-local addresses are told
-    apart by address and interface: every host of a link has the same network. Other text is returned unchanged.
+    A host may take any address in its IPv6 network, so a single address says little. Link-local addresses are
+    distinguished by address and interface: every host of a link has the same network. Other text is returned
+    unchanged.
     """
     try:
         address = parse_ip_address(text)
@@ -124,6 +125,6 @@ def check_zone(field: str, host: str) -> None:
 
 
 def _is_interface_name(zone: str) -> bool:
-    """Return whether an interface may have this name, as the kernel has it; only printable ones are taken."""
+    """Return whether the kernel allows an interface this name, and it is printable."""
     is_usable = zone.isprintable() and " " not in zone and not _NOT_IN_ZONE & set(zone)
     return is_usable and zone not in {".", ".."} and 1 <= len(zone.encode(errors="replace")) <= _MAX_ZONE_BYTES

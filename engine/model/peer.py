@@ -21,8 +21,9 @@ IPERF3_PORT: Final = 5201
 _MAX_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
-# ssh would take a name with a leading dash for an option, and before 9.6 it passes on to a ProxyCommand what a
-# shell takes for its own. No name of a user or host has one of these characters; a domain's user has a backslash.
+# ssh would take a name with a leading dash for an option, and before 9.6 it passes characters with a meaning for
+# the shell on to a ProxyCommand. No name of a user or host has one of these characters; a domain's user has a
+# backslash.
 _NOT_IN_SSH_NAME: Final = r"\s@:/\[\]'`\"$;&<>|(){}"
 _USER: Final = re.compile(rf"[^-{_NOT_IN_SSH_NAME}][^{_NOT_IN_SSH_NAME}]{{0,254}}(?<!\\)")
 _HOST: Final = re.compile(rf"[^-\\{_NOT_IN_SSH_NAME}][^\\{_NOT_IN_SSH_NAME}]{{0,252}}")
@@ -33,8 +34,9 @@ _IPV6: Final = re.compile(rf"[0-9A-Fa-f:.]{{2,45}}(%[^\\{_NOT_IN_SSH_NAME}]{{1,1
 class SshSettings:
     """How to start a far end through ssh; None leaves a setting to ssh.
 
-    `port` is ssh's own. `command` is the program with its options, as a shell would split it. The far end listens
-    for data connections on `data_port`, or on a free port; with `is_data_tunneled` ssh carries those as well.
+    `port` is ssh's own. `command` is the program with its options; it is split as a shell would. The far end
+    listens for data connections on `data_port`, or on a free port; with `is_data_tunneled` ssh carries those as
+    well.
     """
 
     user: str | None = None
@@ -58,7 +60,7 @@ class Iperf3Login:
 
 @dataclass(frozen=True, slots=True)
 class Iperf3Settings:
-    """How to use an iperf3 server as the far end. `user` logs in there, where the server asks for a user.
+    """How to use an iperf3 server as the far end. `user` logs in there, if the server requires a login.
 
     `login` is None until it has been looked up.
     """
@@ -73,12 +75,12 @@ def is_iperf3_address(text: str) -> bool:
 
 
 def is_ssh_address(text: str) -> bool:
-    """Return whether the text is an address of a far end to be started through ssh."""
+    """Return whether the text is the address of a far end that ssh starts."""
     return text.strip().lower().startswith(SSH_SCHEME)
 
 
 def parse_ssh_address(text: str) -> tuple[str, SshSettings]:
-    """Return the host and how to start a far end there; raise PlanError where the text is no such address."""
+    """Return the host and how to start a far end there; raise PlanError if the text is not such an address."""
     rest = text.strip()[len(SSH_SCHEME) :].removesuffix("/")
     user, at, place = rest.rpartition("@")
     if at and _USER.fullmatch(user) is None:
@@ -98,7 +100,7 @@ def parse_ssh_address(text: str) -> tuple[str, SshSettings]:
 
 
 def format_ssh_address(host: str, ssh: SshSettings) -> str:
-    """Return the address as a person writes it."""
+    """Return the address as a user writes it."""
     user = f"{ssh.user}@" if ssh.user else ""
     port = f":{ssh.port}" if ssh.port else ""
     return f"{SSH_SCHEME}{user}{f'[{host}]' if ':' in host else host}{port}"
@@ -109,7 +111,7 @@ class Peer:
     """The address of a far end: a host name or IP address, and a TCP port. `loopback` is an embedded endpoint.
 
     `access` is None until the key for this peer has been looked up. With `ssh`, the far end is started on that host
-    and chooses its port itself. With `iperf3` the far end is an iperf3 server. `only_ip` leaves a name only its
+    and chooses its port itself. With `iperf3` the far end is an iperf3 server. `only_ip` limits a name to its
     addresses of that IP version.
     """
 
@@ -156,7 +158,7 @@ class Peer:
             return self.only_ip
 
     def over_ip(self, version: IpVersion | None) -> Self:
-        """Return this peer with its addresses of an IP version only; None leaves it all.
+        """Return this peer with its addresses of an IP version only; None means both versions.
 
         Raises PlanError for an address of the other version, and for IPv6 to the embedded endpoint.
         """
@@ -173,7 +175,7 @@ class Peer:
     def parse(cls, text: str) -> Self:
         """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `ssh://…`, `iperf3://…` or `loopback`.
 
-        Raises PlanError where the text is none of these.
+        Raises PlanError if the text is none of these.
         """
         if is_ssh_address(text):
             host, ssh = parse_ssh_address(text)
@@ -209,7 +211,7 @@ class Peer:
 
 
 def check_port(port: int) -> int:
-    """Return the port; raise PlanError where it is no TCP port."""
+    """Return the port; raise PlanError if it is not a TCP port."""
     if not 1 <= port <= 65_535:
         raise PlanError("port", port, "give a number from 1 to 65535")
     return port

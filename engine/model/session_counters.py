@@ -22,7 +22,7 @@ class SocketInfo:
     """The socket options of a session at one end, read back from the kernel after it was opened.
 
     `window_granted_bytes` is the receive buffer at the receiving end and the send buffer at the sending
-    one, as an application may use it (Linux reports twice that, socket(7)); None where the window is auto.
+    one, as far as an application may use it (Linux reports twice that, socket(7)); None if the window is auto.
     `mode` is how this end moves payload.
     """
 
@@ -42,16 +42,16 @@ CounterKind = Literal["cumulative", "peak", "least", "gauge"]
 """How a counter's samples combine: their sum, the largest, the smallest, or the newest of them."""
 
 KernelUnit = Literal["count", "bytes", "us", "rtt_us", "segments", "bytes_s"]
-"""What the kernel counts in. A round trip of 0 or all ones is unknown, and so is a rate without a limit."""
+"""The kernel's unit. A round trip of 0 or all ones is unknown, and so is a rate without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TcpCounter:
     """A counter of struct tcp_info (linux/tcp.h): its name ends in the unit that linkgauge reports it in.
 
-    `offset` is in bytes, in `source`: `memory` is what SO_MEMINFO returns (linux/sock_diag.h). A cumulative counter
-    is reported as its rise during an interval, another one as it stands. `end` is the end of a session that reports
-    it.
+    `offset` is in bytes, in `source`: `memory` is the result of SO_MEMINFO (linux/sock_diag.h). A cumulative
+    counter is reported as its rise during an interval, another one as it stands. `end` is the end of a session that
+    reports it.
     """
 
     name: str
@@ -80,7 +80,7 @@ TCP_COUNTERS: Final = (
     TcpCounter("unsent_bytes", "bytes", 144),
     TcpCounter("unacked_bytes", "segments", 24),
     TcpCounter("max_pacing_bit_s", "bytes_s", 112),
-    # In the kernel's memory, with what packets take beyond their payload.
+    # In the kernel's memory, with the overhead of packets.
     TcpCounter("send_memory_bytes", "bytes", 20, source="memory"),
     TcpCounter("send_buffer_bytes", "bytes", 12, source="memory"),
     TcpCounter("unread_memory_bytes", "bytes", 0, source="memory", end="receiver"),
@@ -88,9 +88,9 @@ TCP_COUNTERS: Final = (
 )
 TCP_COUNTER_NAMES: Final = tuple(counter.name for counter in TCP_COUNTERS)
 BUFFER_COUNTER_NAMES: Final = TCP_COUNTER_NAMES[TCP_COUNTER_NAMES.index("unsent_bytes") :]
-"""What a socket's buffers hold, and the limit of its pace.
+"""The fill of a socket's buffers, and the limit of its pacing.
 
-A far end tells only a near end that reads it (see `HostInfo.reads_buffers`).
+A far end reports them only to a near end that reads them (see `HostInfo.reads_buffers`).
 """
 
 
@@ -111,7 +111,7 @@ class DatagramSample:
 
     At the sending end: datagrams that were `sent`, of which the own kernel dropped `send_dropped` (ENOBUFS);
     `skipped` ones that its pacing gave up because this end was held up. `datagram_bytes` is the UDP payload of
-    each, `rate_bit_s` what the session is to send, 0 without a limit, `is_grouped` 1 in mode `rate`.
+    each, `rate_bit_s` the session's set rate, 0 without a limit, `is_grouped` 1 in mode `rate`.
     `return_delay_us` is how much the one-way delay of the receiver's reports has risen above their shortest. A
     search for the rate (workloads/udp/capacity_search.py) has a `search_phase`, the second in which most arrived so
     far with its loss, delay variation and round trip (`best_bit_s` to `best_rtt_us`), and `loss_free_bit_s`.
@@ -120,8 +120,8 @@ class DatagramSample:
     `advanced - received` are missing so far. A datagram that comes later takes its loss back, unless it is `late`:
     older than the receiver remembers. `reordered` came after a higher number, `reordered_3` after three of them
     (RFC 4737); `extent` is the largest reordering in packets. `gaps` are runs of missing numbers. `socket_dropped`
-    are those for which this end's socket had no room, by the kernel's count. `jitter_sum_ns / jitter_count` is the
-    mean jitter (RFC 3550). `ce_marks` are datagrams with the ECN mark for congestion (RFC 3168).
+    are those for which this end's socket had no room, as the kernel counts them. `jitter_sum_ns / jitter_count` is
+    the mean jitter (RFC 3550). `ce_marks` are datagrams with the ECN mark for congestion (RFC 3168).
     """
 
     direction: Direction = field(metadata={"combines": "gauge"})

@@ -62,7 +62,7 @@ class SharedKey:
         return "Key(…)"
 
     def reveal(self) -> str:
-        """Return the text, to be entered at the other end."""
+        """Return the text, for the other end."""
         return self._text
 
     def prove(self, role: bytes, context: "AuthContext") -> bytes:
@@ -84,7 +84,7 @@ class AuthContext:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A near end's key for an endpoint, and what it requires there.
+    """A near end's key for an endpoint, and its demands there.
 
     With a `key` it refuses an endpoint that does not ask for one, unless `may_be_open`. `fingerprint` is
     the SHA-256 of the certificate that the endpoint must have: the control connection is then TLS.

@@ -1,4 +1,4 @@
-"""Frames of a control connection: a length, and a message as JSON, compressed where it is a sample.
+"""Frames of a control connection: a length, and a message as JSON, compressed if it is a sample.
 
 Pure. A frame is a length of four bytes, big-endian, and a body. Between two ends with a key a code follows each
 frame after the proofs (FrameCodes); the length does not count it. Samples are compressed because they travel on the
@@ -65,7 +65,7 @@ def add_length_prefix(body: bytes) -> bytes:
 
 
 def decode_body(body: bytes, sender: End) -> Message:
-    """Return the message of a frame's body; raise RemoteProtocolError where its sender has no such message."""
+    """Return the message of a frame's body; raise RemoteProtocolError if its sender has no such message."""
     try:
         value = json.loads(decompress(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=reject_duplicate_keys)
         return decode_tagged(MESSAGES_BY_SENDER[sender], value)
@@ -98,8 +98,8 @@ class FrameCodes:
 class FrameReader:
     """Cuts a byte stream into the bodies of its frames. A length over the limit is refused, not buffered.
 
-    `codes` are those of the frames from now on, None where they have none. `charge` is called for each whole frame
-    before anything is done with it, and raises LimitReached for one too many.
+    `codes` are those of the frames from now on, None if they have none. `charge` is called for each whole frame
+    before it is used, and raises LimitReached for one too many.
     """
 
     def __init__(self, sender: End) -> None:
@@ -136,7 +136,7 @@ class FrameReader:
 
 
 def compress(body: bytes) -> bytes:
-    """Return a body in compressed form, or as it is where that is not smaller."""
+    """Return a body in compressed form, or as it is if that is not smaller."""
     if len(body) < _MIN_COMPRESSED_BYTES:
         return body
     packer = zlib.compressobj(level=6, zdict=_DICTIONARY)
@@ -145,7 +145,7 @@ def compress(body: bytes) -> bytes:
 
 
 def decompress(body: bytes, limit_bytes: int) -> bytes:
-    """Return the original body; raise RemoteProtocolError where it is broken or larger than the limit.
+    """Return the original body; raise RemoteProtocolError if it is broken or larger than the limit.
 
     No more than the limit is ever unpacked, whatever size the compressed bytes claim.
     """

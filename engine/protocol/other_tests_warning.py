@@ -10,10 +10,10 @@ _GONE_NS: Final = 3 * SECOND_NS  # others that come back sooner are the same one
 
 
 class OtherTestsWatch:
-    """Watches the samples of a run's far end for other tests, and says when they begin or become more."""
+    """Watches the samples of a run's far end for other tests, and returns a warning when they begin or increase."""
 
     def __init__(self) -> None:
-        self._known = 0  # the most tests since they began
+        self._known = 0  # the maximum since they began
         self._seen_ns = 0
         self._begun: str | None = None
 

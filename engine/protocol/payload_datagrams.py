@@ -1,11 +1,11 @@
 """The datagrams of a UDP session: the header of its payload, and the receiver's feedback to the sender.
 
 Pure. Numbers are little endian, as most machines have them, so that a sender writes the headers of a whole group at
-once. A payload datagram begins with its number; every other datagram begins with `CONTROL_MAGIC`, which no number
-looks like. datagram_handshake.py has the other ones.
+once. A payload datagram begins with its number; every other datagram begins with `CONTROL_MAGIC`, which cannot be
+a number. datagram_handshake.py has the others.
 
-Payload has a cookie of 64 bits, and feedback a code, both of the session's secret: whoever does not see the
-session's datagrams can forge neither.
+Payload has a cookie of 64 bits, and feedback a code, both made from the session's secret: an attacker who does
+not see the session's datagrams can forge neither.
 """
 
 import hmac
@@ -28,7 +28,7 @@ FEEDBACK_BYTES: Final = _FEEDBACK.size + _CODE_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a receiver tells the sender of its session; times in nanoseconds of the receiver's monotonic clock.
+    """A receiver's report to the sender of its session; times in nanoseconds of the receiver's monotonic clock.
 
     `echo_ns` is the send stamp of the newest payload datagram, which came `hold_ns` before `sent_ns`, the stamp of
     this feedback. `serial` rises by one. `advanced` to `socket_dropped` are the counters of the receiver so far.
@@ -47,7 +47,7 @@ class Feedback:
 
 
 class DatagramKeys:
-    """What a session's datagrams are known by, at both of its ends: derived from the session's secret."""
+    """The cookie and code of a session's datagrams, at both of its ends: derived from the session's secret."""
 
     __slots__ = ("_feedback_key", "cookie")
 
@@ -61,12 +61,12 @@ class DatagramKeys:
         return body + hmac.digest(self._feedback_key, body, "sha256")[:_CODE_BYTES]
 
     def decode_feedback(self, data: bytes) -> Feedback:
-        """Return the feedback of a datagram; raise RemoteProtocolError where it is none of this session's."""
+        """Return the feedback of a datagram; raise RemoteProtocolError if it is not one of this session's."""
         body, code = data[: _FEEDBACK.size], data[_FEEDBACK.size :]
         if len(data) != FEEDBACK_BYTES or not hmac.compare_digest(
             hmac.digest(self._feedback_key, body, "sha256")[:_CODE_BYTES], code
         ):
-            raise RemoteProtocolError("a datagram that is no feedback of this session")
+            raise RemoteProtocolError("a datagram that is not feedback of this session")
         magic, kind, *values = _FEEDBACK.unpack(body)
         if (magic, kind) != (CONTROL_MAGIC, FEEDBACK_KIND) or max(values) > MAX_NUMBER:
             raise RemoteProtocolError("a feedback with impossible values")

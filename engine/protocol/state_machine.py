@@ -170,7 +170,7 @@ class ControlStateMachine:
             self._introduce()
 
     def send(self, message: Message) -> None:
-        """Queue a message; raise LocalProtocolError where the conversation does not allow it."""
+        """Queue a message; raise LocalProtocolError if the conversation does not allow it."""
         if self.error is not None:
             raise LocalProtocolError(f"{type(message).__name__} after a failed conversation")
         state = TRANSITIONS[self.state].get((self.end, type(message)))
@@ -263,7 +263,7 @@ class ControlStateMachine:
             self.error = error
 
     def fail(self, error: LinkgaugeError) -> None:
-        """End the conversation with this error, and send it to the other end where that is allowed."""
+        """End the conversation with this error, and send it to the other end if that is allowed."""
         if self.error is not None:
             return
         about = "limit" if isinstance(error, LimitReached) else "other"
@@ -283,7 +283,7 @@ class ControlStateMachine:
         self._frames.charge = charge
 
     def receive_eof(self) -> None:
-        """Take in the end of the peer's bytes: an error where its preamble was not complete."""
+        """Take in the end of the peer's bytes: an error if its preamble was not complete."""
         if self.error is None and not self._greeted:
             where = "without a word" if self.is_silent else "in the middle of its greeting"
             self.error = PeerNotLinkgauge(f"it closed the connection {where}")

@@ -119,7 +119,7 @@ class SerialWindow:
 
     def __init__(self) -> None:
         self._newest = 0
-        self._taken = 1  # bit n is the serial n below the newest one; 0 is no serial
+        self._taken = 1  # bit n is the serial n below the newest one; 0 is not a serial
 
     def take(self, serial: int) -> bool:
         """Take a serial, from 1; return whether it had not been taken. Check its code first."""
@@ -149,7 +149,7 @@ class SerialTokens:
         self._window = SerialWindow()
 
     def redeem(self, serial: int, token: bytes) -> bool:
-        """Return whether the token is that of the serial, and not used."""
+        """Return whether the token belongs to the serial, and is unused."""
         if serial <= 0 or not constant_time_equal(self._tickets.token(serial), token):
             return False
         return self._window.take(serial)
@@ -167,7 +167,7 @@ class TicketCheck:
     def check(
         self, direction: str, session: int, generation: int, window_bytes: int | None, token: bytes
     ) -> bytes | None:
-        """Return the session's secret where the token is valid and unused, else None.
+        """Return the session's secret if the token is valid and unused, else None.
 
         The generations of a session's settings only rise: a token of an older generation counts as used.
 

@@ -1,8 +1,8 @@
 """A far end that ssh starts, for as long as a block lasts.
 
-One login carries any number of control connections, one after another or at once. Nothing is installed: where the
-host has no linkgauge of this protocol, the engine goes along and stays in memory. Data does not go through ssh,
-unless that is asked for: it goes from host to host, to a port that the far end chooses.
+One login carries any number of control connections, one after another or at once. Nothing is installed: if the
+host has no linkgauge of this protocol, the engine is sent along and stays in memory. Data goes through ssh only on
+request. Otherwise it goes from host to host, to a port that the far end chooses.
 """
 
 import asyncio
@@ -40,15 +40,15 @@ from .login import (
 from .remote_main import ListenReply, ListenRequest
 
 PromptCallback = Callable[[str], Awaitable[str | None]]
-"""Asks a person what ssh wants to know; None where they do not answer."""
+"""Asks the user ssh's question; returns None if the user does not answer."""
 
-LOGIN_DEADLINE_S: Final = 120.0  # of a person who types a password; sshd's own LoginGraceTime is as long
+LOGIN_DEADLINE_S: Final = 120.0  # for a user who types a password; sshd's own LoginGraceTime is as long
 UNATTENDED_DEADLINE_S: Final = 30.0
 STARTUP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
 _END_DEADLINE_S: Final = 3.0
 _KILL_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
-_MOST_NOISE_BYTES: Final = 1 << 16  # what a login prints of its own
+_MAX_NOISE_BYTES: Final = 1 << 16  # output of the login itself
 _MAX_STDERR_BYTES: Final = 4_096
 _SHOWN_LINES: Final = 3
 _SSH_FAILED: Final = 255
@@ -119,9 +119,9 @@ class _Login:
         self._was_stopped = False
 
     async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
-        """Start ssh. With an environment of its own it has no terminal: what it asks, it asks by that."""
+        """Start ssh. With its own environment it has no terminal: it asks questions through that environment."""
         self._stream, theirs = socket.socketpair()
-        # What ssh starts may hold its standard error open for longer than ssh is there: nobody waits for that.
+        # A child of ssh may hold its standard error open after ssh has ended: do not wait for that.
         self._errors, their_errors = socket.socketpair()
         for each in (self._stream, self._errors):
             each.setblocking(False)
@@ -147,7 +147,7 @@ class _Login:
             async with asyncio.timeout(deadline_s) as limit:
                 has_begun = False
                 while (line := await self._next_line()) is not None:
-                    if not has_begun:  # from here on nobody types; further lines gain no time
+                    if not has_begun:  # from here on the user types nothing; further lines gain no time
                         has_begun = True
                         limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
                     word, _, rest = line.partition(" ")
@@ -193,7 +193,7 @@ class _Login:
         await await_shielded(self._end())
 
     async def _next_line(self) -> str | None:
-        """Return what the far end says next, None at its end. What has not its mark is the login's own."""
+        """Return the far end's next line, None at its end. Lines without its mark are the login's own."""
         assert self._stream is not None  # noqa: S101 - it was started
         loop = asyncio.get_running_loop()
         while True:
@@ -210,7 +210,7 @@ class _Login:
                 return None
             self._buffer += more
             self._taken += len(more)
-            if self._taken > _MOST_NOISE_BYTES:
+            if self._taken > _MAX_NOISE_BYTES:
                 raise PeerError(
                     f"{self._peer}: the start-up files of its shell print too much; "
                     "let them print only on a terminal"
@@ -218,7 +218,7 @@ class _Login:
 
     async def _send(self, data: bytes) -> None:
         assert self._stream is not None  # noqa: S101 - it was started
-        with contextlib.suppress(ConnectionError):  # reading tells of its end
+        with contextlib.suppress(ConnectionError):  # reading shows its end
             await asyncio.get_running_loop().sock_sendall(self._stream, data)
 
     async def _answer(self, word: str, rest: str) -> None:
@@ -285,7 +285,7 @@ class _Login:
         if self._stream is not None:
             self._stream.close()
         if self._process is not None:
-            # Its streams have ended; where no far end is there it may wait for ever.
+            # Its streams have ended; if no far end is there it may wait for ever.
             kills = ((signal.SIGTERM, _KILL_DEADLINE_S), (signal.SIGKILL, _KILL_DEADLINE_S))
             await end_process(self._process, ((None, _END_DEADLINE_S if is_there else 0), *kills))
         if self._listening is not None:

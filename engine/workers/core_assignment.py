@@ -9,14 +9,14 @@ from ..model.plan import MAX_WORKERS, Plan
 
 
 def usable_cores() -> list[int]:
-    """Return the cores that this process may use, ascending; all cores where the system does not say."""
+    """Return the cores that this process may use, ascending; all cores if the system does not say."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def check_cores(cores: tuple[int, ...] | None, field: str) -> None:
-    """Raise PlanError where this process cannot use one of the cores; `field` is `cores` or `far cores`."""
+    """Raise PlanError if this process cannot use one of the cores; `field` is `cores` or `far cores`."""
     usable = usable_cores()
     missing = [core for core in cores or () if core not in usable]
     if missing:
@@ -43,13 +43,13 @@ def are_same_host(near: HostInfo, far: HostInfo) -> bool:
 
 
 def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
-    """Return the plan with cores for the workers of its transactions, where both ends are on one host.
+    """Return the plan with cores for the workers of its transactions, if both ends are on one host.
 
     Both ends of a session then share a core, and sessions are spread over as many cores as there are sessions at
     the start. A plan with a number of workers, or with cores, is returned unchanged.
 
-    A transaction is the work of one end at a time. Where its two ends are on two cores of one host, each message
-    wakes a core that has gone to sleep, and on loopback that is most of what a transaction costs: one pair of `rr`
+    A transaction is the work of one end at a time. If its two ends are on two cores of one host, each message
+    wakes a sleeping core, and on loopback that is most of a transaction's cost: one pair of `rr`
     made 58,900 a second on one core and 32,900 on two, of `crr` 20,800 and 11,900, medians of 7 rounds in turn.
     """
     is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None

@@ -1,11 +1,11 @@
-"""The trial of the two modes that send a whole payload: copy and sendfile, over this host's loopback.
+"""The fastest mode of sending: copy or sendfile, by a trial of both over this host's loopback.
 
-The faster of the two depends on the machine. On loopback, rounds in turn, one two-core machine carried 101 Gb/s
-by copy and 57 by sendfile, another 101 and 128 (`linkgauge run loopback --congestion cubic --mode MODE`). A run
-that names no mode uses the faster one: the host that sends tries both once, for a tenth of a second before the run,
-and keeps the result for as long as its name, its kernel and its cores are the same.
+The faster of the two depends on the machine. On loopback, rounds in turn, one two-core machine carried 101 Gb/s by
+copy and 57 by sendfile, another 101 and 128 (`linkgauge run loopback --congestion cubic --mode MODE`). A run that
+does not name a mode uses the faster one: the sending host tries both once, for a tenth of a second before the run.
+It keeps the result while its name, its kernel and its cores are the same.
 
-The two are tried in turn, and compared slot by slot: a busy machine slows both. In 12 trials beside other load, on
+The two are tried in turn, and compared slot by slot: a busy machine slows both. In 12 trials under other load, on
 a machine where sendfile is faster, the ratio was between 1.4 and 2.6.
 """
 
@@ -33,7 +33,7 @@ from .stream import receive_pieces
 
 _FILE_NAME: Final = "fastest-mode.json"
 _SLOT_NS: Final = 8_000_000  # of one mode
-_SETTLE_NS: Final = 1_000_000  # until what the other mode left in the socket's buffers has been read
+_SETTLE_NS: Final = 1_000_000  # until the other mode's bytes in the socket's buffers have been read
 _MAX_PAIRS: Final = 7
 _CLEAR_PAIRS: Final = 3  # that agree are enough
 _CLEAR_RATIO: Final = 1.1
@@ -57,7 +57,7 @@ class ModeTrial:
 class ModeChooser:
     """Chooses the mode in which this host sends fastest, by a trial at the first question.
 
-    `directory` has the results of earlier trials, of each machine that shares it; None keeps one in memory only.
+    `directory` has the results of earlier trials, for each machine that shares it; None keeps one in memory only.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -66,10 +66,10 @@ class ModeChooser:
         self._lock = asyncio.Lock()
 
     async def choose(self, *, is_idle: bool = True) -> Mode:
-        """Return the fastest mode; copy where no trial can be made, or none was and this host is not idle.
+        """Return the fastest mode; copy if no trial can be made, or none was and this host is not idle.
 
-        A mode that a filter denies to this process is chosen once more: the run copies instead, and warns. The
-        trial is forgotten: it was made under other conditions.
+        If a filter denies the mode to this process, it is returned once more: the run copies instead, and warns.
+        The trial is forgotten, because it was made under other conditions.
         """
         async with self._lock:
             if self._trial is None and self._path is not None:
@@ -89,7 +89,7 @@ class ModeChooser:
                 forget_measurement(self._path, identify_machine())
 
     async def _try(self) -> None:
-        """Make a trial, and save it. Where that fails, the next run makes another one."""
+        """Make a trial, and save it. If that fails, the next run makes another one."""
         with contextlib.suppress(RuntimeError):  # no thread could be started
             self._trial = await asyncio.to_thread(try_modes)
         _log.debug("mode trial: %s", self._trial)
@@ -99,7 +99,7 @@ class ModeChooser:
 
 
 def try_modes() -> ModeTrial | None:
-    """Try both modes over loopback, in this thread and another; None where this host cannot.
+    """Try both modes over loopback, in this thread and another; None if this host cannot.
 
     It takes about a tenth of a second, and two cores if there are two.
     """
@@ -148,7 +148,7 @@ class _Trial:
         self._received_bytes = 0
 
     def run(self) -> ModeTrial:
-        """Return the rates; raise OSError where the connection fails."""
+        """Return the rates; raise OSError if the connection fails."""
         thread = threading.Thread(target=self._receive, daemon=True)
         thread.start()
         try:

@@ -16,7 +16,7 @@ from typing import Final
 
 from ..figures import MeshFindingCode
 from .relative_rates import RelativeRates
-from .suspects import Suspect, find_suspects
+from .suspected_causes import Suspect, find_suspects
 
 LEAST_SLOWNESS: Final = 0.08  # of a cause, as a difference of logarithms: 8 % less
 _FAR: Final = 5.0  # standard deviations: a cell further away says no more than this

@@ -13,7 +13,7 @@ from typing import Final
 from ..figures import MeshFindingCode, MeshMatrix
 from ..plan import MeshMode
 from .relative_rates import RelativeRates
-from .suspects import Suspect, find_suspects
+from .suspected_causes import Suspect, find_suspects
 
 _LEAST_LOSS: Final = 0.003  # of the segments or datagrams: TCP itself fills queues until some are lost
 _TIMES_USUAL: Final = 5.0

@@ -14,7 +14,7 @@ from linkgauge.engine.model.events import Ended, Started
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.workload import workload_named
-from linkgauge.mesh import roster
+from linkgauge.mesh import host_supervisor
 from linkgauge.mesh.cluster import Cluster, connect_cluster
 from linkgauge.mesh.coordinator import Mesh, open_mesh
 from linkgauge.mesh.events import (
@@ -181,8 +181,8 @@ async def test_a_stopped_worker_is_lost_after_its_deadlines(
     dask: DaskProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It hangs and answers nothing, while its connections stay: the others go on."""
-    monkeypatch.setattr(roster, "PROBE_DEADLINE_S", 0.5)
-    monkeypatch.setattr(roster, "_HOLD_WAIT_S", 0.5)
+    monkeypatch.setattr(host_supervisor, "PROBE_DEADLINE_S", 0.5)
+    monkeypatch.setattr(host_supervisor, "_HOLD_WAIT_S", 0.5)
     dask.add_worker("db-hangs", "127.0.0.22")
     async with cluster_of(dask, "db-1", "db-2", "db-hangs") as cluster:
         plan = plan_of(cluster, mode=MeshMode.ISOLATED)
@@ -203,7 +203,7 @@ async def test_hosts_that_do_not_meet_fail_without_being_lost(
     """Their workers answer, so that it is the path between them; the second run is not tried."""
     async with cluster_of(dask, "db-1", "db-2") as cluster, open_mesh(plan_of(cluster), cluster) as mesh:
         for name in ("db-1", "db-2"):  # where nobody listens
-            mesh._roster._ports[name] = 1
+            mesh._supervisor._ports[name] = 1
         events = await read(mesh)
     assert of(HostLost, events) == []
     assert [each.failure.code for each in of(CellEnded, events)] == [FailureCode.UNREACHABLE] * 2

@@ -70,7 +70,7 @@ async def open_hosts(key: SharedKey, *addresses: str) -> AsyncGenerator[list[int
 async def begin(request: CellRequest) -> "asyncio.Task[list[str]]":
     """Begin a cell, and return once its process has one of its own."""
     running = asyncio.create_task(run_cell(request))
-    await until(lambda: any(descendants(pid) for pid in children_named(os.getpid(), "pair_run")))
+    await until(lambda: any(descendants(pid) for pid in children_named(os.getpid(), "cell_run")))
     return running
 
 
@@ -137,13 +137,13 @@ async def test_a_cell_ends_when_it_is_overdue_its_process_is_killed_or_its_host_
         assert overdue == ("the test was not over after 0.5 s", "no-answer", None)
 
         running = await begin(request)
-        (pid,) = children_named(os.getpid(), "pair_run")
+        (pid,) = children_named(os.getpid(), "cell_run")
         os.kill(pid, signal.SIGKILL)
         text, code, end = failure_of(await running)
         assert "ended with status -9" in text
         assert (code, end) == ("failed", "near")
 
-        assert not children_named(os.getpid(), "pair_run")
+        assert not children_named(os.getpid(), "cell_run")
 
         running = await begin(request)
         await close_host(MESH, NEAR)
@@ -161,7 +161,7 @@ async def test_an_endpoint_that_was_killed_ends_the_cells_of_its_host(endpoint: 
         running = await begin(CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0))
         (pid,) = children_named(os.getpid(), "host_endpoint")
         os.kill(pid, signal.SIGKILL)
-        assert failure_of(await running) == ("this host's endpoint has ended meanwhile", "failed", "near")
+        assert failure_of(await running) == ("this host's endpoint ended during the test", "failed", "near")
         assert not await renew_host(MESH, NEAR)
         port = await open_host(MESH, key, NEAR, __version__)
         assert (await query_host_info(Peer(NEAR, port, Access(key)))).hostname
@@ -179,7 +179,7 @@ async def test_without_its_coordinator_a_host_ends_what_it_has(endpoint: Endpoin
     async with asyncio.timeout(DEADLINE_S):
         lines = await run_cell(CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0))
         assert not await holding
-    assert failure_of(lines) == ("this host's endpoint has ended meanwhile", "failed", "near")
+    assert failure_of(lines) == ("this host's endpoint ended during the test", "failed", "near")
     await until(lambda: not ours())
     assert not await renew_host(MESH, NEAR)
 
@@ -248,10 +248,10 @@ async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> 
             ((_, port),) = (await client.run(open_host, MESH, key, NEAR, __version__)).items()
             request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
             cell = asyncio.ensure_future(client.run(run_cell, request, on_error="return"))
-            await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "pair_run")))
+            await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "cell_run")))
             left = descendants(process.pid)
-            assert {"host_endpoint", "pair_run"} <= {
-                name for pid in left for name in ("host_endpoint", "pair_run") if name in command_of(pid)
+            assert {"host_endpoint", "cell_run"} <= {
+                name for pid in left for name in ("host_endpoint", "cell_run") if name in command_of(pid)
             }
         finally:
             process.kill()

@@ -1,7 +1,7 @@
 """The plan of a mesh: its cells, and what it refuses."""
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import PlanError, UsageError
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.mesh.plan import MAX_NAME_LENGTH, Cell, Host, MeshPlan, Pairing, cell_interval_ns
 
@@ -31,11 +31,19 @@ def test_a_pairing_measures_both_cells_from_its_near_end() -> None:
     assert Pairing("a", "b").cells == ((Cell("a", "b"), Direction.OUT), (Cell("b", "a"), Direction.IN))
 
 
-@pytest.mark.parametrize("names", [("a",), ("a", "b", "a")])
-def test_too_few_hosts_and_a_host_given_twice_are_refused(names: tuple[str, ...]) -> None:
-    """The error names the host."""
-    with pytest.raises(PlanError, match="host"):
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["a"], "a mesh needs at least 2 hosts; you gave 1"),
+        ([f"h-{number}" for number in range(4_097)], "a mesh has at most 4096 hosts; you gave 4097"),
+        (["a", "b", "a"], "hosts 'a' is invalid; give each host once"),
+    ],
+)
+def test_too_few_or_too_many_hosts_and_a_repeated_host_are_refused(names: list[str], words: str) -> None:
+    """With their number, or the host's name."""
+    with pytest.raises((PlanError, UsageError)) as error:
         MeshPlan("mesh-1", hosts(*names), BASE)
+    assert str(error.value) == words
 
 
 def test_a_run_without_an_end_is_refused() -> None:

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from linkgauge.metrics import families
-from linkgauge.metrics.families import FAMILIES, Reading, group_by_family
+from linkgauge.metrics.families import FAMILIES
 
 
 def test_names_follow_the_conventions() -> None:
@@ -15,13 +14,6 @@ def test_names_follow_the_conventions() -> None:
         assert each.name.endswith("_total") == (each.kind == "counter"), each.name
         assert not re.search("milli|mega|giga|bits|percent|minutes|hours", each.name)
         assert each.help.endswith("."), each.name
-
-
-def test_the_readings_of_a_metric_stand_together() -> None:
-    """Prometheus refuses a metric that begins twice."""
-    mixed = [Reading(families.RUNS, 1), Reading(families.CLIENTS, 2), Reading(families.RUNS, 3)]
-    grouped = [(family.name, [each.value for each in readings]) for family, readings in group_by_family(mixed)]
-    assert grouped == [("linkgauge_endpoint_runs", [1, 3]), ("linkgauge_endpoint_clients", [2])]
 
 
 def test_the_documents_list_every_metric_with_its_labels_and_its_meaning() -> None:

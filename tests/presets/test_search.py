@@ -1,4 +1,4 @@
-"""Presets are found by the names that people type."""
+"""Presets are found by the names that users type."""
 
 import pytest
 from linkgauge.presets.catalog import load_catalog

@@ -127,7 +127,7 @@ def test_hp_rates_above_the_capacity_of_cells_are_marked() -> None:
 def test_the_expected_rate_is_that_of_the_document(
     preset_id: str, direction: Direction, sessions: int, mbit_s: float, basis: str, source: str
 ) -> None:
-    """Level 430 and not its baseline; the computed rate where the printed one cannot be."""
+    """Level 430 and not its baseline; the computed rate if the printed one is impossible."""
     got = find_expectation(CATALOG.find(preset_id), Settings(direction, sessions))
     (expected,) = [rate for rate in (got.out, got.in_, got.total) if rate]
     assert expected.bit_s == pytest.approx(mbit_s * 1e6, abs=1)
@@ -135,14 +135,14 @@ def test_the_expected_rate_is_that_of_the_document(
 
 
 def test_a_direction_that_a_document_did_not_measure_has_no_expected_rate() -> None:
-    """The z/VM server answers; nobody measured the other way, or both."""
+    """The z/VM server answers. The document did not measure the other direction, or both."""
     preset = CATALOG.find("zvm-qdio-8992")
     assert find_expectation(preset, Settings(Direction.OUT)).out is None
     assert find_expectation(preset, Settings(Direction.DUPLEX)).total is None
 
 
 def test_transactions_cpu_and_baseline_are_in_the_json_document() -> None:
-    """Rates of RR and CRR are no bits, and level 420 is what 430 is compared with."""
+    """Rates of RR and CRR are not in bits, and level 430 is compared with level 420."""
     expectations = preset_json(CATALOG.find("zvm-vctc-1500"))["expectations"]
     rr = next(rate for rate in expectations if rate["workload"] == "rr" and rate["sessions_from"] == 10)
     assert rr["flow"] == "exchange"
@@ -223,7 +223,7 @@ def test_every_pair_of_mb_and_megabytes_that_disagrees_beyond_rounding_is_marked
 def test_the_expected_rate_is_that_of_the_aix_tables(
     preset_id: str, direction: Direction, sessions: int, bit_s: int, source: str
 ) -> None:
-    """One direction has table 1, both have table 2, several sessions the peak where it is printed."""
+    """One direction has table 1, both have table 2, several sessions the peak if it is printed."""
     got = find_expectation(CATALOG.find(preset_id), Settings(direction, sessions))
     expected = [rate for rate in (got.out, got.in_, got.total) if rate]
     assert [(e.bit_s, e.basis, e.source) for e in expected] == [(bit_s, "documented", source)]

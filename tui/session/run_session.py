@@ -16,10 +16,10 @@ from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, R
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
+from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
 from ...engine.near.run import open_run
-from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines

@@ -36,12 +36,12 @@ from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_o
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
-_FURTHER_STREAM_S: Final = 0.25  # for each stream besides: over a long way they come one after the other
+_FURTHER_STREAM_S: Final = 0.25  # for each stream in addition: over a long path they come one after the other
 _LOSS_GRACE_S: Final = 1.0  # from the loss of a stream to the end: the client may be about to say why
 _SILENCE_NS: Final = 120 * SECOND_NS  # without payload, as a stock server waits
 _QUIET_S: Final = 1.0  # without progress, while the last bytes are on their way
 _QUIET_DATAGRAMS_S: Final = 0.3
-_LONGEST_REST_S: Final = 5.0
+_MAX_REST_S: Final = 5.0
 _REST_LOOK_S: Final = 0.02
 _WHOLE_TEST_S: Final = 1e7  # the watch has the deadline of a test
 _UNCOUNTED_NS: Final = 2 * SECOND_NS  # a client looks at its counts once a second
@@ -67,10 +67,10 @@ class ClientTest(BaseFarRun):
 
         Args:
             channel: The control connection, whose client has sent its parameters.
-            request: What the client asks for.
+            request: The client's request.
             options: How the service makes the output of the server.
-            grant: What the endpoint grants it.
-            opening: Is held while its streams are opened.
+            grant: The endpoint's grant. opening: It
+            is held while the test's streams are opened.
         """
         plan, parameters = request.plan, request.parameters
         super().__init__(plan, grant)
@@ -131,8 +131,8 @@ class ClientTest(BaseFarRun):
     async def attach_stream(self, sock: socket.socket, serial: int) -> None:
         """Take over the socket of a stream. `serial` orders the connections as they were accepted.
 
-        The order is all that tells the streams of TCP apart, so they wait for the last one. Raises
-        RemoteProtocolError where no stream is awaited.
+        Only the order identifies the streams of TCP, so they wait for the last one. Raises
+        RemoteProtocolError if no stream is awaited.
         """
         if not self._takes_streams:
             raise RemoteProtocolError("a stream of an iperf3 test that awaits none")
@@ -170,7 +170,7 @@ class ClientTest(BaseFarRun):
         return end
 
     def release(self) -> None:
-        """Drop what leads back here."""
+        """Drop the references back to this test."""
         super().release()
         self._observation = None
 
@@ -276,7 +276,7 @@ class ClientTest(BaseFarRun):
             extend_amount(claims, count)
 
     def _send_uncounted(self, now_ns: int) -> None:
-        """Send a part of the bytes again if the client has all and does not end the test.
+        """Send a part of the bytes again if the client has all of them and does not end the test.
 
         The threads of a client share one count, and sometimes one overwrites what another has added.
         """
@@ -291,7 +291,7 @@ class ClientTest(BaseFarRun):
         channel, parameters, now_ns = self._channel, self._request.parameters, time.monotonic_ns()
         self._is_over = True
         self._counts.end(now_ns, Direction.OUT)
-        # A client up to 3.15 reads its streams to their end before it reads what comes next.
+        # A client up to 3.15 reads its streams to their end before it reads further.
         self.pool.stop_payload(ends_streams=True)
         await channel.send_state(State.EXCHANGE_RESULTS)
         theirs = decode_results(await channel.read_json(MAX_CLIENT_RESULTS_BYTES, STREAMS_DEADLINE_S))
@@ -321,12 +321,12 @@ class ClientTest(BaseFarRun):
             now_s = loop.time()
             if carried != before:
                 moved_s, moved_ns = now_s, time.monotonic_ns()
-            if now_s - moved_s >= quiet_s or now_s - began_s >= _LONGEST_REST_S:
+            if now_s - moved_s >= quiet_s or now_s - began_s >= _MAX_REST_S:
                 break
         self._counts.end(moved_ns, Direction.OUT)
 
     def _make_output(self, observation: Observation, theirs: EndResults) -> str | dict[str, Any]:
-        """Return the output of the server, with what both ends have counted."""
+        """Return the output of the server, with the counts of both ends."""
         totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.has_datagrams)
         return observation.make_output(totals, is_json=self._options.gives_json)
 
@@ -350,7 +350,7 @@ class ClientTest(BaseFarRun):
             self.refuse(Iperf3Refusal(ErrorNumber.TOTAL_RATE, str(error)), Reason.PEER_STOPPED)
 
     def _stop_overdue(self, text: str, reason: Reason = Reason.FAILED) -> None:
-        """End a test that lasts too long, in words that its client's version knows."""
+        """End a test that lasts too long, with a number that its client's version knows."""
         if version_of(self._request.parameters) >= KNOWS_TIME_EXPIRED:
             self.refuse(Iperf3Refusal(ErrorNumber.TIME_EXPIRED, text), reason)
         else:

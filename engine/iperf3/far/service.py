@@ -1,4 +1,4 @@
-"""The service of iperf3 clients: their connections told apart by cookies, their admission, their tests.
+"""The service of iperf3 clients: their connections by cookies, their admission, their tests.
 
 Each connection begins with a cookie. A new one makes a control connection, a known one a stream of its test, if
 that awaits one and the address is its client's.
@@ -51,13 +51,13 @@ _log = logging.getLogger(__name__)
 
 
 class Iperf3Service:
-    """Serves iperf3 clients on a port of their own while its `async with` block lasts, within that of an endpoint.
+    """Serves iperf3 clients on a separate port while its `async with` block lasts, inside the block of an endpoint.
 
-    They are clients of the endpoint as all others are: its limits, its turns, its log and its end apply to them.
+    They are clients of the endpoint like all others: its limits, turns, log and end apply to them.
     """
 
     def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
-        """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
+        """Make a service that does not accept yet; `options` have its socket, and the users."""
         self._options = options
         if options.users is not None:
             options.users.not_before_s = int(datetime.now(UTC).timestamp())
@@ -177,7 +177,7 @@ class Iperf3Service:
             channel.abort()
 
     async def _admit(self, stack: contextlib.ExitStack, client: str) -> AdmittedClient:
-        """Admit a client; where there is no place, wait for that of a test that is over, for a moment."""
+        """Admit a client; if there is no place, wait a moment for the place of a test that is over."""
         until_s = asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
         while True:
             try:
@@ -189,7 +189,7 @@ class Iperf3Service:
             await asyncio.sleep(_PLACE_LOOK_S)
 
     async def _read_parameters(self, channel: Iperf3Channel) -> TestParameters:
-        """Ask for the parameters of a test; check who asks."""
+        """Ask for the parameters of a test; check the user."""
         handshake_s = self._admission.limits.handshake_s
         await channel.send_state(State.PARAM_EXCHANGE)
         try:
@@ -263,7 +263,7 @@ class Iperf3Service:
 
 
 async def _decline(channel: Iperf3Channel, number: ErrorNumber | None) -> None:
-    """Decline a test by a number, or as busy where no number fits."""
+    """Decline a test by a number, or as busy if no number fits."""
     if number is not None:
         await channel.send_error(number)
         return

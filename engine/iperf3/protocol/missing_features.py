@@ -47,12 +47,12 @@ _IPERF3_LACKS: Final = {
 
 
 def why_unavailable(peer: Peer, feature: Feature) -> str | None:
-    """Return why a feature is not to be had with a peer, for a person; None where it is."""
+    """Return why a feature is not available with a peer, for the user; None if it is."""
     return None if peer.iperf3 is None else _IPERF3_LACKS[feature]
 
 
 def find_unsupported(plan: Plan, peer: Peer) -> PlanError | None:
-    """Return the first part of a plan that cannot be done with a peer; None where all can."""
+    """Return the first part of a plan that a peer cannot carry out; None if it can do all."""
     return None if peer.iperf3 is None else next(_unsupported_by_iperf3(plan, peer), None)
 
 

@@ -1,8 +1,8 @@
-"""Users of iperf3: the token that a client makes of a name and a password, and the list that a server checks it by.
+"""Users of iperf3: a client's token of a name and a password, and the list with which a server checks it.
 
-Pure but for the package `cryptography`, which is imported where a token is made or checked. A token is encrypted
-with the server's RSA key and valid for ten seconds. It is weaker than a linkgauge key: whoever holds the private
-key can read the password, and tokens prove nothing of the connection that they come on.
+Pure but for the package `cryptography`, which is imported when a token is made or checked. A token is encrypted
+with the server's RSA key and valid for ten seconds. It is weaker than a linkgauge key: the holder of the
+private key can read the password, and a token is not bound to its connection.
 """
 
 import base64
@@ -45,7 +45,7 @@ def parse_users(text: str) -> dict[str, str]:
     """Return the hashes of a users file by their names; `#` begins a comment.
 
     Raises:
-        InvalidKeyError: A line is not `NAME,HASH`, a name comes twice, or there is none.
+        InvalidKeyError: A line is not `NAME,HASH`, a name comes twice, or there is no name.
     """
     users: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -70,7 +70,7 @@ class UserList:
     """The users whose tests a server runs, and the private key for their tokens.
 
     A token is accepted once. OAEP is the only padding, unless `accepts_pkcs1`: an answer to a token with the old
-    padding can tell an attacker something of another token.
+    padding can help an attacker to decrypt another token.
     """
 
     def __init__(self, users: Mapping[str, str], private_key: bytes, *, accepts_pkcs1: bool = False) -> None:
@@ -89,7 +89,7 @@ class UserList:
         self._key = _load_private_key(private_key)
         self._paddings = [_oaep(), *([_pkcs1()] if accepts_pkcs1 else [])]
         self._used: dict[bytes, int] = {}  # until when
-        self.not_before_s = 0  # what an earlier process has accepted is not in `_used`
+        self.not_before_s = 0  # tokens that an earlier process has accepted are not in `_used`
         self._bucket: TokenBucket | None = None
 
     def __repr__(self) -> str:
@@ -103,13 +103,13 @@ class UserList:
         """Return the name of the user whose token it is.
 
         Args:
-            token: The `authtoken` of the parameters; None where there is none.
+            token: The `authtoken` of the parameters; None if there is none.
             now_s: The time of day, since 1970.
             clock_ns: The monotonic clock.
 
         Raises:
-            Iperf3Refusal: The token is none of a user, too old, or was used before. The text is for the log alone:
-                a client gets the same number in each case.
+            Iperf3Refusal: The token does not belong to a user, is too old, or was used before. The text is for the
+                log alone: a client gets the same number in each case.
         """
         if token is None:
             raise _refuse("it gave no user name")
@@ -121,7 +121,7 @@ class UserList:
         plaintext = self._decrypt(encrypted)
         match = None if plaintext is None else _PLAINTEXT.fullmatch(plaintext.rstrip(b"\0"))
         name, password, made_s = _NO_CREDENTIALS if match is None else (match[1], match[2], int(match[3]))
-        # The same work for every token: the time that it takes says nothing of the name or the padding.
+        # The same work for every token: its time reveals neither the name nor the padding.
         expected = self._users.get(name, "0" * 64)
         is_user = hmac.compare_digest(expected, _hash(name, password)) and name in self._users
         if match is None:
@@ -178,7 +178,7 @@ def make_token(user: str, password: str, public_key: bytes, now_s: float, *, is_
         key = serialization.load_pem_public_key(public_key)
         encrypt: Callable[..., bytes] = key.encrypt
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidKeyError("this is no public RSA key of an iperf3 server (PEM)") from error
+        raise InvalidKeyError("this is not a public RSA key of an iperf3 server (PEM)") from error
     plaintext = f"user: {user}\npwd:  {password}\nts:   {int(now_s)}".encode()
     try:
         encrypted = encrypt(plaintext, _pkcs1() if is_pkcs1 else _oaep())
@@ -195,7 +195,7 @@ def _load_private_key(pem: bytes) -> "RSAPrivateKey":
     except TypeError as error:
         raise InvalidKeyError("the private key has a passphrase; give one without") from error
     except ValueError as error:
-        raise InvalidKeyError("this is no private key (PEM); make one with: openssl genrsa 2048") from error
+        raise InvalidKeyError("this is not a private key (PEM); make one with: openssl genrsa 2048") from error
     if not isinstance(key, rsa.RSAPrivateKey):
         raise InvalidKeyError("iperf3 takes an RSA key only; make one with: openssl genrsa 2048")
     private_key: RSAPrivateKey = key

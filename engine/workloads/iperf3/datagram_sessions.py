@@ -44,7 +44,7 @@ class Iperf3Sender(DatagramSender):
     def _survives(self, error: OSError, count: int) -> bool:
         is_too_large = error.errno in {errno.EINVAL, errno.EMSGSIZE}
         if is_too_large and self._is_grouped and not self._fits_group(self._group.datagram_bytes):
-            self._adopt_settings()  # a router has told of a smaller MTU
+            self._adopt_settings()  # a router has reported a smaller MTU
             return True
         return super()._survives(error, count)
 
@@ -55,7 +55,7 @@ class Iperf3Sender(DatagramSender):
 class Iperf3Receiver(DatagramReceiver):
     """Counts the datagrams of one sender, and sends nothing.
 
-    Numbers begin at 1. Those of 32 bits begin again after four billion datagrams: they are taken for the nearest to
+    Numbers begin at 1. Those of 32 bits begin again after four billion datagrams: they are read as the nearest to
     the highest one so far.
     """
 

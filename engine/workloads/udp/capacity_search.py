@@ -22,10 +22,10 @@ _MAX_SPAN_NS: Final = 10 * SECOND_NS
 _GOOD_DELAY_NS: Final = 30_000_000  # RFC 9097, section 8.1: below it the rate may rise
 _BAD_DELAY_NS: Final = 90_000_000  # above it the rate falls
 _CONGESTION_LOSS: Final = 0.03  # above the usual loss of the link
-_MOST_USUAL_LOSS: Final = 0.1
+_MAX_USUAL_LOSS: Final = 0.1
 _CLEAR_LOSSES: Final = 4
 _DOUBLING_TRIALS: Final = 2
-_RAMP_LEAD: Final = 8  # the rate to what was sent: reports of a doubled rate are late by a round trip
+_RAMP_LEAD: Final = 8  # the rate to the sent rate: reports of a doubled rate are late by a round trip
 _CLIMB_LEAD: Final = 1.25
 _PLATEAU_NS: Final = 500_000_000
 _GROWTH: Final = 1.05
@@ -44,13 +44,13 @@ _MAX_SETTLE_NS: Final = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the receiver reported of a short time.
+    """The receiver's report of a short time.
 
     Args:
         received: The datagrams that arrived.
-        lost: Those that are missing since the last trial; below 0 where late ones came. With those that arrived it
-            must not be more than was sent, which the caller knows.
-        delay_variation_ns: How much longer they took than the fastest ever: their mean, or that of the newest.
+        lost: The datagrams that are missing since the last trial; below 0 if late ones came. The caller checks that
+            no more were lost and received than sent.
+        delay_variation_ns: How much longer they took than the fastest ever: their mean, or the newest one's.
         rtt_ns: The round trip time.
         span_ns: How long the trial lasted.
     """
@@ -69,7 +69,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class BestSecond:
-    """The second in which most arrived: its rate of payload, and loss, delay variation and round trip beside it."""
+    """The second in which most arrived: its rate of payload, loss, delay variation and round trip."""
 
     bit_s: int
     lost_percent: float
@@ -125,15 +125,15 @@ def _sum(seen: Iterable[_Seen]) -> _Sum:
 class RateSearch:
     """The search of RFC 9097, type B: the rate rises on good trials, falls on bad ones, and stays in between.
 
-    A trial is bad where delay variation is above 90 ms or losses are too many, good where it is below 30 ms. Four
+    A trial is bad if delay variation is above 90 ms or losses are too many, good if it is below 30 ms. Four
     things differ, so that ten seconds are enough for 1 Mb/s as for 10 Gb/s:
 
     - Loss is a ratio: 3 % above what the link loses at any rate, over as many trials as it takes to see four
-      losses more than that. Ten losses a trial, as OB-UDPST has it, are more than all that 1 Mb/s sends in one; and
-      at 500 Mb/s a radio link that loses 1 % has twice as many at any rate.
+      losses more than that. Ten losses a trial, the limit of OB-UDPST, are more than 1 Mb/s sends in one; and at
+      500 Mb/s a radio link that loses 1 % has twice as many at any rate.
     - Steps are proportions of the rate, not rows of 1 Mb/s: 1 %, and more after many good trials in a row.
     - Until the first bad trial the rate doubles every second trial (as type C does).
-    - A bad trial leads to the rate that arrives, which is the capacity of a full link, and 3 % below it where a
+    - A bad trial leads to the rate that arrives, which is the capacity of a full link, and 3 % below it if a
       long queue must drain. The link stays full, so that some whole second shows its capacity.
 
     The result is the best second. The rate stays near what arrives: a dead link gets no flood, and a sender that
@@ -151,7 +151,7 @@ class RateSearch:
         self.rate_bit_s = self._bounded(start_bit_s)
         self.best: BestSecond | None = None
         self._trials: deque[_Seen] = deque(maxlen=_MAX_TRIALS)  # of the last second
-        self._usual_loss = _MOST_USUAL_LOSS  # the lowest ratio so far
+        self._usual_loss = _MAX_USUAL_LOSS  # the lowest ratio so far
         self._excess = 0.0  # losses above the usual ones, and 3 %
         self._good = 0  # trials in a row
         self._is_ramp = True
@@ -218,7 +218,7 @@ class RateSearch:
         return seen
 
     def _note_best(self) -> None:
-        """Keep the trials of the last second, and what they show if it is the best one."""
+        """Keep the trials of the last second, and their result if it is the best one."""
         span_ns = sum(one.trial.span_ns for one in self._trials)
         while span_ns - self._trials[0].trial.span_ns >= SECOND_NS:
             span_ns -= self._trials.popleft().trial.span_ns
@@ -245,8 +245,8 @@ class LossFreeSearch:
 
     Attributes:
         rate_bit_s: The rate to send now.
-        result_bit_s: The rate that arrived in the first such step, at most the one that was asked for; None until
-            then, and where there is none.
+        result_bit_s: The rate that arrived in the first such step, at most the set one; None until then, and if
+            there is none.
         is_done: Whether the search has ended.
 
     Args:
@@ -312,7 +312,7 @@ class LossFreeSearch:
 
 
 class SearchPhase(IntEnum):
-    """What a search is doing; a counter of the session has its number."""
+    """The phase of a search; a counter of the session has its number."""
 
     CAPACITY = 1
     LOSS_FREE = 2
@@ -347,7 +347,7 @@ class CapacitySearch:
 
     @property
     def loss_free_bit_s(self) -> int | None:
-        """The highest rate within the loss goal; None until it is found, and where there is none."""
+        """The highest rate within the loss goal; None until it is found, and if there is none."""
         return None if self._loss_free is None else self._loss_free.result_bit_s
 
     def take(self, feedback: Feedback, rtt_ns: int) -> int:
@@ -355,8 +355,8 @@ class CapacitySearch:
         last, self._last = self._last, feedback
         if last is None:
             return self.rate_bit_s
-        # From newest arrival to newest arrival, by the kernel's stamps: a receiver that was held up counts in one
-        # trial what arrived in two, and a rate beyond the link's would be the best.
+        # From newest arrival to newest arrival, by the kernel's stamps: a receiver that was held up counts the
+        # arrivals of two trials in one, and a rate beyond the link's would be the best.
         span_ns = (feedback.sent_ns - feedback.hold_ns) - (last.sent_ns - last.hold_ns)
         if feedback.received <= last.received:
             span_ns = feedback.sent_ns - last.sent_ns

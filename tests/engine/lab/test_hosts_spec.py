@@ -43,7 +43,7 @@ def test_a_keeper_reads_what_was_asked_for() -> None:
     [
         ((hosts("a"),), "builds 2 to 64 hosts"),
         ((hosts(*["a"] * (MAX_LAB_HOSTS + 1)),), "builds 2 to 64 hosts"),
-        ((hosts("a")[:1] * 2,), "a name of its own"),
+        ((hosts("a")[:1] * 2,), "its own name"),
         ((hosts(*map(str, range(20))), trunks(*map(str, range(20)))), "up to 16 racks"),
         ((hosts("a", "b"), trunks("a")), "one for each rack"),
         ((hosts("a", "a"), trunks("a")), "none for one rack"),

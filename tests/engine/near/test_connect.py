@@ -144,9 +144,10 @@ async def test_the_port_of_ssh_given_as_a_peer_has_a_hint(host: str, address: st
 
 
 async def test_a_server_that_closes_without_a_word_is_foreign() -> None:
-    """It did accept: so it is there, but it is no endpoint."""
+    """It did accept, so it is there, but it is not an endpoint."""
+    words = "without a word; check the port, or try again if its host is busy"
     async with server(stays=False) as peer:
-        with pytest.raises(PeerNotLinkgauge, match="without a word; check the port, or try again"):
+        with pytest.raises(PeerNotLinkgauge, match=words):
             await soon(query_host_info(peer))
 
 

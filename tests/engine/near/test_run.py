@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.run import FarRun
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable, PlanError
 from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
@@ -253,13 +254,13 @@ async def test_a_session_that_is_lost_as_the_payload_begins_ends_a_run_however_s
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loss may arrive before the run samples; a run shorter than the wait for a cause is not completed."""
-    attach, connections = endpoint._attach_data, list[socket.socket]()
+    attach, connections = FarRun.attach_connection, list[socket.socket]()
 
-    async def attach_and_copy(sock: socket.socket, hello: DataHello) -> None:
+    async def attach_and_copy(run: FarRun, sock: socket.socket, hello: DataHello) -> None:
         connections.append(sock.dup())
-        await attach(sock, hello)
+        await attach(run, sock, hello)
 
-    monkeypatch.setattr(endpoint, "_attach_data", attach_and_copy)
+    monkeypatch.setattr(FarRun, "attach_connection", attach_and_copy)
     plan, peer = plan_of(Direction.IN, seconds=0.5, probe=False), Peer(*endpoint.address)
     async with asyncio.timeout(DEADLINE_S), ForkServerLease(), connect(peer) as (control, ends):
         run = EndpointRun(plan, peer, control, ends, no_expectation, None)

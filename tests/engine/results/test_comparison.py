@@ -94,7 +94,7 @@ def test_transactions_are_compared_with_their_times() -> None:
 
 
 def test_the_settings_that_are_not_the_same_are_named() -> None:
-    """A person sees why two runs differ."""
+    """The user sees why two runs differ."""
     plain = Plan()
     other = Plan(Settings(Direction.IN, 5, 65_536), block_bytes=4_096, mode=Mode.DISCARD)
     changed = compare(summary(plan=plain), summary(plan=other)).changed_fields
@@ -107,7 +107,7 @@ def test_the_settings_that_are_not_the_same_are_named() -> None:
 
 
 def test_means_of_nothing_have_no_ratio() -> None:
-    """And exact ones have an exact one."""
+    """Exact estimates have an exact difference."""
     nothing, exact = Estimate(0.0, 0.0, 9.0, 10), Estimate(2.0, 0.0, 9.0, 10)
     assert compare_estimates(nothing, exact) is None
     found = compare_estimates(exact, exact.scaled(2))

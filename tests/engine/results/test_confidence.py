@@ -63,7 +63,7 @@ def test_students_t_is_that_of_the_tables(degrees: float, confidence: float, t: 
 
 
 def test_students_t_of_many_degrees_is_the_normal_quantile() -> None:
-    """On both sides of where one takes the other's place."""
+    """On both sides of the number of degrees where the normal quantile replaces it."""
     normal = NormalDist().inv_cdf(0.975)
     assert student_t(9_999) == pytest.approx(normal, rel=2e-4)
     assert student_t(1e9) == pytest.approx(normal)
@@ -86,7 +86,7 @@ def test_what_has_no_degree_of_freedom_is_refused() -> None:
 def test_the_interval_covers_the_mean_of_a_correlated_series(correlation: float, count: int) -> None:
     """In 200 series with a fixed seed, of a run of 10 s and of half a minute: about as often as 95 % says.
 
-    Where little is left of 36 intervals that hang together at 0.9, it is somewhat less often.
+    Of 36 intervals with a correlation of 0.9 few are independent, so that it is somewhat less often.
     """
     rng = random.Random(5820)  # noqa: S311
     least = 0.86 if correlation == 0.9 and count == 36 else 0.90
@@ -148,7 +148,7 @@ def test_a_steady_rate_has_an_interval_of_nothing() -> None:
 
 
 def test_too_few_intervals_tell_nothing() -> None:
-    """None is unknown: there is no interval of everything."""
+    """Without an estimate there is no interval."""
     assert series_of([94.0] * (MIN_INTERVALS - 1)).estimate() is None
     assert estimate_mean([94.0, 95.0]) is None
 
@@ -187,7 +187,7 @@ def test_silence_at_the_end_can_be_left_out() -> None:
 
 
 def test_a_precision_is_reached_when_the_interval_is_narrow_enough_and_not_before_twenty_intervals() -> None:
-    """And it does not ask again and again until chance agrees: two looks in a row must."""
+    """Two checks in a row must agree, so that it does not stop by chance."""
     precision = PrecisionTarget(1.0)
     narrow, wide = Estimate(100.0, 0.1, 15.0, 19), Estimate(100.0, 5.0, 15.0, 20)
     assert not precision.is_reached(None)

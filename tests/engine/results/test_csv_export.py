@@ -18,12 +18,11 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.plan import MIB, Direction, End, Settings
 from linkgauge.engine.model.samples import SessionSample
-from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
+from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, run_rows
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.engine.results.run_log.listing import RunBrief
-from linkgauge.engine.results.run_log.run_rows import run_rows
+from linkgauge.engine.results.run_log.run_brief import RunBrief
 from linkgauge.engine.results.sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from linkgauge.engine.results.udp.interval_figures import FIGURES
 
@@ -100,7 +99,7 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
 
 
 def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> None:
-    """Where only a total is expected, the directions have nothing to expect."""
+    """If only a total is expected, the directions have no expected rate."""
     rows = _rows(
         [
             started(DUPLEX, Expectation(total=GIGABIT)),
@@ -265,7 +264,7 @@ def test_a_new_or_empty_file_begins_with_the_header(tmp_path: Path, exists: bool
 def test_a_file_of_earlier_runs_is_continued_without_a_second_header(
     tmp_path: Path, content: bytes, expected: bytes
 ) -> None:
-    """And a row that was cut off in a crash does not swallow the next one."""
+    """The next row does not continue one that was cut off in a crash."""
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     CsvWriter.append(path).close()
@@ -351,7 +350,7 @@ def test_rows_name_the_peer_the_address_in_use_and_the_label() -> None:
 
 
 def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
-    """What its document does not have is empty."""
+    """Figures that its document lacks are empty."""
     whole = {
         "address": "192.0.2.7",
         "ip_version": 4,

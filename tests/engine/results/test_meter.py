@@ -19,6 +19,7 @@ from linkgauge.engine.model.samples import CoreTimes
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import LossByHost, Measurement
+from linkgauge.engine.results.sums.sample_sum import MAX_BEHIND
 
 from .iperf3_runs import BYTES, DATAGRAM_BYTES, DATAGRAMS, INTERVALS, iperf3_run, reported, total
 from .meter_events import DUPLEX, E100, E200, IN, OUT, TICK, feed_all, of_flow, sampled, session, started
@@ -53,6 +54,18 @@ def test_a_far_end_that_is_seconds_late_loses_no_interval() -> None:
     far = [sampled(End.FAR, index) for index in range(40)]
     joined = feed_all(meter, *near, *far)
     assert joined == [Interval(index, near[index], far[index]) for index in range(40)]
+
+
+def test_a_silent_end_holds_back_no_more_than_some_minutes() -> None:
+    """The memory of a day's run has a limit, and a row that was printed without the other end stays so."""
+    meter = Meter()
+    near = [sampled(End.NEAR, index) for index in range(MAX_BEHIND + 3)]
+    given_up = [row for event in near for row in meter.feed(event)]
+    assert given_up == [Interval(index, near[index], None) for index in range(3)]
+    assert meter.feed(sampled(End.FAR, 2)) == []
+    far = sampled(End.FAR, 3)
+    assert meter.feed(far) == [Interval(3, near[3], far)]
+    assert meter.summary().warnings == ("a sample of the remote end was out of order and is left out",)
 
 
 def test_what_waits_for_a_vanished_end_comes_out_at_the_end() -> None:

@@ -108,7 +108,7 @@ def test_the_shortest_round_trip_of_probe_and_tcp_is_the_baseline() -> None:
     idle = ProbeResult(10, SECOND_NS, latency, 20_000)
     probed = replace(transfer(), probe=ProbeSummary(idle, None))
     assert (probed.base_rtt_us, probed.buffer_delay_us) == (20_000, 12_000)
-    slower = replace(latency, min_ns=26_000_000)  # the probe's time has that of its programs in it
+    slower = replace(latency, min_ns=26_000_000)  # the probe's time includes its programs
     assert replace(probed, probe=ProbeSummary(replace(idle, latency=slower), None)).base_rtt_us == 25_000
     assert replace(probed, probe=ProbeSummary(None, idle)).base_rtt_us == 25_000
     assert replace(probed, tcp=replace(TCP, min_rtt_us=None)).base_rtt_us == 20_000
@@ -125,7 +125,7 @@ def test_the_shortest_round_trip_of_probe_and_tcp_is_the_baseline() -> None:
     ],
 )
 def test_what_no_kernel_reported_is_no_metric(fields: dict[str, int], known: tuple[bool, bool, bool]) -> None:
-    """None is unknown; without a line there is no ideal time."""
+    """Without a line there is no ideal time."""
     tcp = TcpSummary(None, None, None, None, None, None, **fields)  # type: ignore[arg-type]
     summary = replace(transfer(tcp=tcp), expectation=Expectation(out=ExpectedRate(5, "documented", "a table")))
     metrics = (summary.transfer_time_ratio, summary.buffer_delay_percent, summary.efficiency_percent)

@@ -113,7 +113,7 @@ async def test_a_second_name_of_a_host_costs_that_name_only(sshd: Sshd) -> None:
     async with start_processes(hosts, sys.executable) as (_, found, lost):
         assert [host.name for host in found] == ["db-1", "db-2"]
         reasons = [(each.host, each.failure.detail) for each in lost]
-    assert reasons == [("root@db-1", "it has the address of db-1, 127.0.0.61")]
+    assert reasons == [("root@db-1", "it is the same host as db-1: both have the address 127.0.0.61")]
     sshd.wait_until_gone()
 
 

@@ -320,7 +320,7 @@ def test_an_iperf3_server_keeps_its_kind_and_needs_no_key(config: Path, monkeypa
     [
         ("", "a key", "set IPERF3_PASSWORD"),
         ("secret", None, "give --iperf3-public-key FILE"),
-        ("secret", "a key", "no public RSA key"),
+        ("secret", "a key", "not a public RSA key"),
         ("two words", "a key", "without white space"),
     ],
 )

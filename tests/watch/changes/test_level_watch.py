@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.watch.changes.level_watch import MAX_VALUES, LevelWatch
+from linkgauge.watch.changes.level_watch import EFFECTS, MAX_VALUES, LevelWatch
 from linkgauge.watch.events import ChangeFound, Metric
 
 RATE = 1e9
@@ -187,3 +187,26 @@ def test_a_change_whose_old_level_is_forgotten_begins_one() -> None:
     watch.recall(change.since_s, RATE / 2)
     watch.follow(change)
     assert watch.since_s == change.since_s
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "is_reached"),
+    [
+        (Metric.GOODPUT_BIT_S, 1e9, 0.96e9, False),
+        (Metric.GOODPUT_BIT_S, 1e9, 0.94e9, True),
+        (Metric.GOODPUT_BIT_S, 0.94e9, 1e9, True),
+        (Metric.LATENCY_S, 0.000_05, 0.000_2, False),
+        (Metric.LATENCY_S, 0.000_3, 0.000_6, True),
+        (Metric.LATENCY_S, 0.030, 0.033, False),
+        (Metric.LOSS, 0.0, 0.000_5, False),
+        (Metric.LOSS, 0.0, 0.002, True),
+        (Metric.LOSS, 0.01, 0.012, False),
+        (Metric.RETRANSMITS, 0.0, 50.0, False),
+        (Metric.RETRANSMITS, 0.0, 500.0, True),
+    ],
+)
+def test_a_change_must_reach_both_a_share_and_an_amount(
+    metric: Metric, before: float, after: float, is_reached: bool
+) -> None:
+    """0.1 ms is not a change, however large a share it is."""
+    assert EFFECTS[metric].is_reached(before, after) is is_reached

@@ -24,7 +24,7 @@ from .lan_announcement import announced_on_lan
 
 
 def serve_on_screen(config: EndpointConfig) -> int:
-    """Serve clients behind the screen until a person or a signal ends it; return the exit status."""
+    """Serve clients behind the screen until the user or a signal ends it; return the exit status."""
     log = EndpointLog(lambda: datetime.now().astimezone())
     setup = prepare_endpoint(config, log.add)
     run(_serve(config, setup, log))

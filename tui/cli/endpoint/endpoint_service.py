@@ -189,7 +189,7 @@ class EndpointSetup:
 
     @property
     def new_key(self) -> SharedKey | None:
-        """The key that was generated at this start; None where the endpoint has another one or none."""
+        """The key that was generated at this start; None if the endpoint has another one or none."""
         return self.key if self.is_key_new else None
 
     @property
@@ -198,7 +198,7 @@ class EndpointSetup:
         return is_loopback_address(self.listener.getsockname()[0])
 
     def describe_itself(self, name: str | None) -> Announcement | None:
-        """Return what the endpoint tells the LAN of itself under a name; None without one."""
+        """Return the announcement of the endpoint on the LAN under a name; None without one."""
         if name is None:
             return None
         port, has_key, has_tls = self.listener.getsockname()[1], self.key is not None, self.certificate is not None
@@ -223,7 +223,7 @@ class EndpointSetup:
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
-    """Read the limits, the key and the certificate, and listen; raise LinkgaugeError where one of them fails."""
+    """Read the limits, the key and the certificate, and listen; raise LinkgaugeError if one of them fails."""
     limits = config.limits.read()
     if config.announce is not None:
         check_announcement(config.announce, config.port, config.bind)
@@ -418,7 +418,7 @@ def _announce(
 
 
 def _print_log(line: str) -> None:
-    """Write a log line for a person to stderr, with the local time."""
+    """Write a readable log line to stderr, with the local time."""
     log_stderr_line(f"{_local_time()} {numbers.sanitize(log_text(line))}", _lost_lines)
 
 

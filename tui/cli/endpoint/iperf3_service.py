@@ -32,7 +32,7 @@ class Iperf3Config:
         return cls(**values, user_files=None if files is None else (files[0], files[1]))
 
     def read_users(self) -> UserList | None:
-        """Read the users and their key; raise InvalidKeyError where one of the files cannot be used."""
+        """Read the users and their key; raise InvalidKeyError if one of the files cannot be used."""
         if self.user_files is None:
             return None
         users, key = map(Path, self.user_files)

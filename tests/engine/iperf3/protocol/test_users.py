@@ -158,9 +158,9 @@ def test_any_users_file_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("pem", "problem"),
     [
-        (lambda: b"", "no private key"),
-        (lambda: b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no private key"),
-        (public_pem, "no private key"),
+        (lambda: b"", "not a private key"),
+        (lambda: b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "not a private key"),
+        (public_pem, "not a private key"),
         (lambda: private_pem(server_key(), b"secret"), "passphrase"),
         (lambda: private_pem(ec.generate_private_key(ec.SECP256R1())), "RSA key only"),
         (lambda: private_pem(rsa.generate_private_key(65_537, 1_024)), "1024 bits"),  # noqa: S505

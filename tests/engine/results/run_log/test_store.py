@@ -64,7 +64,7 @@ def test_events_are_read_back_unchanged(log: RunLog) -> None:
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
-    """Where no other one begins so; an id in full is found whatever else begins with it."""
+    """If no other id begins so. A whole id is found even if others begin with it."""
     for run_id in ("20261121-011530-k3f9", "20261121-011530-k3f", "20261122-000000-aaaa"):
         write_run(log, run_id)
     assert log.find("20261122").run_id == "20261122-000000-aaaa"
@@ -97,7 +97,7 @@ def test_a_missing_run_is_reported_with_the_remedy(log: RunLog, text: str) -> No
 
 
 def test_nothing_is_taken_of_a_run_that_has_finished(log: RunLog) -> None:
-    """Nor of one that never began."""
+    """A run that never began is not stored either."""
     write_run(log, "r1", *_every_kind(), document={})
     log.add("r1", Warned("late"))
     log.add("r2", Warned("stray"))
@@ -121,7 +121,7 @@ def test_unencodable_text_is_replaced(log: RunLog) -> None:
 
 
 def test_reading_leaves_no_trace_where_there_is_no_log(tmp_path: Path) -> None:
-    """Who only lists runs makes no directory."""
+    """Listing runs creates no directory."""
     place = tmp_path / "data"
     with RunLog.open(place, create=False) as log:
         assert log.list_runs() == []
@@ -141,7 +141,7 @@ def test_an_id_is_the_moment_in_utc_and_a_little_chance() -> None:
 
 
 def test_a_damaged_event_is_reported_with_the_remedy(log: RunLog) -> None:
-    """What was before it can be read; then where the damage is, and how to be rid of it."""
+    """The events before it can be read. Then an error names the place of the damage and the remedy."""
     write_run(log, "r1", STARTED, sampled(0), ENDED)
     assert log.flush()
     with contextlib.closing(sqlite3.connect(log.path)) as connection:
@@ -190,7 +190,7 @@ TEXT_COLUMNS = ("preset", "peer", "label", "owner", "started_utc", "reason", "de
 
 @pytest.mark.parametrize("column", [*TEXT_COLUMNS, "document"])
 def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> None:
-    """Somebody may have sent the file. A JSON document has such characters as escapes."""
+    """A stranger may have sent the file. A JSON document has such characters as escapes."""
     write_run(log, "r1", STARTED, sampled(0), ENDED)
     assert log.flush()
     log.close()
@@ -206,7 +206,7 @@ def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> Non
 
 
 def test_a_text_of_a_run_that_is_no_text_can_be_printed(log: RunLog) -> None:
-    """And the list has the run, whatever bytes are in one cell of it."""
+    """The list has the run, with any bytes in any of its cells."""
     write_run(log, "r1", STARTED, sampled(0))
     assert log.flush()
     log.close()
@@ -243,7 +243,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
 
 
 def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path) -> None:
-    """What was written before a kill -9 is read back, and makes a summary."""
+    """The events from before a kill -9 are read back, and make a summary."""
     command = [sys.executable, "-c", _WRITER, str(tmp_path), "r1", "40", "wait"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -264,7 +264,7 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
 
 @pytest.mark.parametrize("part", ["boot", "start", "host"])
 def test_a_run_whose_process_is_gone_is_interrupted(log: RunLog, part: str) -> None:
-    """After a reboot, where another process has the same number, on another host: it can be deleted."""
+    """After a reboot, if another process has the same number, on another host: it can be deleted."""
     write_run(log, "r1", STARTED, sampled(0))
     assert log.flush()
     host, pid, start_and_boot = saved_process_identity().rsplit("/", 2)
