@@ -33,9 +33,10 @@ from ..engine.model.errors import (
     PlanError,
     explain_resource_error,
 )
-from ..engine.model.peer import Access, Peer, SharedKey
+from ..engine.model.peer import Peer
 from ..engine.model.plan import SECOND_NS, End, Plan
 from ..engine.model.serialization import decode, encode, encode_tagged
+from ..engine.model.shared_key import Access, SharedKey
 from ..engine.near.run import open_run
 from .cell_result import MAX_CELL_BYTES
 from .events import FailureCode

@@ -20,7 +20,7 @@ from ..engine.host.child_process import TetheredChild, open_standard_input
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
 from ..engine.model.errors import EndpointError, LinkgaugeError, make_printable
-from ..engine.model.peer import SharedKey
+from ..engine.model.shared_key import SharedKey
 
 LEASE_S: Final = 60.0
 """The time after which an endpoint ends by itself, from its start and from each renewal."""

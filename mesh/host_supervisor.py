@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 from .. import __version__
 from ..engine.model.errors import ClusterError, DecodeError
 from ..engine.model.host_info import NicInfo
-from ..engine.model.peer import SharedKey
 from ..engine.model.plan import Plan
 from ..engine.model.serialization import decode
+from ..engine.model.shared_key import SharedKey
 from . import host_tasks
 from .cluster import Cluster, HostFailed, HostFault, HostGone, InterfaceTask
 from .events import CellFailure, FailureCode, HostLost

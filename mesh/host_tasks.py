@@ -21,9 +21,9 @@ from .. import __version__
 from ..engine.host.child_process import TetheredChild
 from ..engine.host.nic import read_connection_nic
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
-from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan
 from ..engine.model.serialization import encode
+from ..engine.model.shared_key import SharedKey
 from .cell_result import MAX_CELL_BYTES
 from .cell_run import RunRequest, encode_request, error_line
 from .events import FailureCode

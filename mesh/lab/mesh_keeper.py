@@ -15,11 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
-from ...engine.lab.devices import check_tools
-from ...engine.lab.keeper import BaseKeeper, keep
-from ...engine.lab.mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
+from ...engine.lab.devices import check_tools, connect_host, connect_switches, create_switch
+from ...engine.lab.hosts_spec import HUB_ADDRESS, LabHost, MeshLabSpec
+from ...engine.lab.link_keeper import BaseKeeper, keep
 from ...engine.lab.namespaces import NetworkNamespace, create_privileged_namespace
-from ...engine.lab.switches import connect_host, connect_switches, create_switch
 from ...engine.model.errors import LabError, LabUnavailable
 from .dask_cluster import (
     SETTINGS,

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.lab.keeper_process import KeptLab, command_beside, start_keeper
-from ...engine.lab.mesh_spec import MeshLabSpec
+from ...engine.lab.hosts_spec import MeshLabSpec
+from ...engine.lab.kept_lab import KeptLab, command_beside, start_keeper
 
 _KEEPER: Final = f"{__package__}.mesh_keeper"
 _BUILD_DEADLINE_S: Final = 30.0

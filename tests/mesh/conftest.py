@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.peer import SharedKey
+from linkgauge.engine.model.shared_key import SharedKey
 
 
 @pytest.fixture

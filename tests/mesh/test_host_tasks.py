@@ -16,8 +16,9 @@ from distributed import Client, Scheduler, Worker
 from linkgauge import __version__
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.model.errors import EndpointError
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.mesh import host_tasks
 from linkgauge.mesh.host_tasks import (

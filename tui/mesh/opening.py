@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...engine.model.errors import PlanError, RunLogError, UnknownLineRate, UsageError
 from ...engine.model.host_info import NicInfo
 from ...engine.results.run_log import RunLog
-from ...engine.results.run_log.claims import FOLDER, claimed
+from ...engine.results.run_log.process_locks import FOLDER, claimed
 from ...mesh.plan import Cell
 from ...presets.auto_select import select_preset
 from ...presets.catalog import Catalog

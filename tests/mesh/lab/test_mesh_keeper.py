@@ -64,7 +64,7 @@ def test_without_namespaces_the_hosts_are_addresses_of_loopback() -> None:
         import json, subprocess, sys
         from linkgauge.engine.lab.link_spec import LabLink
         from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
-        from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
+        from linkgauge.engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
         from {children_of.__module__} import children_of
         with open_mesh_lab({SPEC!r}) as lab:
             use = [sys.executable, "-c", {USE!r}, lab.scheduler]

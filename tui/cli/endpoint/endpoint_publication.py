@@ -14,7 +14,7 @@ class EndpointPublication:
 
     Args:
         plan: where the metrics go; None for nowhere.
-        log: receives the entries of the endpoint's log, and what is to be said of the publication.
+        log: receives the entries of the endpoint's log, and the messages of the publication.
     """
 
     def __init__(self, plan: PublishingPlan | None, log: LogSink) -> None:
@@ -35,7 +35,7 @@ class EndpointPublication:
 
     @asynccontextmanager
     async def open(self, endpoint: Endpoint) -> AsyncGenerator[None]:
-        """Publish while the block lasts; raise EndpointError or OutputError where that is impossible."""
+        """Publish while the block lasts; raise EndpointError or OutputError if that is impossible."""
         if self._plan is None:
             yield
             return

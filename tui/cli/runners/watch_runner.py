@@ -39,7 +39,7 @@ class WatchJob:
     """A watch and its outputs.
 
     `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
-    says where metrics go; None for nowhere. With `is_followed` it shows the watch of another process.
+    is the destination of the metrics, or None. With `is_followed` it shows the watch of another process.
     """
 
     plan: WatchPlan
@@ -116,7 +116,7 @@ class _Signals:
 
 
 async def _watch(job: WatchJob, log: RunLog) -> int:
-    """Return the exit status: that of the signal that ended the watch; of `--once` that of the worst verdict."""
+    """Return the exit status: the signal's if one ended the watch, with `--once` the worst verdict's."""
     signals = _Signals(job)
     try:
         with handle_signals(signals.receive):
@@ -189,7 +189,7 @@ def _show_json(event: WatchEvent) -> None:
 
 
 class _Lines:
-    """The events as lines for a person on stdout."""
+    """Prints the events as readable lines on stdout."""
 
     def __init__(self, session: Watch) -> None:
         self._session = session

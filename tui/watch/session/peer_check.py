@@ -13,8 +13,9 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
 from ....engine.model.plan import SECOND_NS
 from ....engine.near.connect import open_far_end
+from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.run_log import RunLog
-from ....engine.results.run_result import MeasuredResult, RunResult
+from ....engine.results.run_result import RunResult
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....watch.events import CheckResult, CheckVerdict, Metric

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.claims import FOLDER, claimed
+from linkgauge.engine.results.run_log.process_locks import FOLDER, claimed
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
 from linkgauge.mesh.plan import Cell
 from linkgauge.presets.catalog import Catalog
