@@ -24,8 +24,8 @@ class SharedJoint:
     """Hosts in groups; some ways between groups have a maximum, in line rates, for all pairs together.
 
     A way without an entry carries everything. A group's uplink, which all traffic out of or into it shares, has ""
-    as the other group. `slip` is the share of a test during which the other tests of its round have not begun or are
-    over. `skew` is the standard deviation of the logarithm of a pair's share of a way: 0 for equal shares.
+    as the other group. `slip` is the share of a test during which the other tests of its round have not begun or
+    are over. `skew` is the standard deviation of the logarithm of a pair's share of a way: 0 for equal shares.
     """
 
     hosts: int
