@@ -25,7 +25,7 @@ from ..engine.model.errors import (
     make_printable,
 )
 from .events import CellFailure, FailureCode, HostLost
-from .hosts import add_groups
+from .hosts_file import add_groups
 from .plan import MIN_HOSTS, Host
 
 NIC: Final = "nic"

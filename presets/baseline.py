@@ -23,18 +23,18 @@ _COUNTED: Final = {Workload.RR: "measured_transactions_s", Workload.CRR: "measur
 def baseline_toml(
     summary: Summary, *, preset_id: str, name: str, run_id: str, started_utc: str, link: LinkSpec = NO_WIRE
 ) -> str:
-    """Return a preset file whose expected rates are those of the run, and whose suggested window is its window.
+    """Return a preset file that expects the rates of the run and suggests its window.
 
-    Each period of the run gives the rate of its direction and sessions; of two with equal settings the later one
-    counts. For rr and crr the rates are transactions a second, whichever end is the client.
+    Each period of the run gives the rate of its direction and sessions. If two periods have equal settings, the
+    later one counts. For rr and crr the rates are transactions a second, whichever end is the client.
 
     Args:
         summary: The results of the run.
         preset_id: The id of the new preset.
         name: Its name, for the user.
-        run_id: The run, named as the source of each rate.
+        run_id: The run, which is the source of each rate.
         started_utc: When the run began.
-        link: The link; without one the wire model computes nothing.
+        link: The link; without one, the wire model computes no rate.
 
     Raises:
         PlanError: The id is invalid.
@@ -67,7 +67,7 @@ def baseline_toml(
 
 
 def _rates_of_run(summary: Summary, run_id: str) -> dict[tuple[Flow, int], float]:
-    """Return the rates that a later run can be compared with, or raise LinkgaugeError if there are none."""
+    """Return the rates that a later run can be compared with; raise LinkgaugeError if there are none."""
     workload = summary.plan.workload
     _check_comparable(summary.plan, run_id)
     rates = dict(_rates(summary))
@@ -89,7 +89,7 @@ def check_preset_id(preset_id: str) -> None:
 
 
 def _check_comparable(plan: Plan, run_id: str) -> None:
-    """Raise LinkgaugeError if transactions had unusual sizes, which later runs are not compared by."""
+    """Raise LinkgaugeError if transactions had unusual sizes: later runs have the usual ones."""
     if not plan.has_documented_transactions:
         raise LinkgaugeError(
             f"run {run_id} has its own sizes or burst; a preset needs a run of {plan.workload} "
@@ -162,5 +162,5 @@ def _link_lines(link: LinkSpec) -> Iterator[str]:
 
 
 def _text(value: str) -> str:
-    """Return a TOML basic string; JSON's escapes are among TOML's once control characters are gone."""
+    """Return a TOML basic string. JSON's escapes are TOML's too, except for control characters."""
     return json.dumps(make_printable(value), ensure_ascii=False)

@@ -55,7 +55,7 @@ class PresetFile:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The usable presets and sweeps in order, and the problems of the rest."""
+    """The usable presets and sweeps in order, and the problems of the others."""
 
     presets: tuple[Preset, ...]
     problems: tuple[PresetProblem, ...] = ()
@@ -71,7 +71,7 @@ class Catalog:
 
 
 def load_catalog(extra_directories: Sequence[Path] = ()) -> Catalog:
-    """Return linkgauge's own presets and those of other directories, which need not exist.
+    """Return linkgauge's own presets and the presets of other directories, which need not exist.
 
     The first preset with an id counts; a later one is reported as a problem.
     """
@@ -116,7 +116,7 @@ def _usable_sweeps(
 
 @cache
 def _read_own_files() -> tuple[tuple[tuple[Path, PresetFile], ...], tuple[PresetProblem, ...]]:
-    """Return linkgauge's own files and their problems. Reading them takes 25 to 35 ms; a process does so once."""
+    """Return linkgauge's own files and their problems. A process reads them once, which takes 25 to 35 ms."""
     problems: list[PresetProblem] = []
     return tuple(_every_file((_OWN,), problems)), tuple(problems)
 
@@ -126,7 +126,8 @@ def _every_file(directories: Sequence[Path], problems: list[PresetProblem]) -> I
         try:
             paths = sorted(p for p in directory.iterdir() if p.suffix == ".toml")
         except OSError as error:
-            # A file in place of a directory above it leaves nothing to read; one in its own place is a mistake.
+            # A file in place of a parent directory means that there are no presets; one in its own place is a
+            # mistake.
             if not isinstance(error, FileNotFoundError | NotADirectoryError) or directory.exists():
                 problems.append(PresetProblem(str(directory), "", f"cannot be read: {error.strerror}"))
             continue
@@ -138,11 +139,11 @@ def _every_file(directories: Sequence[Path], problems: list[PresetProblem]) -> I
 
 def _read_file(path: Path, problems: list[PresetProblem]) -> PresetFile:
     try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):  # reading from a pipe would never end
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # reading from a pipe would never end
             problems.append(PresetProblem(str(path), "", "expected a regular file"))
             return PresetFile()
-        if facts.st_size > _MAX_FILE_BYTES:
+        if status.st_size > _MAX_FILE_BYTES:
             problems.append(PresetProblem(str(path), "", f"expected at most {format_bytes(_MAX_FILE_BYTES)}"))
             return PresetFile()
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -201,6 +202,6 @@ def _problem(path: str, where: str, error: DecodeError) -> PresetProblem:
 
 
 def _title_of(table: object, place: str) -> str:
-    """Return the name of a preset in a problem: its id, or its place in the file if the id is unusable."""
+    """Return the name of a table in a problem: its id, or its place in the file if the id is unusable."""
     preset_id = cast("dict[str, object]", table).get("id") if isinstance(table, dict) else None
     return preset_id if isinstance(preset_id, str) and ID_FORM.fullmatch(preset_id) else place

@@ -1,7 +1,7 @@
-"""A preset's sheet: its link, rates, derivations and source tables, as sections of lines.
+"""A preset's datasheet: its link, rates, derivations and source tables, as sections of lines.
 
 The command line and the app print the same sheet. A line is a label and cells; the cells of a section are aligned.
-Each line has its kind as a word, so that colour never speaks alone.
+Each line has its kind as a word, so that no meaning depends on colour alone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -134,8 +134,8 @@ def _situation(rate: Rate) -> str:
 
 def _rate_cells(preset: Preset, rate: Rate) -> Iterator[str]:
     """Yield the rate, its source, its deviation from the model and its baseline, and its CPU cost."""
-    fact = preset.value_of(rate)
-    yield _amount(fact)
+    number = preset.value_of(rate)
+    yield _amount(number)
     yield "documented"
     yield preset.source_of(rate)
     off = model_deviation_percent(preset, rate)
@@ -154,13 +154,13 @@ def _rate_cells(preset: Preset, rate: Rate) -> Iterator[str]:
         yield f"{format_number(cost.value)} {cost.column}"
 
 
-def _amount(fact: DocumentValue | None) -> str:
-    if fact is None:
+def _amount(number: DocumentValue | None) -> str:
+    if number is None:
         return "unknown"
-    transactions = as_transactions_s(fact)
+    transactions = as_transactions_s(number)
     if transactions is not None:
         return f"{format_number(transactions)} transactions/s"
-    bit_s = as_bit_s(fact)
+    bit_s = as_bit_s(number)
     return "unknown" if bit_s is None else format_rate(bit_s, significant_decimals(bit_s / 1e6))
 
 
@@ -181,7 +181,7 @@ def _computed(link: LinkSpec, variant: Variant) -> Iterator[Section]:
 
 
 def _with_and_without_timestamps(link: LinkSpec, variant: Variant, simplex: Derivation) -> Iterator[SheetLine]:
-    """Yield the steps, and the result with TCP timestamps the other way, since hosts differ in them."""
+    """Yield the steps, and the result with the other choice of TCP timestamps, since hosts differ in it."""
     on = link.timestamps if variant.timestamps is None else variant.timestamps
     this, that = ("with", "without") if on else ("without", "with")
     yield from _derivation_lines(simplex, f"{this} TCP timestamps: ")
@@ -245,24 +245,24 @@ def _product(derived: Derivation) -> str:
 
 
 def _source_table(preset: Preset, table: DocumentTable) -> Section:
-    """Return a document's table as printed, with its columns as lines, since it has few rows."""
+    """Return a document's table as printed. Its columns are the lines, because it has few rows."""
     title = f"{preset.source.name_of(table.table)}, as printed"
     slips = {preset.value_of(mark) for mark in preset.marks}
     rows = {row.row: row.values for row in table.rows}
     lines = [SheetLine("", tuple(rows), "head")]
     for place, column in enumerate(table.columns):
-        facts = [
+        printed = [
             DocumentValue(preset.source.id, table.table, row, column, values[place]) for row, values in rows.items()
         ]
-        cells = tuple(f"{format_number(f.value)}{' (error)' if f in slips else ''}" for f in facts)
-        kind: Literal["slip", "plain"] = "slip" if slips.intersection(facts) else "plain"
+        cells = tuple(f"{format_number(each.value)}{' (error)' if each in slips else ''}" for each in printed)
+        kind: Literal["slip", "plain"] = "slip" if slips.intersection(printed) else "plain"
         lines.append(SheetLine(column, cells, kind))
     return Section(title, tuple(lines))
 
 
 def _slips(preset: Preset) -> Iterator[SheetLine]:
     for mark in preset.marks:
-        fact = preset.value_of(mark)
-        value = "" if fact is None else format_number(fact.value)
+        number = preset.value_of(mark)
+        value = "" if number is None else format_number(number.value)
         name = preset.source.name_of(mark.table)
         yield SheetLine(f"{name}, {mark.column}", (value, mark.reason), "slip")

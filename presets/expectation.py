@@ -1,9 +1,9 @@
-"""The expected rates of a run: those of its preset for the direction, the sessions and the workload.
+"""The expected rates of a run: its preset's rates for the direction, the sessions and the workload.
 
-A documented rate comes before a computed one. A link with options (IPv6, VLAN tags, another line rate) is not the
-one that the document measured, so its rate is computed. The IP version is that of the connections. Where the wire
-model cannot compute a link, its documented rate is scaled from IPv4 to IPv6. The rate of UDP is
-always computed, since every document measured TCP.
+A documented rate comes before a computed one. The documents did not measure links with options (IPv6, VLAN tags,
+another line rate), so their rates are computed. The IP version is the connections' own. If the wire model cannot
+compute a link, its documented rate is scaled from IPv4 to IPv6. The rate of UDP is always computed, since every
+document measured TCP.
 """
 
 from dataclasses import dataclass, replace
@@ -36,20 +36,21 @@ def find_expectation(
 ) -> Expectation:
     """Return the rates to expect under these settings.
 
-    One direction has the simplex rate, both together the duplex total. The halves of a duplex run have none, since
-    the documents do not divide the total. Several sessions have the peak rate if the document prints one. A
-    workload without a rate in the preset has no expected rate. UDP has a computed rate in each direction.
+    One direction has the simplex rate, both together have the duplex total. The directions of a duplex run have no
+    rates of their own, since the documents do not divide the total. Several sessions have the peak rate if the
+    document prints one. A workload without a rate in the preset has no expected rate. UDP has a computed rate in
+    each direction.
 
     Args:
         preset: The kind of link.
         settings: The settings of the run.
-        workload: What the run measures.
+        workload: The workload of the run.
         variant: Options that change the link.
-        datagram_bytes: The UDP payload of a datagram, where it is known better than in the settings.
-        ip_version: 4 or 6, that of the connections; None is the one of the variant.
+        datagram_bytes: The UDP payload of a datagram, if it is better known than in the settings.
+        ip_version: The connections' IP version, 4 or 6; None is the variant's.
 
     Raises:
-        PlanError: The link cannot have the variant's options, or its connections are not of their IP version.
+        PlanError: The link cannot have the variant's options, or the connections have another IP version.
     """
     variant = variant.over_ip(ip_version)
     if workload.is_datagram:
@@ -103,7 +104,7 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
 def _exchanged(preset: Preset, sessions: int, workload: Workload, variant: Variant) -> ExpectedRate | None:
     """Return the documented transactions a second, with one end as the client.
 
-    Over IPv6 they are those of the document as well: what the larger header takes of them, no line rate tells.
+    Over IPv6 they are the same: no line rate tells the cost of the larger header.
     """
     rate = _documented(preset, ("exchange",), sessions, workload)
     transactions_s = None if rate is None else as_transactions_s(preset.value_of(rate))
@@ -127,7 +128,7 @@ def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload
 
 
 def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | None:
-    """Return the model's rate; None for half duplex, since the model leaves out the wait for the line."""
+    """Return the model's rate; None for half duplex, since the model does not know the wait for the line."""
     derived = None if preset.link.duplex == "half" else derive(preset.link, flow, variant)
     if derived is None:
         return None
@@ -141,8 +142,8 @@ def _datagram_rates(
 ) -> Expectation:
     """Return the rates of UDP payload; none for datagrams that the link would carry in fragments.
 
-    Each direction of a full duplex line has the whole rate. A line of half duplex divides it. No more arrives than
-    the test sends: where that is less, it is what to expect.
+    Each direction of a full duplex line has the whole rate. A half duplex line divides it. If the test sends less
+    than that, its own rate is expected.
     """
     most = largest_datagram(link, variant)
     if most is None or (datagram_bytes is not None and datagram_bytes > most):
@@ -164,10 +165,10 @@ def _datagram_rates(
 
 
 def limit_expectation(expectation: Expectation, rate_bit_s: int | None) -> Expectation:
-    """Return the rates to expect of a test that sends at most so much in each direction; None is no limit.
+    """Return the expected rates of a test that sends at most this rate in each direction; None is no limit.
 
-    Whoever asks again and again for less than the link carries, so as not to load it, wants to know whether that
-    arrives. Transactions have no such limit.
+    A watch sends less than the link carries, in order not to load it, and judges whether that arrives. Transactions
+    have no such limit.
     """
     whole = None if rate_bit_s is None else 2 * rate_bit_s
     out, in_, total = expectation.out, expectation.in_, expectation.total
@@ -201,7 +202,7 @@ def rates_to_show(
 ) -> tuple[tuple[Rate, ...], tuple[tuple[Flow, ExpectedRate], ...]]:
     """Return a preset's documented rates, and the computed ones with their flows.
 
-    With options all are computed, since the link is not that of the document.
+    With options all are computed, since the document did not measure such a link.
     """
     rates, flows = ((), _COMPUTABLE) if variant.changes(preset.link) else (preset.rates, preset.computed)
     computed: dict[Flow, ExpectedRate | None] = {flow: _computed(preset, flow, variant) for flow in flows}
@@ -240,12 +241,12 @@ def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str,
         ],
         "udp": _datagrams_json(preset.link, variant),
         "marks": [
-            {**encode(fact), "reason": mark.reason}
+            {**encode(number), "reason": mark.reason}
             for mark in preset.marks
-            if (fact := preset.value_of(mark)) is not None
+            if (number := preset.value_of(mark)) is not None
         ],
         "notes": list(preset.notes),
-        "facts": [encode(fact) for fact in preset.document_values],
+        "facts": [encode(number) for number in preset.document_values],
     }
 
 
@@ -278,14 +279,14 @@ class _RateFigures:
 
 
 def _documented_figures(preset: Preset, rate: Rate) -> _RateFigures:
-    derived, fact = derive(preset.link, rate.flow), preset.value_of(rate)
-    transactions_s, cost = as_transactions_s(fact), _value(preset, rate, rate.cost_column)
+    derived, number = derive(preset.link, rate.flow), preset.value_of(rate)
+    transactions_s, cost = as_transactions_s(number), _value(preset, rate, rate.cost_column)
     base = None if rate.baseline_row is None else preset.find_value(rate.table, rate.baseline_row, rate.column)
     return _RateFigures(
         rate.workload,
         rate.flow,
         rate.sessions,
-        as_bit_s(fact),
+        as_bit_s(number),
         transactions_s,
         "documented",
         preset.source_of(rate),
@@ -304,8 +305,8 @@ def _computed_figures(expected: ExpectedRate, flow: Flow) -> _RateFigures:
 
 
 def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
-    fact = preset.find_value(rate.table, rate.row, column)
-    return None if fact is None else fact.value
+    number = preset.find_value(rate.table, rate.row, column)
+    return None if number is None else number.value
 
 
 def _datagrams_json(link: LinkSpec, variant: Variant) -> dict[str, Any] | None:

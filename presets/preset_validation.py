@@ -1,7 +1,7 @@
-"""The validation of a preset and of a document's sweep: what the types of preset.py cannot express.
+"""The validation of a preset and of a document's sweep, beyond the types of preset.py.
 
-A rate refers to one number of its preset. That number is not marked as a slip, and its unit is a rate's. Each fault
-is a DecodeError with its key and the expected value.
+A rate must refer to one number of its preset. The number must not be marked as a slip, and must have the unit of a
+rate. Each fault is a DecodeError with its key and the expected value.
 """
 
 import re
@@ -24,9 +24,9 @@ from .preset import (
 from .wire import derive
 
 ID_FORM: Final = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
-_RESERVED: Final = ("auto",)  # `check auto` picks a preset by itself
+_RESERVED: Final = ("auto",)  # `check auto` selects a preset
 _MAX_ID: Final = 64
-_MAX_BIT_S: Final = 10**15  # a thousand times the fastest link there is; more would not fit into 64 bits as a total
+_MAX_BIT_S: Final = 10**15  # a thousand times the fastest link; a total of more would not fit into 64 bits
 
 
 def read_preset(source: Source, table: object) -> Preset:
@@ -93,24 +93,24 @@ def _check_tables(preset: Preset) -> None:
             if len(row.values) != len(table.columns):
                 key = f"tables.{table.table}.{row.row}"
                 raise DecodeError(key, f"{len(table.columns)} values", len(row.values))
-    names = Counter((fact.table, fact.row, fact.column) for fact in preset.document_values)
+    names = Counter((number.table, number.row, number.column) for number in preset.document_values)
     for name, times in names.items():
         if times > 1:
             raise DecodeError("tables." + ".".join(name), "it once", f"it {times} times")
 
 
 def _check_rate(preset: Preset, rate: Rate, where: str) -> None:
-    fact = preset.value_of(rate)
-    if fact is None:
+    number = preset.value_of(rate)
+    if number is None:
         reference = ", ".join(filter(None, (rate.table, rate.row, rate.column)))
         raise DecodeError(where, "the table, row and column of one number of this preset", reference)
-    bit_s = as_bit_s(fact)
-    amount = as_transactions_s(fact) if bit_s is None else bit_s
+    bit_s = as_bit_s(number)
+    amount = as_transactions_s(number) if bit_s is None else bit_s
     if amount is None:
         raise DecodeError(f"{where}.column", "a column in mbit_s, gbit_s, mib_s or transactions_s", rate.column)
     if not 0 < amount <= _MAX_BIT_S:
-        raise DecodeError(where, f"a rate above 0 and up to {_MAX_BIT_S:.0e} bit/s", fact.value)
-    if preset.erratum_of(fact) is not None:
+        raise DecodeError(where, f"a rate above 0 and up to {_MAX_BIT_S:.0e} bit/s", number.value)
+    if preset.erratum_of(number) is not None:
         raise DecodeError(where, "a number that is not marked as a slip", rate.column)
     if not 1 <= rate.sessions <= MAX_SESSIONS:
         raise DecodeError(f"{where}.sessions", f"1 to {MAX_SESSIONS}", rate.sessions)

@@ -5,8 +5,8 @@ Usage: .venv/bin/python stress/attacks.py [--seconds 8] [--only NAME,NAME] [--de
 For each attack: an endpoint as an operator runs it (key, limits, log), the attacker as a program of its own
 (attackers.py), and honest runs from their start to their end, one after another. Prints a line for each attack:
 its length, the honest runs and the slowest of them, the memory of the endpoint with its workers (proportional set
-size) before, at its peak and after, and the verdict. Exits with 1 where an honest client was not served in time,
-where memory, descriptors or processes do not return to their level, or where an attacker got what it wanted.
+size) before, at its peak and after, and the verdict. Exits with 1 if an honest client was not served in time,
+if memory, descriptors or processes do not return to their level, or if an attacker got what it wanted.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -90,7 +90,7 @@ _SCENES = {
 
 @dataclass
 class Outcome:
-    """What an attack came to."""
+    """The outcome of an attack."""
 
     honest_s: list[float] = field(default_factory=list)
     before_mib: float = 0.0
@@ -127,7 +127,7 @@ class _Level:
 async def _honest_run(endpoint: EndpointUnderTest, plan: Plan, deadline_s: float) -> tuple[float, str | None]:
     """Carry out an honest run; return the seconds until its end, and what went wrong.
 
-    Where the endpoint serves iperf3 without users, runs of a stream are those of an iperf3 client.
+    If the endpoint serves iperf3 without users, an iperf3 client runs the streams.
     """
     peer = endpoint.peer
     if endpoint.iperf3_port is not None and not endpoint.has_users and plan.workload is Workload.STREAM:
@@ -147,7 +147,7 @@ async def _honest_run(endpoint: EndpointUnderTest, plan: Plan, deadline_s: float
 
 
 async def _victim(received: dict[str, int]) -> asyncio.Server:
-    """Listen as a service of somebody else, and count what the endpoint sends to it."""
+    """Listen as a foreign service, and count the bytes that the endpoint sends to it."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         received["connections"] += 1

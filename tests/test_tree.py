@@ -26,7 +26,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "mesh/host_supervisor": "tests/mesh/test_coordinator.py",
-    "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
+    "mesh/over_ssh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/session/run_handle": "protocols without code",
     "tui/gauges/instrument_screen": "a base class: tests/tui/run/test_cockpit_screen.py and tests/tui/history/test_stored_run_screen.py",
     "tui/kit/screens/feature_app": "tests/tui/mesh/test_mesh_screen.py, tests/tui/sweep/test_sweep_screen.py, tests/tui/history",

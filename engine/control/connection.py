@@ -20,7 +20,7 @@ from ..protocol.tokens import RunSecret
 _log = logging.getLogger(__name__)
 
 _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
-# linux/tcp.h. Where the flood has filled a queue on the way, most packets of this connection may be lost, too. TCP
+# linux/tcp.h. If the flood has filled a queue on the way, most packets of this connection may be lost, too. TCP
 # doubles its wait after each loss, which would leave five attempts in half a minute.
 _TCP_THIN_LINEAR_TIMEOUTS: Final = 16
 _TCP_RTO_MAX_MS: Final = 44  # Linux 6.15
@@ -52,11 +52,11 @@ class ControlConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send the machine's first bytes."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not one of asyncio's classes
         # Now: uvloop raises ValueError for the addresses of a connection that the other end has reset.
         self._addresses = {name: _address_of(transport, name) for name in ("peername", "sockname", "data_address")}
         sock: socket.socket | None = transport.get_extra_info("socket")
-        if sock is not None:  # None where ssh carries the connection
+        if sock is not None:  # None if ssh carries the connection
             _prefer(sock)
         self.flush()
 
@@ -103,7 +103,7 @@ class ControlConnection(asyncio.Protocol):
             self._closed.set_result(None)
 
     def send(self, message: Message) -> None:
-        """Send a message; raise LocalProtocolError where the conversation does not allow it now."""
+        """Send a message; raise LocalProtocolError if the conversation does not allow it now."""
         self.machine.send(message)
         self.flush()
 
@@ -196,7 +196,7 @@ class ControlConnection(asyncio.Protocol):
             self._transport.abort()
 
     async def aclose(self, deadline_s: float = 1.0) -> None:
-        """Close and wait; abort the connection where the peer does not read the queue in time."""
+        """Close and wait; abort the connection if the peer does not read the queue in time."""
         self.close()
         try:
             async with asyncio.timeout(deadline_s):
@@ -255,7 +255,7 @@ def _prefer(sock: socket.socket) -> None:
 
 
 def _address_of(transport: asyncio.BaseTransport, name: str) -> tuple[str | int, ...]:
-    """Return a socket address that a transport has by this name; () where it has none, or none any more."""
+    """Return the socket address that a transport has by this name; () if it has none, or none any more."""
     with contextlib.suppress(OSError, ValueError):
         return transport.get_extra_info(name) or ()
     return ()

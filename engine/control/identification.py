@@ -144,7 +144,7 @@ class Identification:
         return None
 
     def _fill(self, count: int) -> None:
-        """Read until there are so many bytes; raise BlockingIOError if they have not arrived."""
+        """Read until there are `count` bytes; raise BlockingIOError if they have not arrived."""
         while len(self._opening) < count:
             part = self._sock.recv(count - len(self._opening))
             if not part:

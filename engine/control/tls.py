@@ -1,6 +1,6 @@
 """TLS for the control connection, for an endpoint with a certificate that the near end knows by its fingerprint.
 
-There is no certificate authority: a fingerprint that a person carried from host to host says more than a name. It
+There is no certificate authority: a fingerprint that the user carried from host to host proves more than a name. It
 is part of the proofs of the key as well (`channel_binding`, model/shared_key.py). Data connections do not use TLS.
 """
 
@@ -29,7 +29,7 @@ class Certificate:
 
     @classmethod
     def load(cls, certificate: Path, key: Path) -> Self:
-        """Read PEM files; raise TlsError where they are invalid or no pair, or where others can read the key."""
+        """Read PEM files; raise TlsError if they are invalid or not a pair, or if others can read the key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
@@ -61,7 +61,7 @@ def _no_password() -> str:
 
 
 def format_fingerprint(fingerprint: bytes) -> str:
-    """Return a fingerprint in the form in which it is printed and typed."""
+    """Return a fingerprint as it is printed and typed."""
     return fingerprint.hex()
 
 

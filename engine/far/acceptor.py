@@ -25,6 +25,7 @@ from .status import LogEntry, LogSink
 from .unproved_connections import UnprovedConnection, UnprovedConnections
 
 _ACCEPT_PAUSE_S: Final = 0.2
+_ACCEPTED_IN_TURN: Final = 8  # with a full backlog, others would have no turn
 _OUT_OF_ROOM: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_DESCRIPTOR: Final = "it has too many open files for another connection; raise its limit (ulimit -n)"
 _SPARES: Final = 4
@@ -97,16 +98,23 @@ class Acceptor:
         self._spares.clear()
 
     def _accept(self) -> None:
-        """Accept one connection, which waits: with a full backlog, others would have no turn meanwhile."""
-        try:
-            sock, address = self._listener.accept()
-        except BlockingIOError:
-            return
-        except (OSError, MemoryError) as error:
-            # Out of descriptors, or the client has gone already: the next connection may succeed.
-            asyncio.get_running_loop().remove_reader(self._listener)
-            self._recovery = asyncio.create_task(self._recover(error))
-            return
+        """Accept what waits. It waits for none of the other ends: a slow one would keep all others out."""
+        for number in range(_ACCEPTED_IN_TURN):
+            try:
+                sock, address = self._listener.accept()
+            except BlockingIOError:
+                return
+            except (OSError, MemoryError) as error:
+                # Out of descriptors, or the client has gone already: the next connection may succeed. Without a
+                # free descriptor the kernel says so even if nothing waits; the first time, something does.
+                if number == 0:
+                    asyncio.get_running_loop().remove_reader(self._listener)
+                    self._recovery = asyncio.create_task(self._recover(error))
+                return
+            self._admit(sock, address)
+
+    def _admit(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
+        """Have an accepted connection identified, unless its address is refused."""
         client = format_host(address)
         try:
             self._unproved.admission.check_address(client)

@@ -44,13 +44,13 @@ _CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of it
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """What all clients of an endpoint share.
+    """The state that all clients of an endpoint share.
 
     Args:
         admission: the clients and the limits.
         registry: the current runs by their tag, for data connections.
         log: receives the entries of the event log.
-        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+        mode_chooser: chooses how this host sends if a plan names no mode; None copies.
     """
 
     admission: Admission = field(default_factory=Admission)
@@ -98,7 +98,7 @@ async def serve_client(
 
 @dataclass(slots=True)
 class _ClientService:
-    """One client on its way to its run. What it takes from the endpoint, `stack` gives back."""
+    """One client on its way to its run. `stack` gives back what the client takes from the endpoint."""
 
     control: ControlConnection
     address: str | None
@@ -199,9 +199,9 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
 
 
 async def _await_close(control: ControlConnection) -> None:
-    """Wait until the client has closed: what it still sends would reset the connection, and with it the run's end.
+    """Wait until the client has closed: bytes that it still sends would reset the connection and its last message.
 
-    On a slow link the end is seconds behind what this end has sent of the payload.
+    On a slow link, the end arrives seconds later, behind this end's payload.
     """
     with contextlib.suppress(LinkgaugeError, TimeoutError):
         async with asyncio.timeout(_CLOSE_DEADLINE_S):
@@ -210,14 +210,14 @@ async def _await_close(control: ControlConnection) -> None:
 
 
 def _check_alive(control: ControlConnection) -> None:
-    """Raise SilentPeer if a client that waits has answered nothing for long."""
+    """Raise SilentPeer if a waiting client has not answered for long."""
     silent_ns = time.monotonic_ns() - control.last_received_ns
     if silent_ns > MAX_SILENCE_NS:
         raise SilentPeer(f"nothing received for {silent_ns / SECOND_NS:.0f} s")
 
 
 def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
-    """Raise RequestDeclined if the endpoint has another key than the one that a client proved."""
+    """Raise RequestDeclined if the endpoint's key is not the one that the client proved."""
     if current is not None and (proved is None or proved.reveal() != current.reveal()):
         raise RequestDeclined("its key has changed since you connected; connect again with the new key")
 
@@ -243,8 +243,8 @@ async def carry_out(
 ) -> RunEnd:
     """Carry out a client's run, with the entries of its beginning and end in the log; return its end.
 
-    It is the client's meanwhile. Its bytes are those of an ended run from there on, and nobody reads its counters.
-    One that ends in order without payload was a probe. Call it within the block of the run's pool.
+    Meanwhile it is the client's run. Afterwards its bytes count as an ended run's, and its counters are not read
+    any more. A run that ends in order without payload was a probe. Call this within the block of the run's pool.
     """
     address = client.address or None
 

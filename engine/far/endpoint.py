@@ -76,7 +76,7 @@ class Endpoint:
             key: the key that clients must prove; None serves everybody.
             limits: the limits for clients and runs; None takes the defaults.
             certificate: the certificate for TLS; None serves without TLS.
-            mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+            mode_chooser: chooses how this host sends if a plan names no mode; None copies.
         """
         self.admission = Admission(limits)
         self.mode_chooser = mode_chooser

@@ -1,6 +1,6 @@
 """`python -m linkgauge.engine.far.loopback [ADDRESS]`: an endpoint as a child process, for loopback and for labs.
 
-It has its own process so that its cost is not mixed with the cost of drawing, and so that a loopback run takes the
+It has its own process so that its cost does not mix with the cost of drawing, and so that a loopback run takes the
 same path as any other. The child ends when its standard input ends, so it cannot outlive its parent.
 
 Every user of this machine can connect to 127.0.0.1. The embedded endpoint therefore requires a key, which is made

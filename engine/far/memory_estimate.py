@@ -1,4 +1,4 @@
-"""The memory that a run needs at the far end: an estimate from above, before anything is allocated for it."""
+"""The memory that a run needs at the far end: an upper estimate, before anything is allocated for it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ _RUN_BYTES: Final = 4 * MIB  # counters, sampler, the control connection and its
 _REQUEST_COPIES: Final = 2  # a session of crr has the request in flight, and the next one
 
 SessionWindows = Mapping[tuple[Direction, int], int | None]
-"""The window of each session, by its direction and number; None where the kernel chooses it."""
+"""The window of each session, by its direction and number; None if the kernel chooses it."""
 
 
 def windows_of(settings: Settings) -> SessionWindows:
@@ -39,13 +39,13 @@ def _count_probes(plan: Plan) -> int:
 
 
 def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> int:
-    """Return the most bytes that a run needs at this end with such sessions, kernel buffers included.
+    """Return the maximum memory that a run needs at this end with such sessions, kernel buffers included, in bytes.
 
-    The kernel's buffers count where the client gives the window. Otherwise the kernel grows and shrinks them as
+    The kernel's buffers count if the client gives the window. Otherwise the kernel grows and shrinks them as
     memory allows (tcp_mem, tcp(7)).
     """
     request_bytes = plan.transaction_sizes[0]
-    worker_bytes = WORKER_BYTES + max(RECEIVE_BYTES, plan.block_bytes)  # with the buffer for what is received
+    worker_bytes = WORKER_BYTES + max(RECEIVE_BYTES, plan.block_bytes)  # with its receive buffer
     if plan.workload.is_transactional:
         worker_bytes += plan.block_bytes + plan.burst * request_bytes
     if plan.mode is Mode.SENDFILE or plan.sender_chooses_mode:
@@ -61,7 +61,7 @@ def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> in
 
 
 def _granted_bytes(windows: SessionWindows) -> int:
-    """Return the sum of what the kernel allows for the windows: twice what it grants of each (socket(7))."""
+    """Return the sum of the buffers that the kernel allows for the windows: twice each one's grant (socket(7))."""
     sizes = [window for window in windows.values() if window is not None]
     sysctls = read_tcp_sysctls() if sizes else None
     if sysctls is None or sysctls.rmem_max_bytes is None or sysctls.wmem_max_bytes is None:

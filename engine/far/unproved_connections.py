@@ -19,7 +19,7 @@ from ..model.ip_address import client_network
 from ..protocol.messages import Refuse
 from .clients.admission import Admission
 
-_BUSY: Final = "it is busy: too many connections from your network wait to be identified; try again"
+_BUSY: Final = "it is busy with unproved connections from your network; try again"
 _DRAINED_BYTES: Final = 65_536
 _log = logging.getLogger(__name__)
 

@@ -174,6 +174,9 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
         return replace(ends, notes=peer.data_path.notes, is_data_tunneled=peer.data_path.is_through_ssh)
     except PeerNotLinkgauge as error:
         hint = _ssh_hint(peer, str(error)) if isinstance(peer, Peer) else ""
+        if control.machine.is_silent and not hint:  # the kernel of a flooded host resets connections, too
+            text = f"{peer} closed the connection without a word; check the port, or try again if its host is busy"
+            raise PeerNotLinkgauge(text) from error
         text = f"{peer} is not a linkgauge endpoint: {error}{hint or '; check the port'}"
         raise PeerNotLinkgauge(text) from error
     except PeerVersionMismatch as error:

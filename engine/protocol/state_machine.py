@@ -209,6 +209,11 @@ class ControlStateMachine:
         return self._greeted
 
     @property
+    def is_silent(self) -> bool:
+        """Whether the other end has sent nothing at all."""
+        return not self._greeted and not self._opening
+
+    @property
     def transcript(self) -> bytes:
         """The bytes of both ends, in order, up to the first proof."""
         return bytes(self._transcript)
@@ -280,7 +285,7 @@ class ControlStateMachine:
     def receive_eof(self) -> None:
         """Take in the end of the peer's bytes: an error if its preamble was not complete."""
         if self.error is None and not self._greeted:
-            where = "in the middle of its greeting" if self._opening else "without a word"
+            where = "without a word" if self.is_silent else "in the middle of its greeting"
             self.error = PeerNotLinkgauge(f"it closed the connection {where}")
 
     def _receive_preamble(self, data: bytes) -> bytes:

@@ -79,7 +79,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     "far_host",
     "label",
 )
-_FIRST_COLUMNS: Final = 28  # those of files from before datagrams
+_FIRST_COLUMNS: Final = 28  # of files from before datagrams
 ALL_SESSIONS: Final = "all"
 _CPU: Final = ("cpu_percent", "hottest_core_percent")
 _CARRIED: Final = (
@@ -95,8 +95,8 @@ _Row = dict[str, Cell]
 class CsvWriter:
     """Writes the rows of complete intervals and flushes them, so that a reader can follow the file.
 
-    The header is written at once, so that a path without write permission fails before the test starts.
-    A stream that has a header already has its `columns`, which may be the first ones only.
+    It writes the header at once, so that a path without write permission fails before the test starts. For a stream
+    that has a header already, `columns` are those of the header, which may be only the first of COLUMNS.
     """
 
     def __init__(self, stream: TextIO, name: str = "the output", *, columns: tuple[str, ...] | None = None) -> None:
@@ -123,10 +123,9 @@ class CsvWriter:
     def append(cls, path: Path) -> Self:
         """Open a file to continue its rows; a new or empty one gets the header.
 
-        One of an earlier version keeps the columns that it has.
-
-        A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
-        the path cannot be written or the file holds anything but rows of runs.
+        A file of an earlier version keeps its columns. A thread opens and writes a named pipe or a terminal, whose
+        reader may come late, or stop. Raises PlanError if the path cannot be written, or if the file has anything
+        but rows of runs.
         """
         check_output_path(_FIELD, path)
         try:
@@ -195,7 +194,7 @@ class CsvWriter:
 
 
 def _subject_cells(started: Started) -> _Row:
-    """Return what a run tests: the peer, the address in use, the hosts."""
+    """Return the subject of a run: the peer, the address in use, the hosts."""
     return {
         "peer": started.peer,
         "address": started.address,
@@ -206,7 +205,7 @@ def _subject_cells(started: Started) -> _Row:
 
 
 class _BackgroundFile:
-    """A file that a thread writes, in place of a text stream. A failure is raised by the next write."""
+    """A file that a thread writes, in place of a text stream. The next write raises its failure."""
 
     def __init__(self, path: Path) -> None:
         self._writer = BackgroundWriter(str(path), partial(os.open, path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY))
@@ -221,22 +220,23 @@ class _BackgroundFile:
         """Raise the failure of an earlier write."""
         if self._writer.error is not None:
             self._writer.is_reported = True
-            # Raised itself, it would keep the frames that lead here, and with them the run, as long as the writer.
+            # If the error itself were raised, it would keep these frames, and with them the run, as long as the
+            # writer.
             raise OSError(self._writer.error.errno, self._writer.error.strerror)
 
     def close(self) -> None:
-        """Close the file once it has everything."""
+        """Close the file when everything is written."""
         self._writer.close()
 
 
 def _reason(error: OSError | RunLogError) -> str:
-    """Return why a file cannot be written, without its path, which the error of the option has already."""
+    """Return why a file cannot be written, without its path, which the error of the option has."""
     cause = error if isinstance(error, OSError) else error.__cause__
     return explain_os_error(cause) if isinstance(cause, OSError) else str(error)
 
 
 def _has_reader(path: Path) -> bool:
-    """Return whether a process or a person reads the path, so that writing to it may block."""
+    """Return whether a process or the user reads the path, so that writing to it may block."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -256,7 +256,7 @@ def _open_device(path: str, flags: int) -> int:
 
 
 def _close_quietly(stream: TextIO) -> None:
-    # Closing repeats a flush that failed in `write`, which has reported it.
+    # Closing repeats a flush that failed in `write`, where it was reported.
     with contextlib.suppress(OSError):
         stream.close()
 
@@ -276,7 +276,7 @@ def _columns_of(path: Path, stream: TextIO) -> tuple[str, ...] | None:
     columns = tuple(first.decode("utf-8", "replace").strip().split(","))
     if len(columns) < _FIRST_COLUMNS or columns != COLUMNS[: len(columns)]:
         raise PlanError(_FIELD, path, "it holds other data than runs; give another file")
-    if last != b"\n":  # a row that was cut off must not swallow the next one
+    if last != b"\n":  # the next row must not continue one that was cut off
         stream.write("\r\n")
     return columns
 
@@ -308,7 +308,7 @@ def _carried(figures: FlowFigures | SessionFigures) -> _Row:
 
 
 def cell_text(value: Cell) -> str:
-    """Return a value as text: numbers without exponent or trailing zeros, text that no spreadsheet runs."""
+    """Return a value as text: a number without exponent or trailing zeros, a text that no spreadsheet runs."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -321,7 +321,7 @@ def cell_text(value: Cell) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RunRow:
-    """The columns of a run's figures, a field each: the settings are those that its results are of."""
+    """The columns of a run's figures, a field each. The settings are those of its results."""
 
     address: str | None = figure("subject.address")
     ip_version: int | None = figure("subject.ip_version")

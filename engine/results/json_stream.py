@@ -1,7 +1,7 @@
 """A run as JSON lines: one object for each event, as it happens. Pure.
 
 Each object has a `type` and the `run_id`: `start`, then `interval`, `change` and `warning` in order of time,
-`totals` where an end is an iperf3, then `end` with the document of the whole run. The lines of a sweep's runs stand
+`totals` if an end is an iperf3, then `end` with the document of the whole run. The lines of a sweep's runs are
 between `sweep_start` and `sweep_end`. `schemas/stream.schema.json` describes all lines. The figures of an interval
 have the names and the meaning of the CSV columns.
 """
@@ -79,7 +79,7 @@ def end_line(document: dict[str, Any], *, run_id: str) -> dict[str, Any]:
 
 
 def confirmation_line(confirmation: dict[str, Any], *, run_id: str) -> dict[str, Any]:
-    """Return the object of what a second run says about the findings of the run with this id."""
+    """Return the object of a second run's confirmation of the findings of the run with this id."""
     return {"type": "confirmation", "run_id": run_id, "confirmation": confirmation}
 
 
@@ -89,7 +89,7 @@ def error_line(text: str) -> dict[str, Any]:
 
 
 def _totals(event: Totals, *, run_id: str) -> dict[str, Any]:
-    """Return what an end without samples reports at the end, session by session."""
+    """Return the totals that an end without samples reports at the end, session by session."""
     return {
         "type": "totals",
         "run_id": run_id,

@@ -59,7 +59,7 @@ class CapacityFigures:
 
 @dataclass(frozen=True, slots=True)
 class DatagramFigures:
-    """What became of datagrams (see DatagramSummary): the shape has a field for each member."""
+    """The figures of datagrams (see DatagramSummary): the shape has a field for each member."""
 
     sent: int | None = figure()
     sent_mbit_s: float | None = figure("sent_bit_s", mbit)
@@ -95,7 +95,7 @@ class DatagramFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredResult:
-    """What arrived in a direction, or in both together: the shape has a field for each member."""
+    """The figures of a direction, or of both together: the shape has a field for each member."""
 
     bytes: int | None = figure()
     seconds: float | None = figure("span_ns", seconds)
@@ -117,7 +117,7 @@ class MeasuredResult:
     def of(
         cls, measured: Measurement | None, expected: ExpectedRate | None, overhead: PacketOverhead | None
     ) -> Self | None:
-        """Return the figures of a measurement; `overhead` is what is around the payload of each datagram."""
+        """Return the figures of a measurement; `overhead` is that of each datagram."""
         if measured is None:
             return None
         packets_s, ip_bit_s, wire_bit_s = measured.packets_s, None, None
@@ -184,12 +184,12 @@ def no_rates() -> PerDirection[Any]:
 def measured_figures(
     measured: PerDirection[Measurement | None], expected: Expectation, overhead: PacketOverhead | None
 ) -> MeasuredFigures:
-    """Return the figures of measurements, which `expected` has the rates of."""
+    """Return the figures of measurements, with their expected rates."""
     directions = ((measured.out, expected.out), (measured.in_, expected.in_), (measured.total, expected.total))
     return PerDirection(*(MeasuredResult.of(*each, overhead) for each in directions))
 
 
 def expected_figures(expected: Expectation) -> ExpectedRates:
-    """Return the figures of the rates to expect; None where there is none."""
+    """Return the figures of the rates to expect; None for a direction without one."""
     rates = (expected.out, expected.in_, expected.total)
     return PerDirection(*(None if rate is None else figures_of(ExpectedFigures, rate) for rate in rates))

@@ -1,7 +1,8 @@
-"""The result of a run: what a program, a list of runs, a watch and a mesh read of it. Pure.
+"""The result of a run, for programs, lists of runs, watches and meshes. Pure.
 
-A run that has just ended makes it of its summary (`of_run`), a stored one of its document (`of`). `encode` gives
-the document, which `schemas/run.schema.json` describes. Figures are rounded, so that both are equal.
+It is made of the summary of a run that has just ended (`of_run`), or of the document of a stored run (`of`).
+`encode` gives the document, which `schemas/run.schema.json` describes. Figures are rounded, so that both results
+are equal.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def _megabits(bit: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SettingsFigures:
-    """Settings in force. The rate and size of datagrams are unknown for TCP, whose rate is none of the settings."""
+    """Settings in force. The rate and size of datagrams are unknown for TCP, which has no such settings."""
 
     direction: str | None = figure()
     sessions: int | None = figure()
@@ -63,7 +64,7 @@ class SettingsFigures:
 
 @dataclass(frozen=True, slots=True)
 class PeriodFigures:
-    """A part of a run with constant settings, with its own measurements; `verdict` is that of several."""
+    """A part of a run with constant settings and its own measurements; it has a `verdict` if there are several."""
 
     settings: SettingsFigures = part(SettingsFigures, inline=True)
     start_s: float | None = figure("start_ns", seconds)
@@ -117,7 +118,7 @@ class PlanFigures:
 
     @classmethod
     def of(cls, plan: Plan, warmup_ns: int | None = None) -> Self:
-        """Return the figures of a plan; `warmup_ns` is how long an automatic warm-up was, if that is known."""
+        """Return the figures of a plan; `warmup_ns` is the length of an automatic warm-up, if it is known."""
         if not plan.warmup_auto:
             warmup_ns = plan.effective_warmup_ns
         settings = SettingsFigures.of(plan.settings, plan.workload)
@@ -139,7 +140,7 @@ class PlanFigures:
 
 @dataclass(frozen=True, slots=True)
 class ProbeCounts:
-    """How many transactions a probe did, and its TCP's round trip."""
+    """The number of a probe's transactions, and the round trip of its TCP connection."""
 
     transactions: int | None = figure()
     seconds: float | None = figure("span_ns", seconds)
@@ -187,7 +188,7 @@ class TcpFigures:
 
 @dataclass(frozen=True, slots=True)
 class OtherTestsFigures:
-    """What the other tests of the endpoint carried meanwhile."""
+    """The other tests of the endpoint at the same time."""
 
     most_tests: int | None = figure()
     most_sessions: int | None = figure()
@@ -197,7 +198,7 @@ class OtherTestsFigures:
 
 @dataclass(frozen=True, slots=True)
 class FindingFigures:
-    """Why a run is not faster: a code, who is concerned, how much it explains, and three sentences."""
+    """Why a run is not faster: a code, the end and direction, the explained share, and three sentences."""
 
     code: str | None = figure()
     end: str | None = figure()
@@ -211,7 +212,7 @@ class FindingFigures:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """The facts of a host; an iperf3 tells nothing of its own."""
+    """A host; an iperf3 does not describe its own."""
 
     hostname: str | None = figure()
     system: str | None = figure()
@@ -221,7 +222,7 @@ class HostFigures:
 
 @dataclass(frozen=True, slots=True)
 class SubjectFigures:
-    """What a run tests: its start, the peer, the address in use, both hosts; unknown if it did not start."""
+    """The subject of a run: its start, the peer, the address in use, both hosts; unknown if it did not start."""
 
     started_utc: str | None = figure()
     peer: str | None = figure()
@@ -232,7 +233,7 @@ class SubjectFigures:
 
     @classmethod
     def of(cls, started: Started | None) -> Self:
-        """Return what the first event of a run tells; `started` is None if it did not start."""
+        """Return the subject by the first event of a run; `started` is None if the run did not start."""
         if started is None:
             return cls()
         return figures_of(cls, started, near=_host(started.near), far=_host(started.far))
@@ -245,7 +246,7 @@ def _host(host: HostInfo) -> HostFigures:
 
 @dataclass(frozen=True, slots=True)
 class LimitFigures:
-    """What the latency under load may be."""
+    """The limits of latency under load."""
 
     max_rise_ms: float | None = figure("max_rise_ns", ms)
     worst_grade: str | None = figure()
@@ -253,7 +254,7 @@ class LimitFigures:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionFigures:
-    """Whether a run that was to end when its mean is precise has become so."""
+    """Whether the mean of a run that lasts until it is precise has become so."""
 
     percent: float | None = figure(unit=exact)
     is_reached: bool | None = figure()
@@ -263,8 +264,8 @@ class PrecisionFigures:
 class RunResult:
     """The result of a run: the shape of its document has a field for each member.
 
-    `stretches` are its periods of constant settings. The strongest of the findings is the first. The last three
-    have only some runs: one until its mean is precise, one of a mesh's cell, and one with a limit for its latency.
+    `stretches` are its periods of constant settings. The first finding is the strongest. Only some runs have the
+    last three: a run until its mean is precise, a run of a mesh's cell, and a run with a limit for its latency.
     """
 
     schema: int | None = figure()
@@ -296,7 +297,7 @@ class RunResult:
 
     @classmethod
     def of(cls, document: object) -> Self:
-        """Read a document; whatever it lacks is unknown."""
+        """Read a document; missing members are unknown."""
         return decode(cls, document)
 
     @classmethod
@@ -306,10 +307,10 @@ class RunResult:
         """Return the result of a run that is over.
 
         Args:
-            summary: What it measured.
+            summary: Its measurements.
             started: Its first event; None if it did not start.
             verdicts: The word of each of several periods.
-            rest: What nobody measures: the id and the names of the run, its verdict, findings, and limits.
+            rest: Figures that are not measured: the id and the names of the run, its verdict, findings, and limits.
         """
         plan, periods = summary.plan, summary.periods
         expected = _with_total(summary.expectation, summary.newest_direction)
@@ -334,7 +335,7 @@ class RunResult:
 
     @property
     def reason(self) -> Reason:
-        """Why it ended; an unknown reason is a failure."""
+        """Why the run ended; an unknown reason is a failure."""
         return next((each for each in Reason if each.value == self.end_reason), Reason.FAILED)
 
     @property
@@ -344,7 +345,7 @@ class RunResult:
 
     @property
     def total(self) -> MeasuredResult | None:
-        """What arrived in all directions."""
+        """The payload of all directions."""
         return self.measured.total
 
     @property
@@ -354,12 +355,12 @@ class RunResult:
 
     @property
     def retransmits(self) -> int | None:
-        """What TCP sent again."""
+        """The retransmits of TCP."""
         return self.tcp.retransmits
 
     @property
     def expected_bit_s(self) -> float | None:
-        """The rate to expect of both directions, or of the only one that has one."""
+        """The expected rate of both directions, or of the only direction with one."""
         expected = (self.expected.total, self.expected.out, self.expected.in_)
         mbit_s = next((each.mbit_s for each in expected if each is not None and each.mbit_s is not None), None)
         return None if mbit_s is None else mbit_s * MEGABIT
@@ -378,7 +379,7 @@ class RunResult:
 
     @property
     def loss(self) -> float | None:
-        """What it lost as a share of what it sent; of TCP, what was sent again. None for transactions."""
+        """The lost share of its payload; for TCP, the share of retransmits. None for transactions."""
         total, efficiency_percent = self.total, self.tcp.efficiency_percent
         if total is None or total.transactions_s is not None:
             return None
@@ -388,7 +389,7 @@ class RunResult:
 
 
 def _with_total(expected: Expectation, direction: Direction | None) -> Expectation:
-    """Return the expected rates with a total: that of a single direction is the direction's own."""
+    """Return the expected rates with a total, which is the direction's own rate if there is only one."""
     if expected.total is not None or direction is None:
         return expected
     return Expectation(expected.out, expected.in_, expected[direction])

@@ -145,9 +145,11 @@ class _Login:
         deadline_s = LOGIN_DEADLINE_S if is_attended else UNATTENDED_DEADLINE_S
         try:
             async with asyncio.timeout(deadline_s) as limit:
+                has_begun = False
                 while (line := await self._next_line()) is not None:
-                    # From here on the user types nothing.
-                    limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
+                    if not has_begun:  # from here on the user types nothing; further lines gain no time
+                        has_begun = True
+                        limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
                     word, _, rest = line.partition(" ")
                     _log.debug("%s: bootstrap step %r", self._peer, word)
                     if word == "up":

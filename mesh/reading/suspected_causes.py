@@ -1,4 +1,4 @@
-"""The suspects of a mesh: the cells that a slow host, group, or way between groups would slow down. Pure."""
+"""The suspects of a mesh: the cells that a slow host, group, or path between groups would slow down. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Final
 from ..figures import MeshFindingCode
 from .relative_rates import RelativeRates
 
-_LEAST_LOW_SHARE: Final = 0.55  # of a suspect's cells: fewer, and it is not looked at
+_LEAST_LOW_SHARE: Final = 0.55  # of a suspect's cells: with fewer it is ignored
 _LEAST_ROW: Final = 2
 _LEAST_HOST: Final = 3
 # Two cells between groups are no more than two paths.
@@ -22,8 +22,8 @@ _OF_HOSTS: Final = {MeshFindingCode.HOST, MeshFindingCode.HOST_SENDS, MeshFindin
 class Suspect:
     """A possible cause: its code and names as a MeshFinding has them, and the places of its cells.
 
-    What leaves a group is not slow by its way out if it is as slow within the group: `is_refuted_by` has those
-    cells.
+    The way out of a group is not the cause if its hosts are as slow within the group: `is_refuted_by` has the cells
+    within.
     """
 
     code: MeshFindingCode
@@ -34,12 +34,12 @@ class Suspect:
 
     @property
     def is_host(self) -> bool:
-        """Whether this is a host, and no group."""
+        """Whether this is a host, not a group."""
         return self.code in _OF_HOSTS
 
 
 def find_suspects(rates: RelativeRates, is_low: Sequence[bool]) -> list[Suspect]:
-    """Return whatever has enough cells that are low to be a cause. `is_low` has each measured cell."""
+    """Return the suspects with enough low cells to be a cause. `is_low` has each measured cell."""
 
     def is_suspect(cells: Sequence[int], least: int) -> bool:
         return len(cells) >= least and sum(is_low[cell] for cell in cells) >= _LEAST_LOW_SHARE * len(cells)
@@ -91,7 +91,7 @@ def _of_groups(rates: RelativeRates) -> Iterator[_Candidate]:
 def _of_group(
     first: str, names: Sequence[str], blocks: Mapping[tuple[str, str], list[int]], *, is_large: bool
 ) -> Iterator[_Candidate]:
-    """Yield what one cause of a group would make slow; its inside only if it has more than two paths."""
+    """Yield the suspects of one group; its inside only if it has more than two paths."""
     others = [second for second in names if second != first]
     within = blocks[first, first]
     outwards = [cell for second in others for cell in blocks[first, second]]
@@ -100,7 +100,7 @@ def _of_group(
         yield MeshFindingCode.GROUP, first, first, within, _LEAST_BLOCK, []
         yield MeshFindingCode.GROUP, first, None, within + outwards + inwards, _LEAST_BLOCK, []
     if len(others) == 1:
-        # Of two groups, the way from one to the other is all that leaves the one.
+        # With two groups, all that leaves the one goes to the other.
         yield MeshFindingCode.GROUPS, first, others[0], outwards, _LEAST_BLOCK, within
         return
     yield MeshFindingCode.GROUPS, first, None, outwards, _LEAST_BLOCK, within

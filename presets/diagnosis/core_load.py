@@ -1,4 +1,4 @@
-"""How the cores and workers of an end spent their time: at work, waiting, stopped by a quota, or taken away.
+"""The time of an end's cores and workers: at work, waiting, stopped by a quota, or taken by a hypervisor.
 
 Shares are 0 to 1. `None` is unknown.
 """

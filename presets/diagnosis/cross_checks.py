@@ -1,10 +1,9 @@
-"""The second reading of a finding: whether other quantities than those of its rule say the same.
+"""Cross-checks of findings: whether other quantities than those of a finding's rule agree with it.
 
-A rule reads a few numbers, and a link that was built in another way may bend one of them. So each finding that is
-said with confidence has a check here, made from numbers that its rule does not need: for a window the kernel's
-clocks where the rule went by samples, for losses what the receiver got out of order, for a slow path the rate at
-which it delivered. A check that disagrees takes the confidence down to a guess; one whose numbers are unknown, to
-what is said of a single reading.
+A rule reads a few numbers, and an unusual link may distort one of them. So each confident finding has a check here,
+made from numbers that its rule does not need. For a window these are the kernel's clocks, if the rule read samples;
+for losses the packets out of order at the receiver; for a slow path its delivery rate. If a check disagrees, the
+confidence falls to a guess. If its numbers are unknown, it falls to the confidence of a single reading.
 """
 
 from collections.abc import Callable
@@ -18,13 +17,16 @@ from .flow_view import FlowView
 from .rules.processor import HELD_UP
 
 CHECKED_FROM: Final = 0.8
-"""Findings of this confidence or more need a second reading."""
+"""Findings of this confidence or more are checked."""
 ONE_READING: Final = 0.85
 DISAGREED: Final = 0.6
-_HELD: Final = 0.25  # of samples or time: the second of two accounts of one thing
+_HELD: Final = 0.25  # of samples or time, by the second of two measurements
 _ALIKE: Final = 2.0  # two estimates of one quantity differ by less than this factor
-_MATHIS_RANGE: Final = (0.25, 4.0)  # times the bound of a lossy path: cubic, short tests and reordering vary it
-_DELIVERED: Final = 1.35  # times the rate: what a path delivers in bursts
+_MATHIS_RANGE: Final = (
+    0.25,
+    4.0,
+)  # times the bound of a lossy path, which varies with cubic, short tests and reordering
+_DELIVERED: Final = 1.35  # times the rate: a path delivers so much in bursts
 _UNREAD: Final = 0.2
 _SPREAD: Final = 0.02
 
@@ -33,7 +35,7 @@ Check = Callable[[FlowView], bool | None]
 
 
 def weigh(view: FlowView, finding: Finding) -> Finding:
-    """Return a finding with the confidence that its second reading leaves it."""
+    """Return a finding with its confidence after the check."""
     check = _CHECKS.get(finding.code)
     if check is None or finding.confidence < CHECKED_FROM:
         return finding
@@ -50,16 +52,18 @@ def _any_known(*readings: bool | None) -> bool | None:
 
 
 def _window(view: FlowView) -> bool | None:
-    """Ask the clocks of the kernel, or what is in flight by its count and by rate x RTT."""
+    """Read the kernel's clocks, or compare its count of bytes in flight with rate x RTT."""
     flow = view.flow
-    clocks = (flow.rwnd_limited or 0.0) + (flow.sndbuf_limited or 0.0) >= _HELD or None  # small buffers leave none
+    clocks = (flow.rwnd_limited or 0.0) + (
+        flow.sndbuf_limited or 0.0
+    ) >= _HELD or None  # with small buffers the clocks do not run
     counted, computed = flow.unacked_bytes, view.in_flight_bytes
     alike = None if not counted or not computed else max(counted / computed, computed / counted) <= _ALIKE
     return _any_known(clocks, alike)
 
 
 def _loss(view: FlowView) -> bool | None:
-    """Ask what the receiver got out of order, or the rate that so much loss leaves."""
+    """Look for packets out of order at the receiver, or the rate that this loss allows."""
     flow = view.flow
     reordered = None if flow.out_of_order is None else flow.out_of_order > 0
     bound = view.lossy_bit_s
@@ -70,12 +74,12 @@ def _loss(view: FlowView) -> bool | None:
 
 
 def _policer(view: FlowView) -> bool | None:
-    """Ask what the receiver got out of order: segments that follow a lost one."""
+    """Look for packets out of order at the receiver: segments that follow a lost one."""
     return None if view.flow.out_of_order is None else view.flow.out_of_order > 0
 
 
 def _path(view: FlowView) -> bool | None:
-    """Ask what the path delivered while data was sent, or a congestion window that was full."""
+    """Look for a low delivery rate while data was sent, or a full congestion window."""
     flow = view.flow
     delivered = None
     if flow.delivery_bit_s is not None:
@@ -97,7 +101,7 @@ def _reader(view: FlowView) -> bool | None:
     flow, receiver = view.flow, view.receiver
     unread = None if flow.unread is None else flow.unread >= _UNREAD
     shrinks = flow.is_read_late or None
-    return _any_known(unread, shrinks, _waits(receiver) or None)  # a worker that stands still does not wait
+    return _any_known(unread, shrinks, _waits(receiver) or None)  # a stopped worker does not wait
 
 
 def _waits(end: EndEvidence) -> bool | None:
@@ -106,7 +110,7 @@ def _waits(end: EndEvidence) -> bool | None:
 
 
 def _starved(view: FlowView) -> bool | None:
-    """Look for samples that find nothing to send, or rates that vary as those of a program that stops and goes."""
+    """Look for samples with nothing to send, or rates that vary as if the program stops at times."""
     flow = view.flow
     empty = None if flow.holds is None else flow.holds.empty > 0
     varies = None if flow.rate_spread is None else flow.rate_spread >= _SPREAD
@@ -114,7 +118,7 @@ def _starved(view: FlowView) -> bool | None:
 
 
 def _core(view: FlowView) -> bool | None:
-    """Ask the workers' own account of the time that they used and waited for."""
+    """Read the workers' own times: how long they ran, and how long they waited for a core."""
     return _any_known(_waits(view.sender), _waits(view.receiver))
 
 

@@ -18,7 +18,7 @@ _THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 
 @dataclass(frozen=True, slots=True)
 class EndSums:
-    """What is known of one end: its host, and the sums of its samples."""
+    """One end: its host, and the sums of its samples."""
 
     end: End
     host: HostInfo
@@ -54,7 +54,7 @@ class PeriodSums:
     sums: SampleSum
 
     def end(self, end: End) -> EndSums:
-        """Return what is known of one end."""
+        """Return the host and the sums of one end."""
         host = self.started.near if end is End.NEAR else self.started.far
         return EndSums(end, host, self.sums.ends[end])
 

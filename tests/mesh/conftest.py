@@ -1,4 +1,4 @@
-"""What the tests of a mesh's hosts share: an endpoint with its key."""
+"""Fixtures of the tests of a mesh's hosts: an endpoint and its key."""
 
 from collections.abc import AsyncIterator
 

@@ -73,7 +73,7 @@ async def test_every_workload_is_measured_in_both_directions(endpoint: Endpoint,
 
 
 async def test_a_child_process_measures_over_ipv6_and_keeps_the_key_to_itself(key: SharedKey) -> None:
-    """Nothing that other users can read has it."""
+    """No file that other users can read has it."""
     async with Endpoint(listen("::1", 0), key=key) as endpoint:
         child = await TetheredChild.start(MODULE, [], encode_request(request_for(endpoint, key)))
         await until(lambda: descendants(child.pid))
@@ -90,14 +90,14 @@ async def test_a_child_process_measures_over_ipv6_and_keeps_the_key_to_itself(ke
 
 
 async def test_a_wrong_key_is_refused_by_the_far_end(endpoint: Endpoint) -> None:
-    """The mesh can tell whose fault it is."""
+    """So the mesh can tell which end is at fault."""
     failure = failure_of(await carry_out(request_for(endpoint, SharedKey.generate())))
     assert "rejected your key" in failure["error"]
     assert (failure["code"], failure["end"]) == ("unreachable", "far")
 
 
 async def test_a_port_without_an_endpoint_is_unreachable(key: SharedKey) -> None:
-    """It may be the path as well as the host. Nobody is told to start an endpoint: the mesh has its own."""
+    """The path or the host may be at fault. The text does not ask for an endpoint: the mesh starts its own."""
     failure = failure_of(await carry_out(RunRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
     assert failure["error"] == "nothing listens on 127.0.0.4:5820"
     assert (failure["code"], failure["end"]) == ("unreachable", None)
@@ -114,37 +114,35 @@ async def test_a_port_without_an_endpoint_is_unreachable(key: SharedKey) -> None
     ],
     ids=["no end", "no core", "key", "port", "address"],
 )
-async def test_what_this_host_cannot_do_is_its_own_failure(
+async def test_an_impossible_request_is_this_hosts_own_failure(
     key: SharedKey, changes: dict[str, Any], text: str
 ) -> None:
-    """The text is that of the command line."""
+    """The text is the same as on the command line."""
     request = RunRequest(PLAN, "127.0.0.4", 5820, key.reveal())
     failure = failure_of(await carry_out(replace(request, **changes)))
     assert text in failure["error"]
     assert (failure["code"], failure["end"]) == ("failed", "near")
 
 
-async def test_a_fault_of_our_own_is_a_failure_that_names_it(
-    key: SharedKey, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker has nothing else to read."""
+async def test_a_bug_is_a_failure_that_names_it(key: SharedKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker reads nothing else."""
     monkeypatch.setattr(cell_run, "open_run", lambda *_: 1 / 0)
     failure = failure_of(await carry_out(RunRequest(PLAN, "127.0.0.4", 5820, key.reveal())))
     assert "ZeroDivisionError" in failure["error"]
     assert (failure["code"], failure["end"]) == ("failed", "near")
 
 
-async def test_more_events_than_a_worker_takes_are_a_failure(
+async def test_more_events_than_a_worker_accepts_are_a_failure(
     endpoint: Endpoint, key: SharedKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is ended for it."""
+    """The run ends."""
     monkeypatch.setattr(cell_run, "MAX_CELL_BYTES", 2 << 10)
     failure = failure_of(await carry_out(request_for(endpoint, key, LONG)))
     assert "give less --sessions or --seconds" in failure["error"]
 
 
 async def test_a_far_end_that_goes_during_the_run_ends_it_with_its_reason(key: SharedKey) -> None:
-    """The events that there are come back."""
+    """The events so far come back."""
     async with Endpoint(listen("127.0.0.3", 0), key=key) as endpoint:
         running = asyncio.create_task(carry_out(request_for(endpoint, key, LONG)))
         await until(endpoint.total_bytes)
@@ -157,7 +155,7 @@ async def test_a_far_end_that_goes_during_the_run_ends_it_with_its_reason(key: S
 async def test_a_run_whose_process_ends_leaves_nothing_behind(
     endpoint: Endpoint, key: SharedKey, number: signal.Signals | None
 ) -> None:
-    """No process, no run at the far end, and no half of a result."""
+    """No process, no run at the far end, and no partial result."""
     child = await TetheredChild.start(MODULE, [], encode_request(request_for(endpoint, key, LONG)))
     await until(endpoint.total_bytes)
     processes = {child.pid, *descendants(child.pid)}
@@ -172,8 +170,8 @@ async def test_a_run_whose_process_ends_leaves_nothing_behind(
     await until(lambda: not endpoint.get_status().clients)
 
 
-async def test_a_line_that_is_no_request_is_a_failure() -> None:
-    """It does not hang, and says what was wrong."""
+async def test_a_damaged_request_is_a_failure() -> None:
+    """It does not hang, and says what is wrong."""
     child = await TetheredChild.start(MODULE, [], '{"plan":{},"address":"::1","port":"x","key":""}')
     output = await child.read_all(MAX_CELL_BYTES)
     assert await child.end() == 0
@@ -190,14 +188,14 @@ async def run_code(code: str) -> tuple[int | None, str]:
 
 
 async def test_the_process_imports_neither_dask_nor_the_app() -> None:
-    """Each cell waits for its start."""
+    """Each cell waits until the process has started."""
     unwanted = ("distributed", "dask", "textual", "rich", "click", "linkgauge.presets", "linkgauge.tui")
     code = f"import sys, {MODULE}; print([name for name in sys.modules if name.startswith({unwanted})])"
     assert await run_code(code) == (0, "[]\n")
 
 
 async def test_the_kernel_ends_a_process_that_nothing_else_ends() -> None:
-    """Whatever it waits for."""
+    """In any wait."""
     code = (
         f"import os, {MODULE} as module; from linkgauge.engine.model.plan import Plan; module._GRACE_S = 0.0;"
         "module._limit_lifetime(Plan(duration_ns=500_000_000)); os.read(os.pipe()[0], 1)"

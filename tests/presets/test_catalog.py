@@ -11,12 +11,12 @@ from .preset_files import GOOD, HEAD, own, read
 
 
 def test_the_shipped_presets_have_no_problem() -> None:
-    """What is shipped is clean."""
+    """Linkgauge's own files have no faults."""
     assert load_catalog().problems == ()
 
 
 def test_presets_of_the_user_join_the_shipped_ones(tmp_path: Path) -> None:
-    """The same schema, in a directory of one's own."""
+    """They have the same schema, in a directory of the user."""
     catalog = read(tmp_path, HEAD + GOOD.format(id="mine-1"))
     assert catalog.problems == ()
     assert catalog.find("mine-1").name == "Mine"
@@ -24,7 +24,7 @@ def test_presets_of_the_user_join_the_shipped_ones(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_does_not_exist_has_no_presets_and_no_problem(tmp_path: Path) -> None:
-    """Most people have none of their own."""
+    """Most users have no presets of their own."""
     assert load_catalog([tmp_path / "none"]) == load_catalog()
 
 
@@ -106,7 +106,7 @@ def test_the_error_for_an_unknown_preset_names_similar_ones(unknown_id: str, nea
 
 
 def test_the_error_for_an_unknown_preset_without_similar_ones_names_the_list() -> None:
-    """No guess is better than a wild one."""
+    """No guess is better than a wrong guess."""
     with pytest.raises(UnknownPreset, match="presets list"):
         load_catalog().find("zzzzzzzz")
 

@@ -1,7 +1,6 @@
 """A preset's sheet: its sections, and the words that tell documented from computed."""
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.datasheet import Section, Sheet, build_sheet
 from linkgauge.presets.expectation import preset_json
@@ -41,7 +40,7 @@ def test_an_expected_rate_has_its_source_the_model_and_the_reason_for_a_differen
 
 
 def test_the_sheet_has_transactions_cpu_and_baseline() -> None:
-    """What z/VM prints beyond throughput."""
+    """z/VM prints them beside throughput."""
     section_lines = lines(section(build_sheet(CATALOG.find("zvm-vctc-1500")), "expected rates"))
     assert section_lines[-1] == (
         "rr, transactions, 10 sessions or more | 1 866.83 transactions/s | documented | "
@@ -51,7 +50,7 @@ def test_the_sheet_has_transactions_cpu_and_baseline() -> None:
 
 
 def test_slips_are_marked_by_word_in_the_table_and_explained_below() -> None:
-    """A person without colours sees them."""
+    """They do not depend on colour."""
     shown = build_sheet(CATALOG.find("gbe-fd-1500"))
     table = section(shown, "AIX table 2, as printed")
     assert [(line.label, line.cells) for line in table.lines if line.kind == "slip"] == [
@@ -73,7 +72,7 @@ def test_a_table_of_many_rows_has_its_rows_side_by_side() -> None:
 
 
 def test_the_sheet_of_a_tunnel_shows_its_share_of_the_mtu() -> None:
-    """And the documents' rates are not shown for a link that they did not measure."""
+    """The documents' rates are not shown, since they did not measure such a link."""
     shown = build_sheet(CATALOG.find("gbe-fd-1500"), Variant(tunnel="vxlan", ip=6))
     section_lines = lines(section(shown, "computed, one"))
     assert section_lines[0] == "MTU of the link | 1 500 bytes"
@@ -100,14 +99,8 @@ def test_the_rate_of_udp_stands_beside_that_of_tcp_with_its_arithmetic() -> None
     assert steps[-1] == "1 000 Mb/s × 1 472 / 1 538 | 957.1 Mb/s"
 
 
-def test_options_that_a_link_cannot_have_are_refused() -> None:
-    """No cell carries a VLAN tag."""
-    with pytest.raises(PlanError, match="VLAN"):
-        build_sheet(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))
-
-
 def test_the_sheet_of_loopback_says_that_it_has_no_target_rate() -> None:
-    """An empty section would leave a person guessing."""
+    """An empty section would say nothing to the user."""
     shown = build_sheet(CATALOG.find("loopback"))
     assert lines(section(shown, "expected rates"))[0].startswith("No expected rate")
     assert not any(s.title.startswith("computed") for s in shown.sections)

@@ -55,7 +55,7 @@ tables = [{ table = "1", columns = ["a_mbit_s", "a_mib_s", "cpu_percent"], rows 
 def test_a_faulty_preset_is_reported_by_key_and_costs_only_itself(
     tmp_path: Path, change: str, key: str, expected: str
 ) -> None:
-    """The file, the key and what was expected; the presets around it are had."""
+    """The problem has the file, the key and the expected value. The presets around it are loaded."""
     wrong = GOOD.format(id="mine-1") + change + "\n"
     catalog = read(tmp_path, HEAD + GOOD.format(id="before") + wrong + GOOD.format(id="after"))
     assert own(catalog) == ["before", "after"]
@@ -79,7 +79,7 @@ def test_a_faulty_preset_is_reported_by_key_and_costs_only_itself(
     ],
 )
 def test_faults_of_a_link_are_reported_by_key(tmp_path: Path, link: str, key: str) -> None:
-    """A preset is named by its id, or by its place where the id is no use."""
+    """A preset is named by its id, or by its place if the id is unusable."""
     preset_id = "mine-1" if key.startswith("mine") else "No Id"
     text = f'[[preset]]\nid = "{preset_id}"\nname = "Mine"\nfamily = "Ethernet"\nlink = {link}\n'
     (problem,) = read(tmp_path, HEAD + text).problems
@@ -88,7 +88,7 @@ def test_faults_of_a_link_are_reported_by_key(tmp_path: Path, link: str, key: st
 
 @pytest.mark.parametrize("preset_id", ["", "Mine", "a b", "a/b", "-a", "a--b", "auto", "é", "a" * 65, "a\\u0007"])
 def test_an_id_unfit_for_the_command_line_is_refused(tmp_path: Path, preset_id: str) -> None:
-    """Ids are typed on a command line and stand in CSV."""
+    """Ids are typed on a command line, and are cells of CSV."""
     (problem,) = read(tmp_path, HEAD + GOOD.format(id=preset_id)).problems
     assert problem.key.endswith(".id")
     assert "small letters" in problem.expected
@@ -105,7 +105,7 @@ def test_an_id_unfit_for_the_command_line_is_refused(tmp_path: Path, preset_id: 
     ],
 )
 def test_a_faulty_sweep_is_reported_and_costs_no_preset(tmp_path: Path, sweep: str, key: str) -> None:
-    """A sweep is of a preset that is there, of messages and windows that can be."""
+    """A sweep needs an existing preset, and valid messages and windows."""
     text = f"sweep = [{{ id = 's', name = 'S', {sweep} }}]\n" + HEAD + GOOD.format(id="mine-1")
     catalog = read(tmp_path, text)
     assert own(catalog) == ["mine-1"]

@@ -29,7 +29,7 @@ from .commands.runs import RUNS
 from .commands.sweep import sweep
 from .commands.watch import watch
 from .commands.web import web
-from .completion import COMPLETION_VARIABLE, complete
+from .completion import COMPLETION_VARIABLE, complete, completions
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text
 
@@ -91,6 +91,7 @@ def _make_program() -> AppGroup:
             "ceiling": ceiling,
             "web": web,
             "discover": discover,
+            "completions": completions,
         },
         callback=_open_log,
         params=[version, verbose],

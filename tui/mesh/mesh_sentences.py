@@ -10,7 +10,7 @@ from ...mesh.events import CellFailure, FailureCode
 from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import CELL_OVERHEAD_NS, Cell, MeshMode
 from ...mesh.reading.comparison import MeshComparison
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ...presets.number_text import NBSP
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words import numbers

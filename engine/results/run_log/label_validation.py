@@ -10,17 +10,17 @@ MAX_NOTE_CHARACTERS: Final = 2_000  # a few sentences
 
 
 def validate_label(text: str | None) -> str | None:
-    """Return the label to store, None for an empty one; raise PlanError where it is too long."""
+    """Return the label to store, None for an empty one; raise PlanError if it is too long."""
     return _validate(text, "label", MAX_LABEL_CHARACTERS)
 
 
 def validate_note(text: str | None) -> str | None:
-    """Return the note to store, on one line; raise PlanError where it is too long."""
+    """Return the note to store, on one line; raise PlanError if it is too long."""
     return _validate(text, "note", MAX_NOTE_CHARACTERS)
 
 
 def truncate_label(text: str | None) -> str | None:
-    """Return the label, or the name of a group, to store; cut it where it is too long."""
+    """Return the label, or the name of a group, to store; cut it if it is too long."""
     return _one_line(text or "")[:MAX_LABEL_CHARACTERS] or None
 
 

@@ -1,7 +1,7 @@
 """The list of runs: their order by any column and a filter, the entries of some of them.
 
-An order has the numbers of the runs only, and is found in an index: neither documents nor events are read. Entries
-are read for as many runs as are shown.
+An order has only the numbers of the runs. SQLite finds it in an index, and reads neither documents nor events. Then
+the entries of the shown runs are read.
 """
 
 from array import array
@@ -35,12 +35,12 @@ ID_BEGINS: Final = "WHERE id >= ?1 AND id < ?1 || char(1114111)"
 
 
 def _folded(text: str) -> str:
-    """Return an expression for a text in lower case. What SQLite does not know of other letters Python does."""
+    """Return an expression for a text in lower case. SQLite knows ASCII letters only; Python does the others."""
     return f"CASE WHEN length(CAST({text} AS BLOB)) = length({text}) THEN lower({text}) ELSE fold({text}) END"
 
 
-# Each column's key. Unknown values come last in either order. None is the order in which runs were saved: the clock
-# may have been set back between them.
+# Each column's key. Unknown values come last in either order. None is the order in which the runs were saved, since
+# the clock may have been set back between two runs.
 _SORT_KEYS: Final = {
     "when": None,
     "preset": "nullif(preset, '')",
@@ -61,8 +61,8 @@ RunNumbers = Sequence[int]
 class RunQuery:
     """The filter and the order of a list of runs.
 
-    Each part of `parts` is a field of SEARCH_FIELDS, or empty for any of them, and a text that is a part of it, in
-    upper or lower case; with `=` after the field's name the text is all of it. `verdict` is compared as a whole.
+    Each of `parts` is a field of SEARCH_FIELDS, or empty for any of them, and a part of its text, in upper or lower
+    case. With `=` after the field's name, the whole text is compared. `verdict` is always compared as a whole.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
@@ -73,10 +73,10 @@ class RunQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """A run in a list. `figures` has at least the parts of its document that a list shows.
+    """A run in a list. `figures` has the parts of its document that a list shows.
 
-    `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts;
-    `group` is the same for all runs of a series.
+    `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts. All
+    runs of a series have the same `group`.
     """
 
     number: int
@@ -128,7 +128,7 @@ def order_sql(connection: LogConnection, query: RunQuery) -> tuple[str, tuple[st
 
 
 def read_entries(connection: LogConnection, numbers: RunNumbers) -> list[RunEntry]:
-    """Return the entries of runs, in the order of their numbers. Those that are gone are left out."""
+    """Return the entries of runs, in the order of their numbers. Deleted runs are left out."""
     columns = (*_COLUMNS, "CASE WHEN brief IS NULL THEN document END")
     found: dict[int, RunEntry] = {}
     for first in range(0, len(numbers), _BATCH):
@@ -165,12 +165,12 @@ def newest_with_beginning(connection: LogConnection, beginning: str, limit: int)
 
 
 def cell_text(value: object) -> str | None:
-    """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
+    """Return a cell as text: a damaged or a foreign file may have any type and any text in any column."""
     return None if value is None else make_printable(value if isinstance(value, str) else repr(value))[:_MAX_TEXT]
 
 
 def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run's cells tell of it, by the names of RunEntry: all but its figures."""
+    """Return the values of a run's cells by the names of RunEntry: all but its figures."""
     reason = cell_text(cells["reason"])
     return {
         "number": cells["number"],
@@ -194,7 +194,7 @@ def _read_reason(text: str | None) -> Reason | None:
 
 
 def _order(query: RunQuery) -> str:
-    """Return the clause to sort by, if any. Runs with the same key have the newest first in either order.
+    """Return the clause to sort by, if any. Of runs with the same key the newest comes first, in either order.
 
     Numbers alone are sorted by Python: SQLite would read the whole table instead of an index.
     """
@@ -204,7 +204,7 @@ def _order(query: RunQuery) -> str:
 
 
 def _contains(column: str, place: str) -> str:
-    """Return a condition: the column has the parameter as a part, in upper or lower case."""
+    """Return a condition: the column contains the parameter, in upper or lower case."""
     folded = f"length(CAST({column} AS BLOB)) <> length({column}) AND instr(fold({column}), {place})"
     return f"instr(lower({column}), {place}) OR {folded}"
 
@@ -219,7 +219,7 @@ def _fold(value: object) -> str:
 
 
 def _unindexed_source(connection: LogConnection) -> str:
-    """Return a subquery in place of the table, for a file that has not all briefs."""
+    """Return a subquery in place of the table, for a file without all briefs."""
     connection.create_function("brief_value", 2, _brief_value, deterministic=True)
     known = [name for name in _COLUMNS if name not in BRIEF_COLUMNS]
     briefs = [

@@ -1,7 +1,7 @@
-"""Names that one process at a time may have: of a watch that writes its journal, of a mesh that is measured.
+"""Locks on names that only one process at a time may hold: of a watch, or of a mesh.
 
-The locks are those of files (flock(2)) in a directory beside the run log: the kernel releases them however a
-process ends.
+Each is a lock on a file (flock(2)) in a directory beside the run log. The kernel releases it, however the process
+ends.
 """
 
 import fcntl
@@ -20,7 +20,10 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]", re.ASCII)
 
 
 def claim(folder: Path, name: str) -> int | None:
-    """Return a descriptor that holds a name until it is closed; None where another has it. Raises RunLogError."""
+    """Return a descriptor that holds a name until it is closed; None if another process has it.
+
+    Raises RunLogError.
+    """
     descriptor = open_lock_file(folder, name)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,21 +35,24 @@ def claim(folder: Path, name: str) -> int | None:
 
 @contextmanager
 def claimed(folder: Path, name: str) -> Generator[bool]:
-    """Hold a name for the block, and leave no file behind; yield False where another has it. Raises RunLogError."""
+    """Hold a name for the block, and leave no file behind; yield False if another process has it.
+
+    Raises RunLogError.
+    """
     descriptor = claim(folder, name)
     try:
         yield descriptor is not None
     finally:
         if descriptor is not None:
-            _path(folder, name).unlink(missing_ok=True)  # while it is held: nobody waits for it
+            _path(folder, name).unlink(missing_ok=True)  # before the lock is released
             os.close(descriptor)
 
 
 def is_claimed(folder: Path, name: str) -> bool:
-    """Return whether another has a name. It is looked at for a moment, and not taken."""
+    """Return whether another process has a name. This process does not take it."""
     try:
         descriptor = os.open(_path(folder, name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:  # nobody ever had it
+    except OSError:  # no process has had it
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -58,7 +64,7 @@ def is_claimed(folder: Path, name: str) -> bool:
 
 
 def open_lock_file(folder: Path, name: str) -> int:
-    """Open the file of a name, which is made if it is missing, with its directory. Raises RunLogError."""
+    """Open the file of a name; create it and its directory if they are missing. Raises RunLogError."""
     path = _path(folder, name)
     try:
         create_private_directory(folder)

@@ -20,7 +20,7 @@ from .table_schema import transaction
 
 BRIEF_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
 _PIECE: Final = 100  # documents, some milliseconds
-_MAX_DOCUMENT: Final = 4 << 20  # of characters: that of a run with 1,000 changes has half of it
+_MAX_DOCUMENT: Final = 4 << 20  # characters: a run with 1,000 changes has half as many
 BriefRow = tuple[str, float | None, float | None, float | None]
 
 
@@ -36,7 +36,7 @@ class ListedPlan:
 
 @dataclass(frozen=True, slots=True)
 class ListedSettings:
-    """The settings of a period; a brief does not have those of datagrams."""
+    """The settings of a period; a brief has no settings of datagrams."""
 
     direction: Direction | None = figure()
     sessions: int | None = figure()
@@ -48,7 +48,7 @@ class ListedSettings:
 
 @dataclass(frozen=True, slots=True)
 class ListedLoad:
-    """How much latency rose under one load."""
+    """The rise of latency under one load."""
 
     direction: Direction | None = figure()
     rise_ms: float | None = figure()
@@ -68,7 +68,7 @@ class ListedLatency:
 
 @dataclass(frozen=True, slots=True)
 class RunBrief:
-    """What a list shows of a run: members of its document."""
+    """The members of a run's document that a list shows."""
 
     plan: ListedPlan = part(ListedPlan)
     stretches: tuple[ListedSettings, ...] = ()
@@ -79,12 +79,12 @@ class RunBrief:
 
     @classmethod
     def of(cls, document: object) -> Self:
-        """Read a document. What is missing or damaged in it is unknown."""
+        """Read a document. Missing and damaged members are unknown."""
         return decode(cls, document)
 
 
 def brief_row(document: object) -> BriefRow:
-    """Return the values of BRIEF_COLUMNS for a document; the same settings in a row are one."""
+    """Return the values of BRIEF_COLUMNS for a document; repeated settings count once."""
     brief = RunBrief.of(document)
     turns = (ListedSettings(each.direction, each.sessions, each.window_bytes) for each in brief.stretches)
     stretches = tuple(settings for settings, _ in groupby(turns))
@@ -94,7 +94,7 @@ def brief_row(document: object) -> BriefRow:
 
 
 def read_brief(row: tuple[Any, ...]) -> RunBrief:
-    """Return what a list shows."""
+    """Return the brief of the values of BRIEF_COLUMNS."""
     brief, *rates = row
     found = RunBrief.of(load_document(brief))
     known = (rate if is_number(rate) else None for rate in rates)
@@ -124,7 +124,7 @@ def add_briefs(path: Path) -> bool:
 
 
 def lacks_briefs(connection: LogConnection) -> bool:
-    """Return whether a run lacks its brief, which an older linkgauge did not write."""
+    """Return whether a run of an older linkgauge lacks its brief."""
     sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE brief IS NULL AND document IS NOT NULL)"
     return connection.execute(sql).fetchone() == (1,)
 

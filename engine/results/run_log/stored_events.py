@@ -1,9 +1,7 @@
-"""Pages of events: what a run's rows and blocks have in them, in order, whichever of the two has an event.
+"""The events of the run log: their JSON texts, and the pages in which a run's rows and blocks are read in order.
 
-An event is stored as a JSON text.
-
-Whatever cannot be read is a RunLogError that names the run, the event and the remedy: SQLite takes any type in any
-column, and a damaged file may have any bytes in it.
+Damage is a RunLogError that names the run, the event and the remedy: SQLite takes any type in any column, and a
+damaged file may have any bytes in it.
 """
 
 import json
@@ -23,19 +21,19 @@ from .write_backlog import Block
 
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 _PAGE: Final = 256
-_MAX_EVENT: Final = 4 << 20  # one of 128 sessions in both directions has 100,000 characters
+_MAX_EVENT: Final = 4 << 20  # a sample of 128 sessions in both directions has 100,000 characters
 _MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _MAX_NUMBER: Final = 2**62
 
 
 def read_page(connection: LogConnection, path: Path, run_id: str, number: int) -> list[tuple[int, str]]:
-    """Return the next events as JSON texts with their numbers: those of a block, or some rows.
+    """Return the next events as JSON texts with their numbers: from one block, or from some rows.
 
     Args:
-        connection: A connection in a transaction, as rows become blocks meanwhile.
+        connection: A connection in a transaction, because rows become blocks meanwhile.
         path: The file, for messages.
         run_id: The run.
-        number: The number of the first event; if there is none with it, the page begins with the next one.
+        number: The number of the first event; if it is missing, the page begins with the next one.
 
     Raises:
         RunLogError: The events are damaged.
@@ -66,12 +64,12 @@ def decode_event(path: Path, run_id: str, seq: int, text: str) -> Event:
 
 
 def encode_event(event: Event) -> str:
-    """Return an event as the log has it."""
+    """Return the JSON text of an event."""
     return json.dumps(encode_tagged(event), separators=(",", ":"))
 
 
 def event_text(event: Event) -> str:
-    """Return an event as JSON; texts beyond the decoder's limit are truncated."""
+    """Return the JSON text of an event, whose own text is cut to the decoder's limit."""
     if isinstance(event, Warned):
         event = Warned(event.text[:_MAX_TEXT])
     elif isinstance(event, Ended):
@@ -80,7 +78,7 @@ def event_text(event: Event) -> str:
 
 
 def event_texts(events: Sequence[Event], texts: Sequence[str | None]) -> list[str]:
-    """Return events as JSON: as it is given, or encoded, which takes 0.4 ms for a run of 3 s."""
+    """Return the given JSON texts of events, and encode the others, which takes 0.4 ms for a run of 3 s."""
     given = [*texts[: len(events)], *repeat(None, len(events) - len(texts))]
     return [
         text if text is not None and text.isascii() and text.isprintable() else event_text(event)
@@ -111,7 +109,7 @@ def thinned_until(connection: LogConnection, run_id: str) -> int | None:
 
 
 def _read_rows(connection: LogConnection, path: Path, run_id: str, number: int, last: int) -> list[tuple[int, str]]:
-    """Return the rows from an event on, up to the `last` one: no more than a page, and than fits into memory."""
+    """Return the rows from an event on, up to the `last` one: at most a page, and less if they are long."""
     sql = "SELECT seq, event FROM events WHERE run_id = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
     rows: list[tuple[int, str]] = []
     characters = 0
@@ -127,7 +125,7 @@ def _read_rows(connection: LogConnection, path: Path, run_id: str, number: int, 
 
 
 def _find_block(connection: LogConnection, path: Path, run_id: str, number: int) -> tuple[int, int, bytes] | None:
-    """Return the block that has this event, or else the next one: its first and last number, and its data."""
+    """Return the block with this event, or else the next block: its first and last number, and its data."""
     sql = "SELECT first, last, data FROM blocks WHERE run_id = ? AND first <= ? ORDER BY first DESC LIMIT 1"
     row = _check_block(connection.execute(sql, (run_id, number)).fetchone(), path, run_id, number)
     if row is None or row[1] < number:

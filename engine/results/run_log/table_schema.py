@@ -1,12 +1,12 @@
-"""The layouts of the run log's file: the tables of each version, and whether a file has them and nothing else.
+"""The schema of the run log's file: the tables of each version, and whether a file has them and nothing else.
 
-Version 1 had all events in `events`. Version 2 has the newest there, and all others in `blocks`; columns, indexes
-and the table `journal` were added to it later. A file of an older linkgauge is read as it is, with
-`add_what_is_missing`, and gets the rest when it is next written.
+Version 1 had all events in `events`. Version 2 has the newest events there, and all others in `blocks`. Columns,
+indexes and the table `journal` were added to it later. A file of an older linkgauge is read as it is, with
+`fill_gaps_for_reading`. It gets the missing parts when it is next written.
 
-A file that has anything else is refused, as somebody may have sent it: SQLite would carry out a view in the place
-of a table, a trigger, or a generated column. So a change of the tables needs another LAYOUT_VERSION: of a file
-with a higher one this module says that linkgauge has to be upgraded.
+A file with anything else is refused, because a stranger may have sent it: SQLite would carry out a view in place of
+a table, a trigger, or a generated column. So a change of the tables needs another SCHEMA_VERSION. If a file has a
+higher version, the error says that linkgauge has to be upgraded.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from typing import Final
 
 from ...model.errors import RunLogError, make_printable
 
-LAYOUT_VERSION: Final = 2
+SCHEMA_VERSION: Final = 2
 _APPLICATION_ID: Final = 0x6C_67_61_75  # "lgau"
 
 _RUNS_BEGIN: Final = """CREATE TABLE runs (
@@ -36,9 +36,9 @@ _RUNS_BEGIN: Final = """CREATE TABLE runs (
         verdict TEXT,
         document TEXT"""
 _FIRST_COLUMNS: Final = re.findall(r"^ +(\w+)", _RUNS_BEGIN, re.MULTILINE)
-# Columns of `runs` that a file may lack, and whose values are unknown then. `thinned` is the number of a run's
-# first event whose samples are not merged yet (thinning.py), and COMPLETE when there is none. The last four are
-# what a list of runs shows of `document` (listing.py): to read that of each run takes too long.
+# Columns of `runs` that a file may lack. Their values are unknown then. `thinned` is the number of a run's first
+# event whose samples are not merged yet (thinning.py), or COMPLETE if all are merged. The last four are the brief
+# of `document` for lists (run_brief.py): it takes too long to read the document of each run.
 _ADDED_COLUMNS: Final = {
     "note": "TEXT",
     "grp": "TEXT",
@@ -56,9 +56,9 @@ _EVENTS: Final = """CREATE TABLE events (
         event TEXT NOT NULL,
         UNIQUE (run_id, seq)
     )"""
-# Tables that a file may lack: the events `first` to `last` of a run (event_blocks.py); runs whose row is gone
-# already, and whose events a process is deleting; entries of named series, each a JSON text (journal.py), of which
-# no number is given twice.
+# Tables that a file may lack. `blocks` has the events `first` to `last` of a run (event_blocks.py). `removals` has
+# the runs whose row is gone already, and whose events a process is deleting. `journal` has the entries of named
+# series, each a JSON text (journal.py); no number is given twice.
 _ADDED_TABLES: Final = {
     "blocks": """CREATE TABLE blocks (
         run_id TEXT NOT NULL,
@@ -75,8 +75,8 @@ _ADDED_TABLES: Final = {
         entry TEXT NOT NULL
     )""",
 }
-# Indexes that a file may lack. `runs_list` has all that a list is filtered and sorted by, so that no document is
-# read; the others have few runs.
+# Indexes that a file may lack. `runs_list` has every column that lists are filtered and sorted by, so that no
+# document is read. The other indexes of `runs` have few rows.
 LIST_INDEX: Final = "runs_list"
 _INDEXES: Final = {
     LIST_INDEX: (
@@ -102,12 +102,12 @@ _SQLITES_INDEXES: Final = (
 _MAX_ITEMS: Final = 30
 _MAX_SQL: Final = 2_000
 
-_Item = tuple[str, str, str, str | None]  # its type, its name, its table, and its statement
+_Item = tuple[str, str, str, str | None]  # type, name, table and statement
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """What a run log lacks of this version's tables, columns and indexes."""
+class SchemaGaps:
+    """The tables, columns and indexes of this version that a run log lacks."""
 
     tables: tuple[str, ...]
     columns: tuple[str, ...]
@@ -115,12 +115,12 @@ class Layout:
 
     @property
     def is_current(self) -> bool:
-        """Whether it lacks nothing."""
+        """Whether nothing is missing."""
         return not (self.tables or self.columns or self.indexes)
 
 
-def read_layout(path: Path, connection: sqlite3.Connection) -> Layout | None:
-    """Return the layout of a file; None without any table. Raises RunLogError for any other than a run log."""
+def find_gaps(path: Path, connection: sqlite3.Connection) -> SchemaGaps | None:
+    """Return the gaps of a file; None without any table. Raises RunLogError if the file is not a run log."""
     sql = "SELECT type, name, tbl_name, substr(sql, 1, ?) FROM main.sqlite_schema LIMIT ?"
     items = tuple(connection.execute(sql, (_MAX_SQL, _MAX_ITEMS)).fetchall())
     if not items:
@@ -128,10 +128,10 @@ def read_layout(path: Path, connection: sqlite3.Connection) -> Layout | None:
     if read_pragma(connection, "application_id") != _APPLICATION_ID:
         raise RunLogError(f"{path} is another program's database; choose another data directory")
     version = read_pragma(connection, "user_version")
-    if version > LAYOUT_VERSION:
+    if version > SCHEMA_VERSION:
         raise RunLogError(
             f"{path} was made by a newer linkgauge (its format is {version}, this one reads "
-            f"{LAYOUT_VERSION}); upgrade linkgauge, or choose another data directory"
+            f"{SCHEMA_VERSION}); upgrade linkgauge, or choose another data directory"
         )
     foreign = _find_foreign_item(items)
     if foreign is not None:
@@ -139,34 +139,34 @@ def read_layout(path: Path, connection: sqlite3.Connection) -> Layout | None:
             f"{path} is not as linkgauge writes it: {foreign}; somebody may have sent or changed it: "
             "move it away, or choose another data directory"
         )
-    return _layout_of(items)
+    return _gaps_of(items)
 
 
-def add_what_is_missing(connection: sqlite3.Connection, layout: Layout) -> None:
-    """Let a file of an older linkgauge have all tables and columns, empty and for this connection alone."""
-    if not (layout.tables or layout.columns):
+def fill_gaps_for_reading(connection: sqlite3.Connection, gaps: SchemaGaps) -> None:
+    """Give this connection all tables and columns that an older linkgauge did not write. They are empty."""
+    if not (gaps.tables or gaps.columns):
         return
     connection.execute("PRAGMA temp_store = MEMORY")
-    for name in layout.tables:
+    for name in gaps.tables:
         connection.execute(_ADDED_TABLES[name].replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
-    if layout.columns:
-        known = [name for name in (*_FIRST_COLUMNS, *_ADDED_COLUMNS) if name not in layout.columns]
-        unknown = [f"NULL AS {name}" for name in layout.columns]
+    if gaps.columns:
+        known = [name for name in (*_FIRST_COLUMNS, *_ADDED_COLUMNS) if name not in gaps.columns]
+        unknown = [f"NULL AS {name}" for name in gaps.columns]
         sql = f"CREATE TEMP VIEW runs AS SELECT {', '.join([*known, *unknown])} FROM main.runs"  # noqa: S608 (ours)
         connection.execute(sql)
 
 
-def prepare_layout(path: Path, connection: sqlite3.Connection, layout: Layout | None) -> Layout | None:
-    """Create the tables, or what a file of an older linkgauge lacks; return the layout that it has then.
+def prepare_schema(path: Path, connection: sqlite3.Connection, gaps: SchemaGaps | None) -> SchemaGaps | None:
+    """Create the tables, or fill the gaps of a file of an older linkgauge; return the gaps that are left.
 
     Raises RunLogError or sqlite3.Error.
     """
-    if layout is None:
+    if gaps is None:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only before the first table
     connection.execute("PRAGMA journal_mode = WAL")
     with transaction(connection):  # one process creates the tables; a read-only file fails here
-        _create(connection, read_layout(path, connection))
-    return read_layout(path, connection)
+        _create(connection, find_gaps(path, connection))
+    return find_gaps(path, connection)
 
 
 @contextlib.contextmanager
@@ -183,20 +183,20 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
         raise
 
 
-def _create(connection: sqlite3.Connection, layout: Layout | None) -> None:
-    if layout is None:
+def _create(connection: sqlite3.Connection, gaps: SchemaGaps | None) -> None:
+    if gaps is None:
         connection.execute(f"{_RUNS_BEGIN}\n    )")
         connection.execute(_EVENTS)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        layout = Layout(tuple(_ADDED_TABLES), tuple(_ADDED_COLUMNS), tuple(_INDEXES))
-    for name in layout.tables:
+        gaps = SchemaGaps(tuple(_ADDED_TABLES), tuple(_ADDED_COLUMNS), tuple(_INDEXES))
+    for name in gaps.tables:
         connection.execute(_ADDED_TABLES[name])
-    for name in layout.columns:
+    for name in gaps.columns:
         connection.execute(f"ALTER TABLE runs ADD COLUMN {name} {_ADDED_COLUMNS[name]}")
-    for name in layout.indexes:
+    for name in gaps.indexes:
         connection.execute(f"CREATE INDEX {name} ON {_INDEXES[name]}")
-    if read_pragma(connection, "user_version") != LAYOUT_VERSION:
-        connection.execute(f"PRAGMA user_version = {LAYOUT_VERSION}")
+    if read_pragma(connection, "user_version") != SCHEMA_VERSION:
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def read_pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -207,7 +207,7 @@ def read_pragma(connection: sqlite3.Connection, name: str) -> int:
 
 @functools.lru_cache(maxsize=8)
 def _find_foreign_item(items: tuple[_Item, ...]) -> str | None:
-    """Return what is in a file that no linkgauge writes, or lacks what each writes; None for a run log."""
+    """Return a part of a file that no linkgauge writes, or a table that is missing; None for a run log."""
     for item in items:
         type_, name, table, sql = item
         if (type_, name, table, _plain(sql)) not in _known_items():
@@ -217,17 +217,17 @@ def _find_foreign_item(items: tuple[_Item, ...]) -> str | None:
 
 
 @functools.lru_cache(maxsize=8)
-def _layout_of(items: tuple[_Item, ...]) -> Layout:
+def _gaps_of(items: tuple[_Item, ...]) -> SchemaGaps:
     names = {name for _, name, _, _ in items}
     (runs,) = [_plain(sql) for _, name, _, sql in items if name == "runs"]
     count = next(count for count, sql in enumerate(_statements_of_runs()) if _plain(sql) == runs)
     tables, indexes = (tuple(name for name in ours if name not in names) for ours in (_ADDED_TABLES, _INDEXES))
-    return Layout(tables, tuple(_ADDED_COLUMNS)[count:], indexes)
+    return SchemaGaps(tables, tuple(_ADDED_COLUMNS)[count:], indexes)
 
 
 @functools.cache
 def _known_items() -> frozenset[_Item]:
-    """Return all that a version of linkgauge may have written."""
+    """Return every item that a version of linkgauge may have written."""
     tables = {"events": _EVENTS, **_ADDED_TABLES, **_SQLITES_TABLES}
     items = [
         *(("table", "runs", "runs", sql) for sql in _statements_of_runs()),
@@ -242,12 +242,12 @@ def _known_items() -> frozenset[_Item]:
 
 
 def _statements_of_runs() -> Iterator[str]:
-    """Yield the statement of `runs` with each number of the added columns: they came in this order."""
+    """Yield the statement of `runs` with each number of added columns, which came in this order."""
     added = [f", {name} {type_}" for name, type_ in _ADDED_COLUMNS.items()]
     for count in range(len(added) + 1):
         yield f"{_RUNS_BEGIN}{''.join(added[:count])})"
 
 
 def _plain(sql: object) -> str | None:
-    """Return a statement without the white space that does not count."""
+    """Return a statement without the white space that has no meaning."""
     return re.sub(r" ?([(),]) ?", r"\1", " ".join(sql.split())) if isinstance(sql, str) else None

@@ -1,7 +1,7 @@
-"""What is on its way into the run log: the entries that were queued, and what waits for a transaction.
+"""The backlog of the run log's writer: the entries that were queued, and those that wait for a transaction.
 
-Pure. The writing thread (writer.py) makes a `BoundStatement`, `Rows` or a `Block` of each queued entry. It waits in
-the `Backlog`.
+Pure. The writing thread (writer.py) makes a `BoundStatement`, `Rows` or a `Block` of each queued entry, and puts it
+into the `Backlog`.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ SqlParameters = tuple[str | int | float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class SqlStatement:
-    """A statement of one run. The writing thread computes its parameters. After the last one the run has ended."""
+    """A statement of one run. The writing thread computes its parameters. The last one ends the run."""
 
     run_id: str
     sql: str
@@ -30,7 +30,7 @@ class SqlStatement:
 
 @dataclass(frozen=True, slots=True)
 class EventEntry:
-    """An event of a run, of so many sessions. The writing thread makes its text."""
+    """An event of a run, with its number of sessions. The writing thread makes its text."""
 
     run_id: str
     number: int
@@ -40,9 +40,9 @@ class EventEntry:
 
 @dataclass(frozen=True, slots=True)
 class EventsEntry:
-    """The events of a run that is over, the first with the number `first`, of so many sessions in all.
+    """The events of a run that is over, with all their sessions; the first has the number `first`.
 
-    They become blocks without having been rows.
+    They become blocks at once.
     """
 
     run_id: str
@@ -68,7 +68,7 @@ class BoundStatement:
 
 @dataclass(slots=True)
 class Rows:
-    """Texts of events in a row, the first with the number `first`."""
+    """Texts of successive events; the first has the number `first`."""
 
     run_id: str
     first: int
@@ -82,7 +82,7 @@ class Rows:
 
     @property
     def is_full(self) -> bool:
-        """Whether these are enough for a block."""
+        """Whether there are enough for a block."""
         return len(self.texts) >= BLOCK_EVENTS or self.size >= BLOCK_CHARACTERS
 
     def extend(self, texts: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Bytes of it."""
+        """The bytes of the block."""
         return len(self.data)
 
 
@@ -127,12 +127,12 @@ class Backlog:
         return bool(self._entries)
 
     def append(self, entry: WaitingEntry) -> None:
-        """Let an entry wait."""
+        """Append an entry."""
         self._entries.append(entry)
         self.size += entry.size
 
     def append_event(self, run_id: str, number: int, text: str) -> None:
-        """Let an event wait."""
+        """Append an event."""
         rows = self._entries[-1] if self._entries else None
         if not isinstance(rows, Rows) or rows.run_id != run_id or rows.is_full:
             rows = Rows(run_id, number)
@@ -145,7 +145,7 @@ class Backlog:
             self.size += block.size - rows.size
 
     def append_blocks(self, run_id: str, first: int, texts: Sequence[str]) -> None:
-        """Let the events of a run that is over wait as blocks."""
+        """Append the events of a run that is over, as blocks."""
         rows = Rows(run_id, first)
         for text in texts:
             rows.extend([text])
@@ -156,7 +156,7 @@ class Backlog:
             self.append(rows.to_block())
 
     def first(self, max_size: int) -> list[WaitingEntry]:
-        """Return the first entries of one run, of that size at most, but one at least."""
+        """Return the first entries of one run: at least one, and at most of that size."""
         entries: list[WaitingEntry] = []
         size = 0
         for entry in self._entries:
@@ -167,7 +167,7 @@ class Backlog:
         return entries
 
     def remove(self, entries: Sequence[WaitingEntry]) -> None:
-        """Remove the first entries, which are written."""
+        """Remove the first entries, which have been written."""
         for entry in entries:
             self._entries.popleft()
             self.size -= entry.size
@@ -178,7 +178,7 @@ class Backlog:
         self.size = sum(entry.size for entry in self._entries)
 
     def describe(self) -> str:
-        """Return what is not saved of each run, for the user."""
+        """Return a sentence about the unsaved part of each run, for the user."""
         counts: dict[str, int] = {}
         unsaved: set[str] = set()
         for entry in self._entries:

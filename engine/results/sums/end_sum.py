@@ -1,4 +1,4 @@
-"""What one end's host spent and counted: CPU of its cores and of linkgauge, waits for a core, interface, drops."""
+"""The sums of one end's host: CPU of its cores and of linkgauge, waits for a core, interface counters, drops."""
 
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -19,7 +19,7 @@ def _time_share(time_ns: int | None, span_ns: int) -> float | None:
 class EndSum:
     """The CPU times of one end's cores, linkgauge's processes and their waits, and the counters of its kernel.
 
-    Those of several samples or times combine as samples do. The position of a core's times is its number.
+    The sums of several samples or times combine as samples do. The position of a core's times is its number.
     """
 
     span_ns: int = 0
@@ -50,7 +50,7 @@ class EndSum:
         )
 
     def with_totals(self, cpu_ns: int | None, span_ns: int) -> Self:
-        """Return it with the CPU time that an end without samples reports at the end."""
+        """Return the sum with the CPU time that an end without samples reports at the end."""
         whole_ns = self.span_ns or span_ns
         if cpu_ns is None:
             return replace(self, span_ns=whole_ns)
@@ -78,7 +78,7 @@ class EndSum:
 
     @property
     def others_summary(self) -> OtherTestsSummary | None:
-        """The other tests of the endpoint; None if no sample tells of them."""
+        """The other tests of the endpoint; None if no sample has them."""
         return summarize_others(self.others, self.others_span_ns)
 
     def summary(self, payload_bytes: int, transactions: int = 0) -> CpuSummary:

@@ -1,4 +1,4 @@
-"""What the receiver of one direction counted: bytes, time, transactions, latency, and how much its rates spread."""
+"""The receiver's sums of one direction: bytes, time, transactions, latency, and the spread of its rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ def latency_counts(sample: Sample, flow: Direction) -> dict[int, int]:
 class RateSpread(Sums):
     """How much the rates of a direction, and of each of its sessions, vary from interval to interval.
 
-    `squares` is the sum of bytes² / time over the intervals, `session_squares` that of each session. `kbit_s`
-    counts the rates of the intervals in kb/s.
+    `squares` is the sum of bytes² / time over the intervals; `session_squares` has one sum for each session.
+    `kbit_s` counts the rates of the intervals in kb/s.
     """
 
     intervals: int = 0
@@ -58,9 +58,9 @@ class ReceiverSum:
 
     `trailing_silence_ns` is the part of the span since the last byte. `latency` counts transactions by bucket.
     `series` holds the intervals' rates for the estimate; it is None if no estimate is needed, and for a sum
-    over several periods. `datagrams` has those of UDP, of both ends' samples; None for TCP. With `is_from_sender`
-    some bytes are those that the sender counted, because the receiver has not reported its own. `unread_bytes` is
-    the memory of what the program had not read, of `buffer_bytes`: sums over `buffer_readings` of sessions.
+    over several periods. `datagrams` has the counts of UDP from both ends' samples; None for TCP. `is_from_sender`
+    is set if the sender counted some of the bytes, because the receiver has not reported its own. `unread_bytes` is
+    the memory of unread data in `buffer_bytes` of receive buffers: sums over `buffer_readings` of sessions.
     """
 
     bytes: int = 0
@@ -100,13 +100,13 @@ class ReceiverSum:
             self.buffer_readings += 1
 
     def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
-        """Take bytes and time from what the receiver reports at the end, in place of what the sender counted.
+        """Take bytes and time from the receiver's report at the end, in place of the sender's counts.
 
-        Over TCP every acknowledged byte was received, so the sender's intervals still tell the error of the rate.
-        Over UDP they know nothing of the losses: there the rate has no error.
+        Over TCP every acknowledged byte was received, so the sender's intervals still give the error of the rate.
+        Over UDP they do not show the losses, so the rate has no error.
         """
         bytes_ = sum(session.bytes for session in sessions)
-        if self.bytes and self.span_ns:  # the spread of the rates stays that of the intervals
+        if self.bytes and self.span_ns:  # the rates of the intervals keep their spread
             self.spread.squares *= (bytes_ / self.bytes) ** 2 * self.span_ns / span_ns
         self.bytes, self.span_ns, self.trailing_silence_ns = bytes_, span_ns, 0
         self.is_from_sender = False
@@ -153,8 +153,8 @@ class ReceiverSum:
     def joint_spread(self) -> float | None:
         """The variance of the rate of all sessions, as a share of the sum of theirs; None for a single session.
 
-        It is about 1 if each session varies for itself. It is small if they share something: what one gets more,
-        the others get less.
+        It is about 1 if each session varies for itself. It is small if they share a limit: if one gets more, the
+        others get less.
         """
         spread = self.spread
         if len(spread.session_bytes) < 2 or spread.intervals < 2 or not self.span_ns:

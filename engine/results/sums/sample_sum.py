@@ -1,4 +1,4 @@
-"""The sums over some samples of both ends, and which samples belong in them: in order, or the newest ones."""
+"""The sums over some samples of both ends, and the samples that belong in them: in order, or the newest ones."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ class SampleOrder:
 
     @property
     def _given_up(self) -> int:
-        """The index up to which nobody waits for the end that is behind: memory would have no limit."""
+        """The index up to which samples of the end that is behind do not count: memory must have a limit."""
         return self.reached_by_any - MAX_BEHIND
 
 
@@ -71,7 +71,7 @@ class SampleSum:
         }
 
     def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
-        """Add a sample, of the directions that its setting runs. Of a drain, only the datagrams count."""
+        """Add the directions of a sample that its setting runs. Of a drain, only the datagrams count."""
         for flow in flows:
             datagrams = self.received[flow].datagrams
             if datagrams is not None:
@@ -86,7 +86,7 @@ class SampleSum:
                 self.sent[flow].add(sample, flow)
 
     def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
-        """Take the figures of an end without samples: the results of what it received, and what it sent."""
+        """Take the figures of an end without samples: its results as receiver and as sender."""
         if totals.span_ns <= 0:
             return
         self.ends[totals.end] = self.ends[totals.end].with_totals(totals.cpu_ns, totals.span_ns)
@@ -108,8 +108,8 @@ class SampleSum:
 class RecentSamples:
     """The samples of the last `span_ns` of each end under the newest settings, by that end's clock.
 
-    There is always the newest one at least. Begin with the settings, and again after each change. `newest` is the
-    sample that came last, None before the first.
+    They include at least the newest one. Call `begin` with the first settings, and after each change. `newest` is
+    the sample that came last, None before the first.
     """
 
     def __init__(self, span_ns: int) -> None:
@@ -128,7 +128,7 @@ class RecentSamples:
     def add(self, event: Sampled) -> bool:
         """Add an end's next sample, which is not of the drain, and drop those that are too old now.
 
-        Return whether it counts. One that is late counts for earlier settings only, even if they are the same.
+        Return whether it counts. A late sample counts for earlier settings only, even if they are the same.
         """
         if event.settings != self.settings or event.sample.elapsed_ns <= self._start_ns:
             return False
@@ -154,7 +154,7 @@ class RecentSamples:
         return sums
 
     def sum_shown(self, workload: Workload, flows: Sequence[Direction], span_ns: int) -> SampleSum:
-        """Return what the gauges show, of a shorter span, and in the warm-up, too."""
+        """Return the sums that the gauges show: of a shorter span, and in the warm-up, too."""
         sums = SampleSum(workload, has_senders=False)
         for end in End:
             for sample in self.of_end(end, span_ns):

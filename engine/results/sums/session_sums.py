@@ -1,4 +1,4 @@
-"""The sums of each single session: its payload, what its sender's TCP counters say, and its datagrams."""
+"""The sums of each single session: its payload, its sender's TCP counters, and its datagrams."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -17,7 +17,7 @@ from .session_sums import SessionDatagrams, SessionSums
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
 # Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
 _MAX_RATE_POINTS: Final = 1_600
-_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same ones
+_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same tests
 _MAX_OTHER_TESTS: Final = 64
 _Point = TypeVar("_Point")
 
@@ -33,7 +33,7 @@ class PlotPoint:
 
 @dataclass(slots=True)
 class OtherTestsSpan:
-    """A time in which other tests ran on the endpoint: so many at its beginning."""
+    """A time in which other tests ran on the endpoint, with their number at its beginning."""
 
     from_s: float
     until_s: float
@@ -87,8 +87,8 @@ class TcpPoint:
 class DatagramPoint:
     """The datagrams of a direction in an interval, by their receiver.
 
-    Of those that `passed`, which is the rise of the highest number, `lost` had not arrived by its end. Jitter is a
-    mean, and the delay variation the 99th percentile of the interval; None if there was no datagram.
+    `passed` is the rise of the highest number. `lost` of these had not arrived by the end of the interval. Jitter
+    is a mean, and the delay variation the 99th percentile; None without datagrams.
     """
 
     at_s: float = field(metadata=GAUGE)
@@ -106,7 +106,7 @@ class DatagramPoint:
 class Traces:
     """Collects the traces of a run in a bounded amount of memory. Its meter feeds it.
 
-    A period's points are of the time in which its settings were in force: a late sample has none.
+    A period has points of the time in which its settings were in force: a late sample has none.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Traces:
         self.periods.append(PlotPeriod(start_s, settings, expectation))
 
     def add(self, event: Sampled, workload: Workload) -> None:
-        """Add a sample, but not what the drain at the end still brought; sessions' totals leave the warm-up out."""
+        """Add a sample that is not of the drain; sessions' totals leave the warm-up out."""
         sample = event.sample
         self._add_cpu(sample)
         self._add_latency(sample)
@@ -139,7 +139,7 @@ class Traces:
             self.session_sums.add(sample, workload)
 
     def add_rates(self, event: Sampled, workload: Workload, duplex_bit_s: float | None) -> None:
-        """Add the rates of a sample of the newest settings; with `duplex_bit_s`, that of both directions."""
+        """Add the rates of a sample of the newest settings; `duplex_bit_s` is the rate of both directions."""
         sample, at_s = event.sample, event.sample.elapsed_ns / SECOND_NS
         self._note_other_tests(sample)
         for flow in event.settings.direction.flows:
@@ -150,7 +150,7 @@ class Traces:
             self._add_rate(Direction.DUPLEX, PlotPoint(at_s, duplex_bit_s, event.warmup))
 
     def set_totals(self, totals: Totals, workload: Workload) -> None:
-        """Take each session's totals from what an end without samples reports at the end."""
+        """Take each session's totals from the report of an end without samples."""
         self.session_sums.set_totals(totals, workload)
         self.has_totals = True
 

@@ -24,8 +24,8 @@ from ..flow_view import FlowView
 from .shared_endpoint import other_tests_bit_s
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
-# Acknowledgements, the control connection and ARP stay under this share of the expected rate, or on a slow link
-# under what the samples of the far end take: 8 kb/s for each session at four a second.
+# Acknowledgements, the control connection and ARP stay under this share of the expected rate. On a slow link the
+# samples of the far end may take more: 8 kb/s for each session at four a second.
 _OTHERS_SHARE: Final = 0.05
 _CONTROL_BIT_S: Final = 20_000
 _CONTROL_SESSION_BIT_S: Final = 8_000
@@ -47,7 +47,7 @@ def _share_of_gap(view: FlowView, missing_bit_s: float) -> float:
 
 
 def _carries(link: LinkEvidence, expected_bit_s: float, payload_bytes: int, option_bytes: int) -> float:
-    """Return the expected rate for another payload of each packet, with additional TCP options."""
+    """Return the expected rate if packets have another payload, and additional TCP options."""
     if link.payload_bytes is None or link.wire_bytes is None:
         return expected_bit_s
     overhead = link.wire_bytes - link.payload_bytes + option_bytes

@@ -6,8 +6,8 @@ whether window scaling was negotiated, and the time for which the peer's receive
 the sender (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h).
 
 Meaning: a session carries at most one window for each round trip, so it needs a window of bandwidth x delay. A flow
-whose payload in flight has reached its smallest window is limited by it (bounds.py). The kernel's clocks support
-that, and share out the time that no bound explains.
+whose payload in flight has reached its smallest window is limited by it (window_bounds.py). The kernel's clocks
+support that, and share out the time that no bound explains.
 
 Findings: `window-scaling-off`; `window-below-bdp` for a requested window; `window-clamped` for a kernel's limit.
 `receive-window` and `send-buffer` come last: time that no other rule explains.
@@ -20,17 +20,17 @@ from typing import Final
 from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_share, format_time
 from .. import remedies
-from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
 from ..finding import Finding
 from ..flow_view import FlowView
 from ..trial import Trial
+from ..window_bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from .loss import loss_bound
 
 _BY_CLOCKS: Final = 0.05
-"""A share of time that is worth a word."""
+"""A share of time that is worth a mention."""
 
-# Linux opens a session with a receive window of 64 KB. It gets smaller only by data that nobody reads.
+# Linux opens a session with a receive window of 64 KB. Only unread data makes it smaller.
 _FIRST_WINDOW_BYTES: Final = 65_535
 _OFTEN: Final = 0.25  # of the samples: rarer losses leave the window full for most of the time
 _IN_WINDOW: Final = 0.6  # of the window: a flow with less in flight is not stopped by the window's usual size
@@ -41,14 +41,14 @@ def find_window_limits(view: FlowView) -> Iterator[Finding]:
     bound = find_reached_bound(view)
     if bound is None or view.budget.remaining("receiver", "buffer", "network") < MIN_SHARE:
         return
-    # The kernel may account a wait for the window as one for the network.
+    # The kernel may count a wait for the window as a wait for the network.
     share = view.budget.take("receiver", "buffer", "network")
     view.budget.network = share * _share_of_loss(view, bound)
     yield _FINDINGS[bound.kind](view, bound, share - view.budget.network)
 
 
 def _share_of_loss(view: FlowView, bound: WindowBound) -> float:
-    """Return the part of a gap that is left to losses beside a window: by what either would leave alone."""
+    """Return the part of a gap that losses explain beside a window, by the rate that either alone would allow."""
     lossy_bit_s, rtt_s = loss_bound(view), view.base_rtt_s
     if lossy_bit_s is None or rtt_s is None or (view.flow.lossy or 0.0) < _OFTEN:
         return 0.0
@@ -87,7 +87,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def _is_seldom_full(view: FlowView) -> bool:
-    """Return whether samples contradict the clock of the receive window: it also runs while losses are mended."""
+    """Return whether samples contradict the clock of the receive window: it also runs while losses are repaired."""
     flow = view.flow
     if flow.holds is None or flow.is_read_late:
         return False
@@ -114,7 +114,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         )
         remedy = remedies.show_states(receiver)
     size_bytes = remedies.round_window(window or 0)
-    if is_unseen and not is_unread:  # its kernel's limit is unknown: nothing says that nobody reads
+    if is_unseen and not is_unread:  # its kernel's limit is unknown: the window may be at it
         return Finding(
             "receive-window",
             share,
@@ -255,7 +255,7 @@ def _needed(view: FlowView) -> float:
 
 
 def _describe(view: FlowView, bound: WindowBound) -> str:
-    """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
+    """Return the numbers behind a bound: bytes in flight, the need of the target, and the kernel's clocks."""
     in_flight, rtt = _bytes(round(view.in_flight_bytes or 0)), format_time(view.flow.rtt_us or 0)
     has, is_or_was = view.evidence.tense("has", "had"), view.evidence.tense("is", "was")
     parts = [f"each session {has} {in_flight} in flight with a round trip of {rtt}"]

@@ -1,4 +1,4 @@
-"""The control connection on real sockets: what is said arrives, what ends it is told, nothing piles up."""
+"""The control connection on real sockets: messages arrive, its end has a reason, nothing piles up."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ RESET = struct.pack("ii", 1, 0)
 
 
 def tcp_pair(buffer_bytes: int | None = None) -> tuple[socket.socket, socket.socket]:
-    """Return both ends of a connection on 127.0.0.1, with small buffers where wanted."""
+    """Return both ends of a connection on 127.0.0.1, with small buffers if wanted."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         near = socket.socket()
         if buffer_bytes is not None:
@@ -202,7 +202,7 @@ async def test_control_packets_that_are_lost_are_tried_again_soon(
 
 
 async def test_pings_are_answered_and_are_nobodys_business(raw_and_link: tuple[Raw, ControlConnection]) -> None:
-    """The answer carries the ping's number; whoever receives hears only what comes after."""
+    """The answer carries the ping's number; the receiver gets only later messages."""
     raw, link = raw_and_link
     before_ns = link.last_received_ns
     await raw.say(encode_frame(Ping(41)) + encode_frame(Pong(7)) + encode_frame(Ping(42)) + encode_frame(STOP))
@@ -238,7 +238,7 @@ async def test_pings_are_answered_again_once_the_peer_reads(raw_and_link: tuple[
 
 
 async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> None:
-    """The endpoint reads a preamble to find out what a connection is; the link goes on from there."""
+    """The endpoint reads the first bytes to identify a connection; the link goes on from there."""
     raw, sock = tcp_pair()
     machine = ControlStateMachine(End.FAR)
     machine.receive_data(encode_preamble(CONTROL_KIND) + encode_frame(Hello())[:9])
@@ -252,7 +252,7 @@ async def test_bytes_that_were_read_before_are_part_of_the_conversation() -> Non
 async def test_a_peer_that_closes_ends_the_link_for_everyone_who_asks(
     ends: tuple[ControlConnection, ControlConnection],
 ) -> None:
-    """What it said before is heard first; then each receive says that it closed."""
+    """Its earlier messages are received first; then each receive says that it closed."""
     near, far = ends
     near.send(Hello())
     near.close()
@@ -302,7 +302,7 @@ async def test_a_peer_that_never_greets_is_foreign() -> None:
 async def test_a_broken_rule_ends_the_conversation_and_closes_the_connection(
     raw_and_link: tuple[Raw, ControlConnection],
 ) -> None:
-    """What came before it in the same packet is received; then the error; the peer sees the end."""
+    """Messages before it in the same packet are received, then the error; the peer sees the end."""
     raw, link = raw_and_link
     await raw.say(encode_frame(STOP) + struct.pack(">I", 2**32 - 1) + bytes(1000))
     assert await soon(link.receive()) == STOP
@@ -340,7 +340,7 @@ async def test_messages_over_the_limit_are_not_decoded(is_keyed: bool, monkeypat
         codes = FrameCodes(b"secret", NEAR_ROLE)
         frames = [frame + codes.next_code(frame) for frame in frames]
     link.data_received(b"".join(frames))
-    assert len(decoded) == 2 * Limits().messages_s
+    assert 2 * Limits().messages_s <= len(decoded) < 3 * Limits().messages_s  # time passes meanwhile
     with pytest.raises(LimitReached, match="limit messages_s is 100"):
         await soon(link.receive())
 
@@ -367,7 +367,7 @@ async def test_bytes_without_a_right_code_are_no_sign_of_life() -> None:
 async def test_closing_does_not_wait_for_a_peer_that_does_not_read(
     raw_and_link: tuple[Raw, ControlConnection],
 ) -> None:
-    """What is queued is dropped after the deadline, and the connection is cut."""
+    """The queue is dropped after the deadline, and the connection is cut."""
     raw, link = raw_and_link
     # Reports are squeezed: of a thousand alike little would be left to wait.
     counts = [number**7 * 1_000_003 % 2**50 for number in range(1, 129)]
@@ -383,7 +383,7 @@ async def test_closing_does_not_wait_for_a_peer_that_does_not_read(
 
 
 async def test_closing_twice_is_closing_once(ends: tuple[ControlConnection, ControlConnection]) -> None:
-    """Whoever gives a connection back need not know who else did."""
+    """A caller that closes need not know who else did."""
     near, far = ends
     for link in (near, near, far):
         await soon(link.aclose())

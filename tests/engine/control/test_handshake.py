@@ -1,4 +1,4 @@
-"""The beginning of a connection: first bytes, keys on real connections, and refusals with their reasons."""
+"""The handshake of both ends on real connections: keys, proofs and introductions."""
 
 import asyncio
 import socket
@@ -95,7 +95,7 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
 
 
 async def test_a_missing_or_wrong_key_is_reported_with_the_remedy(keyed: Peer) -> None:
-    """Neither hears who the far end is, and the one with the key is served all the same."""
+    """Neither learns the name of the far end, and the client with the key is served."""
     with pytest.raises(PeerKeyRequired, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
         await soon(query_host_info(keyed))
     with pytest.raises(PeerKeyRequired, match=f"{keyed} rejected your key"):
@@ -142,7 +142,7 @@ async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_hos
 async def test_the_status_of_an_endpoint_names_the_host_of_the_client(
     key: SharedKey | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not that of the endpoint; the client's facts come after both proofs."""
+    """Not the endpoint's own; the client's facts come after both proofs."""
     names = iter(["web-07", "db-02"])  # the near end describes itself first
     monkeypatch.setattr(socket, "gethostname", lambda: next(names))
     async with (
@@ -195,7 +195,7 @@ async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
 async def test_a_data_connection_needs_a_token_that_has_not_been_used(
     keyed: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was seen on the wire opens nothing: not the same again, and no other session."""
+    """A token that was seen on the wire opens neither the same session again nor another."""
     secrets: list[Any] = []
     monkeypatch.setattr(
         "linkgauge.engine.control.connection.RunSecret",

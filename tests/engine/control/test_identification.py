@@ -1,4 +1,4 @@
-"""Accepted connections tell what they are, byte by byte, and are refused with a reason."""
+"""The identification of accepted connections, byte by byte, and their refusal with a reason."""
 
 import asyncio
 import socket
@@ -107,7 +107,7 @@ async def test_a_client_that_proves_nothing_is_dropped_with_the_reason(
 async def test_a_connection_of_tls_is_told_from_one_without_by_its_first_byte(
     sockets: tuple[socket.socket, socket.socket],
 ) -> None:
-    """All of it is left for the library of TLS. One without is told what is missing."""
+    """All of it is left for the TLS library. A client without TLS reads what is missing."""
     client, accepted = sockets
     identification = identification_of(accepted, has_tls=True)
     client.sendall(b"\x16\x03")

@@ -63,7 +63,7 @@ async def test_an_endpoint_that_does_not_start_is_an_error_with_the_remedy(monke
 
 
 def _connect_from_another_process(port: int, key: str) -> str:
-    """Return what a client in another process gets, first of the same user, then (as root) of another."""
+    """Return the answers to clients in other processes: of the same user, then (as root) of another."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", STRANGER, str(port), str(NOBODY), key],
         capture_output=True,

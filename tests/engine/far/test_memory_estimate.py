@@ -1,4 +1,4 @@
-"""The estimate of a run's memory, against what the workers of real runs have."""
+"""The estimate of a run's memory, compared with the memory of real runs' workers."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ from linkgauge.engine.protocol.tokens import Tickets
 from ..child_processes import workers_of
 from ..waiting import until
 
-# What is measured is in other processes.
+# The memory is measured in other processes.
 pytestmark = [
     pytest.mark.loop("uvloop"),
     pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory is read from /proc"),

@@ -1,4 +1,4 @@
-"""A far end of an earlier version that speaks the same protocol, and does not know what a plan asks for."""
+"""A far end of an earlier version that speaks the same protocol, and does not know a part of the plan."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a machine can do at most: kept for each machine, and asked for by mode and sessions."""
+"""A machine's ceiling: stored for each machine, and found by mode and sessions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_a_mode_has_the_rate_of_the_most_sessions_within_the_requested_number() 
 
 @pytest.mark.parametrize(("pages", "fastest"), [(80, Mode.SENDFILE), (30, Mode.COPY), (None, None)])
 def test_the_mode_with_the_higher_rate_is_the_fastest(pages: int | None, fastest: Mode | None) -> None:
-    """Where one of the two was not measured, neither is."""
+    """If one of the two was not measured, neither is."""
     copy = CeilingRate(Mode.COPY, 1, 50, 45, 55)
     rates = (copy,) if pages is None else (copy, CeilingRate(Mode.SENDFILE, 1, pages, pages - 5, pages + 5))
     assert replace(HERE, rates=rates).fastest_mode() is fastest

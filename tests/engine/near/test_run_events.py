@@ -96,7 +96,7 @@ def test_a_change_during_a_warm_up_starts_it_anew() -> None:
 def test_no_measured_sample_overlaps_a_change_or_its_warm_up(
     gaps: list[int], start: int, length: int, settle: int
 ) -> None:
-    """Whatever was changed and when: a sample outside all warm-ups lies under one setting only."""
+    """For any changes at any time: a sample outside all warm-ups belongs to one setting only."""
     line = Timeline(Plan(FIRST, duration_ns=None, warmup_ns=settle), expect)
     at, times = 0, [0]
     for number, gap in enumerate(gaps, start=2):
@@ -131,7 +131,7 @@ def test_samples_are_warm_up_until_the_receivers_rate_has_settled() -> None:
 
 
 def test_a_change_settles_anew_and_both_directions_must() -> None:
-    """Each stretch finds its own warm-up."""
+    """Each period finds its own warm-up."""
     line = Timeline(Plan(warmup_auto=True, duration_ns=40 * SECOND_NS), lambda _settings: Expectation())
     for index in range(20):
         line.stamp(indexed_sample(End.FAR, index, 1_000_000))

@@ -77,7 +77,7 @@ def test_a_search_is_over_when_every_direction_has_its_rate(counters: SharedCoun
 
 
 def test_a_run_without_a_goal_never_reaches_it(counters: SharedCounters) -> None:
-    """However much it carries."""
+    """Even if it carries very much."""
     set_bytes(counters, Direction.IN, 1 << 50)
     assert not is_over(RunGoal(Plan(), counters), Direction.IN)
 
@@ -99,7 +99,7 @@ CASES = [
 async def test_a_run_of_a_number_of_bytes_carries_just_these(
     far_end: Peer, record: Recorder, workload: Workload, direction: Direction, sessions: int, mode: Mode | None
 ) -> None:
-    """Neither its senders send more, whatever the link would carry, nor do its receivers count less."""
+    """Its senders do not send more, even if the link could carry it, and its receivers do not count less."""
     count = 2 * LIMIT if not workload.is_bulk else 20 * LIMIT + 1
     response = {Workload.FETCH: 100_000}.get(workload)
     plan = Plan(
@@ -126,7 +126,7 @@ async def test_a_run_of_a_number_of_bytes_carries_just_these(
 async def test_a_change_of_sessions_and_window_neither_stops_short_nor_hangs(
     far_end: Peer, record: Recorder, direction: Direction
 ) -> None:
-    """What closed connections had not carried is carried by the others, and what got lost on its way is not."""
+    """The other connections carry the rest of the closed ones, without the bytes that were lost on their way."""
     count = 300 * LIMIT
     steps = [(4, None), (2, 1 << 20), (3, None)]
 

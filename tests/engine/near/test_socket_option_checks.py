@@ -1,4 +1,4 @@
-"""Local addresses, interfaces and ports: what this machine lacks is named before a run, with what it has."""
+"""Local addresses, interfaces and ports: before a run, an error names a missing one, and those that exist."""
 
 import socket
 
@@ -41,13 +41,12 @@ async def test_an_address_of_the_other_family_is_an_error_that_names_those_of_th
 
 
 async def test_a_port_that_is_in_use_is_an_error_before_the_run(far_end: Peer) -> None:
-    """Any of those that the sessions take."""
+    """Each port that a session takes is checked."""
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         plan = Plan(Settings(Direction.DUPLEX, 1), client_port=port - 1)
-        with pytest.raises(
-            PlanError, match=f"client port ({port - 1}|{port}) is invalid; another program uses this port"
-        ):
+        text = f"client port ({port - 1}|{port}) is invalid; another program uses this port"
+        with pytest.raises(PlanError, match=text):
             async with open_run(plan, far_end):
                 raise AssertionError("the run must not start")
 

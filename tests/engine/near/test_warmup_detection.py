@@ -18,20 +18,20 @@ def settles_after(rates: list[float]) -> int | None:
 
 
 def test_the_cut_is_where_the_ramp_ends() -> None:
-    """What came before is left out, and not much more."""
+    """The rates before it are left out, and not many more."""
     rates = noisy([10.0 * step for step in range(10)] + [100.0] * 40)
     assert 9 <= warmup_length(rates) <= 12
 
 
 def test_a_ramp_settles_when_it_is_over_and_a_steady_rate_at_once() -> None:
-    """As soon as enough calm was seen after it."""
+    """It settles after enough steady rates."""
     ramp = settles_after(noisy([10.0 * step for step in range(10)] + [100.0] * 40))
     assert ramp is not None
     assert 10 + MIN_SETTLED_INTERVALS - 2 <= ramp <= 10 + 2 * MIN_SETTLED_INTERVALS
     assert settles_after([100.0] * 20) == MIN_SETTLED_INTERVALS
 
 
-def test_silence_and_what_still_rises_have_not_settled() -> None:
-    """Nothing at all is no steady rate."""
+def test_silence_and_a_rising_rate_have_not_settled() -> None:
+    """Zero is not a steady rate."""
     assert settles_after([0.0] * 100) is None
     assert settles_after([float(step) for step in range(100)]) is None

@@ -31,7 +31,7 @@ LOSS, COPIES, DELAYS = 0.05, 0.02, 0.2  # shares of the datagrams; a delayed one
 
 @dataclass
 class Fates:
-    """What became of the datagrams of a direction over the whole run."""
+    """The counts of a direction's datagrams over the whole run."""
 
     sent: int = 0
     lost: int = 0

@@ -1,4 +1,4 @@
-"""Run logs that somebody sends in order to harm: each is one of ours that was changed on purpose."""
+"""Run logs that an attacker sends: each is one of ours that was changed on purpose."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ _ENTRY = f"x AS number, '{WATCH}' AS series, 0.0 AS keep_until_s, '{{}}' AS entr
 
 
 def make_log(folder: Path) -> Path:
-    """Make a run log of two runs and a watch, which nobody has open; return its path."""
+    """Make a run log of two runs and a watch, which no process has open; return its path."""
     with RunLog.open(folder) as log:
         for run_id in RUN_IDS:
             write_run(log, run_id, STARTED, *(sampled(index) for index in range(40)), ENDED, document={"plan": {}})
@@ -51,7 +51,7 @@ def _written(pattern: str, replacement: str) -> Callable[[Path], None]:
     return change
 
 
-# What SQLite would carry out, or a table that is not ours: refused when the file is opened.
+# Items that SQLite would carry out, or tables that are not ours: refused when the file is opened.
 REFUSED: dict[str, Callable[[Path], None]] = {
     "endless view": _schema("DROP TABLE runs", f"CREATE VIEW runs AS {_ENDLESS} {_RUN} FROM c"),
     "view of huge values": _schema(
@@ -127,7 +127,7 @@ _ODD = json.dumps(
         "latency_limit": [1],
     }
 )
-# What no table of ours can have in it, but a changed file: damage, which is told, or left out.
+# Values that only a changed file can have: damage, which is reported, or left out.
 DAMAGED: dict[str, Callable[[Path], None]] = {
     "long texts": _values("runs", peer=_HUGE, label=_HUGE, document=_HUGE),
     "huge block": _values("blocks", data=_HUGE),

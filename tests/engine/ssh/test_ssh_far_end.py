@@ -71,6 +71,18 @@ async def test_a_login_with_endless_output_is_abandoned(tmp_path: Path) -> None:
                 pytest.fail("it cannot be up")
 
 
+async def test_a_far_end_that_gains_time_line_by_line_is_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the deadline of the start once, whatever it says meanwhile."""
+    monkeypatch.setattr("linkgauge.engine.ssh.ssh_far_end.STARTUP_DEADLINE_S", 0.5)
+    peer = carrier(tmp_path, "while echo linkgauge-far later; do sleep 0.1; done")
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(PeerUnreachable, match="did not come up in time"):
+            async with open_ssh_far_end(peer):
+                pytest.fail("it cannot be up")
+
+
 @pytest.mark.parametrize(
     "answer", ["nonsense", "$(printf %09000d 0 | tr 0 [)"], ids=["a word", "lists without end"]
 )

@@ -1,4 +1,4 @@
-"""The second reading of findings: other numbers agree, disagree, or are unknown."""
+"""Cross-checks of findings: other numbers agree, disagree, or are unknown."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_a_finding_keeps_the_confidence_that_other_numbers_leave_it(
     assert weigh(view_of(**values), finding(code)).confidence == confidence
 
 
-def test_a_guess_needs_no_second_reading() -> None:
+def test_a_guess_is_not_checked() -> None:
     """It claims little."""
     guess = finding("pacing", CHECKED_FROM - 0.01)
     assert weigh(view_of(holds=HELD), guess) == guess

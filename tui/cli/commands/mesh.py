@@ -105,7 +105,7 @@ class HostOptions:
 
         Raises UsageError if there are no hosts or two sources of them, and PlanError for a wrong name.
         """
-        from ....mesh.hosts import parse_hosts_file
+        from ....mesh.hosts_file import parse_hosts_file
 
         if words and self.hosts_file is not None:
             raise UsageError("give hosts as arguments or with --hosts, not both")

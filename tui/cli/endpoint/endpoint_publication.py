@@ -40,7 +40,6 @@ class EndpointPublication:
             yield
             return
         from ....metrics.endpoint_metrics import EndpointMetrics
-        from ....metrics.exposition import encode
         from ....metrics.publication import open_publication
 
         metrics = EndpointMetrics(endpoint.get_status)
@@ -51,9 +50,7 @@ class EndpointPublication:
 
         async with AsyncExitStack() as stack:
             self._publication = await stack.enter_async_context(
-                open_publication(
-                    self._plan, lambda accept: encode(metrics.read(), accept), group, notice, keeps_file=False
-                )
+                open_publication(self._plan, metrics.read, group, notice, keeps_file=False)
             )
             stack.callback(self._forget)
             yield

@@ -23,7 +23,7 @@ def log(tmp_path: Path) -> Iterator[RunLog]:
 
 
 def test_a_run_begins_with_its_label_and_its_group(log: RunLog) -> None:
-    """And with no note."""
+    """It has no note."""
     (row,) = log.list_runs()
     assert (row.label, row.group, row.note) == ("before", "mtu sweep", None)
 
@@ -41,7 +41,7 @@ def test_label_and_note_are_set_and_taken_away(log: RunLog) -> None:
 
 
 def test_overlong_text_is_refused_or_cut(log: RunLog) -> None:
-    """A person is told; a run that begins is not kept from it."""
+    """The user gets an error. A run begins in any case."""
     assert validate_label("x" * MAX_LABEL_CHARACTERS) == "x" * MAX_LABEL_CHARACTERS
     with pytest.raises(PlanError, match="label of 81 characters is invalid; give at most 80"):
         log.set_label("r1", "x" * (MAX_LABEL_CHARACTERS + 1))

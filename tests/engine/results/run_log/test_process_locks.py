@@ -1,4 +1,4 @@
-"""Names that one process at a time has."""
+"""Names that only one process at a time holds."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from linkgauge.engine.results.run_log.process_locks import claim, claimed, is_cl
 
 
 def test_a_name_is_claimed_once_until_it_is_given_back(tmp_path: Path) -> None:
-    """Two claims of one process are as those of two processes; other names do not matter."""
+    """Two claims of one process exclude each other as those of two processes do. Other names do not matter."""
     first = claim(tmp_path, "watch-office")
     assert first is not None
     assert fcntl.fcntl(first, fcntl.F_GETFD) & fcntl.FD_CLOEXEC  # else a child would hold it
@@ -26,7 +26,7 @@ def test_a_name_is_claimed_once_until_it_is_given_back(tmp_path: Path) -> None:
 
 
 def test_a_claim_is_seen_and_not_taken(tmp_path: Path) -> None:
-    """Who looks leaves no file behind."""
+    """Looking leaves no file behind."""
     folder = tmp_path / "locks"
     assert not is_claimed(folder, "office")
     assert not folder.exists()
@@ -38,7 +38,7 @@ def test_a_claim_is_seen_and_not_taken(tmp_path: Path) -> None:
 
 
 def test_a_claim_for_a_block_leaves_no_file(tmp_path: Path) -> None:
-    """Nor does one that fails end that of another."""
+    """A claim that fails does not end the other claim."""
     with claimed(tmp_path, "mesh-a") as is_ours:
         assert is_ours
         with claimed(tmp_path, "mesh-a") as is_ours_again:

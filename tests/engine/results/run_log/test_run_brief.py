@@ -47,7 +47,7 @@ def test_a_brief_has_the_plan_the_settings_in_turn_and_the_rates() -> None:
     ],
 )
 def test_a_damaged_document_has_a_short_brief(document: object) -> None:
-    """Any run has one, that its document is not read again."""
+    """Each run has a brief, so that its document is not read again."""
     brief, *rates = brief_row(document)
     assert len(brief) < 400
     assert rates == [None] * 3
@@ -61,7 +61,7 @@ def _columns(path: Path) -> list[tuple[Any, ...]]:
 
 
 def test_runs_of_an_older_linkgauge_get_the_brief_that_a_new_run_has(tmp_path: Path) -> None:
-    """Also one that an older linkgauge ends in a new file, and one without a readable document, once."""
+    """Once, even if an older linkgauge ends it in a new file, or if its document cannot be read."""
     with RunLog.open(tmp_path) as log:
         write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
         assert log.flush()
@@ -80,7 +80,7 @@ def test_runs_of_an_older_linkgauge_get_the_brief_that_a_new_run_has(tmp_path: P
 
 
 def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> None:
-    """Nobody waits longer than for a piece."""
+    """They wait for one piece at most."""
     with RunLog.open(tmp_path) as log:
         write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
         assert log.flush()

@@ -23,7 +23,7 @@ def _sample(end: End, index: int, bytes_: int = 0, interval_ns: int = SECOND_NS)
 
 
 def test_each_ends_samples_are_admitted_once_and_in_order() -> None:
-    """Repeated and late ones are left out, and those that lasted no time."""
+    """Repeated and late ones are left out, and those without a time."""
     order = SampleOrder()
     assert (order.complete_index, order.reached_by_any) == (-1, -1)
     assert [order.admits(_sample(End.NEAR, index)) for index in (0, 2, 2, 1, 3)] == [True, True, False, False, True]

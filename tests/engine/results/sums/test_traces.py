@@ -91,7 +91,7 @@ def test_the_points_of_a_long_run_stay_few(intervals: int) -> None:
 
 
 def test_datagrams_are_the_receivers_and_the_drain_is_left_out() -> None:
-    """Whatever comes after the end has no time of its own."""
+    """The drain has no time of its own."""
     script = script_of("gbe-fd-1500", Plan(workload=Workload.UDP, warmup_ns=SECOND_NS))
     script.run_for(8, 9e8)
     script.lost_share = 0.1
@@ -119,7 +119,7 @@ def test_points_of_datagrams_merge_without_losing_a_loss() -> None:
     assert DatagramPoint(1.0, 0, 0, None, None).lost_percent is None
 
 
-def test_what_one_session_lost_is_not_taken_back_by_another() -> None:
+def test_a_loss_of_one_session_is_not_taken_back_by_another() -> None:
     """A session whose late datagrams arrive hides no loss, as in the CSV."""
     parts = (
         DatagramSample(Direction.OUT, 1, advanced=100, received=90),

@@ -1,15 +1,15 @@
-"""The window that a flow has reached, whatever the kernel's clocks say."""
+"""The window that a flow has reached, with or without the kernel's clocks."""
 
 from dataclasses import replace
 from itertools import product
 
 import pytest
 from linkgauge.engine.model.plan import End
-from linkgauge.presets.diagnosis.bounds import find_full_window, find_reached_bound
 from linkgauge.presets.diagnosis.cross_checks import ONE_READING
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence
 from linkgauge.presets.diagnosis.flow_view import FlowView, flow_views
+from linkgauge.presets.diagnosis.window_bounds import find_full_window, find_reached_bound
 
 from .evidence_cases import TCP, run
 
@@ -55,22 +55,22 @@ def test_a_full_window_below_the_need_is_the_cause(kib: int, rtt_ms: float, sess
     assert "in flight" in first.evidence
 
 
-def test_a_window_that_is_not_full_is_no_cause() -> None:
+def test_a_window_that_is_not_full_is_not_a_cause() -> None:
     """The sessions wait for something else, or the window is not the one in use."""
     for filled in (0.3, 0.9, 2.2):
         view = view_of(windowed(64 * KIB, 10, filled=filled))
         assert find_full_window(view) is None
 
 
-def test_a_full_window_that_is_large_enough_is_no_cause() -> None:
-    """More of it would only fill the queue."""
+def test_a_full_window_that_is_large_enough_is_not_a_cause() -> None:
+    """A larger one would only fill the queue."""
     view = view_of(windowed(128 * KIB, 1, filled=1.2, expected_bit_s=1.0e9))
     assert find_full_window(view) is not None
     assert find_reached_bound(view) is None
 
 
 def test_without_an_expected_rate_only_a_window_that_was_set_counts() -> None:
-    """Nothing says how much the kernel's own windows should be."""
+    """The right size of the kernel's own windows is unknown then."""
     small = windowed(16 * KIB, 0.05, expected_bit_s=None)
     bound = find_reached_bound(view_of(small))
     assert bound is not None

@@ -3,16 +3,16 @@
 Pure. A session has at most one window of unacknowledged payload in flight, so its rate is at most a window for each
 round trip.
 
-Two readings tell whether a flow sits at a window: what its samples found (engine/results/sums/send_holds.py), and
-the kernel's clocks (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h). Whichever window stops it more often
-is the one. How much payload fits into a buffer depends on the packets, so that nothing is said about it: a link
-without segmentation offload fills a send buffer with 55 KB of payload that holds 73 KB with it.
+Two readings tell whether a flow sits at a window: its samples (engine/results/sums/send_holds.py), and the kernel's
+clocks (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h). The window that stops it more often is the limit.
+The payload that fits into a buffer depends on the packets, so it does not matter here: without segmentation
+offload, 55 KB of payload fill a send buffer that holds 73 KB with it.
 
-A kernel that does not tell what its buffers hold leaves a model. Bytes in flight follow from rate x RTT. Linux
-accounts for the memory of packets, not for their payload. Measured on emulated links of 10 and 100 Mb/s, 16K to
-256K, 2 to 50 ms, 1 to 4 sessions: 1.10 to 1.30 times a requested window was in flight (the kernel doubles what is
-asked for), and 0.53 to 0.73 times the limit of an autotuned send buffer. The receive window is what the other end
-advertises (tcpi_snd_wnd): 0.65 or 1.3 times the limit, by the packets that came first.
+If the kernel does not report the content of its buffers, a model remains. Bytes in flight follow from rate x RTT.
+Linux accounts for the memory of packets, not for their payload. Measured on emulated links of 10 and 100 Mb/s, 16K
+to 256K, 2 to 50 ms, 1 to 4 sessions: 1.10 to 1.30 times a requested window was in flight (the kernel doubles the
+request), and 0.53 to 0.73 times the limit of an autotuned send buffer. The receive window is the one that the other
+end advertises (tcpi_snd_wnd): 0.65 or 1.3 times the limit, depending on the first packets.
 """
 
 from collections.abc import Iterator
@@ -27,23 +27,23 @@ WINDOW_PER_REQUESTED: Final = 1.3
 _WINDOW_PER_LIMIT: Final = 0.65
 _NEAR_LIMIT: Final = 0.5  # a smaller advertised window still grows, or its reader is slow
 MAX_UNSCALED_BYTES: Final = 65_535  # RFC 7323: without window scaling
-# A flow sits at a window from this share of it on; above the second one, the window is not what it was taken for.
+# A flow sits at a window from this share of it on. Above the second share, the window is not the one modelled.
 _REACHED: Final = 0.78
 _BEYOND: Final = 1.6
-# Where the kernel's clocks name the window as well, less is enough.
+# If the kernel's clocks name the window as well, less is enough.
 _REACHED_BY_CLOCKS: Final = 0.5
 _MIN_CLOCK: Final = 0.05
 # Of the samples, or of the time by the kernel's clocks: a flow that is held for less has another limit.
 _HELD: Final = 0.4
 _MIN_SAMPLES: Final = 3
-_AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size grows no further
-_CONSTANT: Final = 1.15  # times its first size: a window that became no larger
+_AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size does not grow any more
+_CONSTANT: Final = 1.15  # times its first size: a window that did not grow
 
 BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed"]
 """What sets a window.
 
-The user; a kernel that grants less; a kernel's limit of autotuning; no window scaling; a receiver whose kernel does
-not let it grow.
+The user; a kernel that grants less; a kernel's limit of autotuning; no window scaling; or a receiver's kernel that
+does not let it grow.
 """
 
 
@@ -51,7 +51,7 @@ not let it grow.
 class WindowBound:
     """A window of one end: `window_bytes` of payload may be in flight in each session.
 
-    `limit_bytes` is the setting behind it, as the user finds it at `end`. `is_sender` tells a send buffer from a
+    `limit_bytes` is the setting behind it, as it reads at `end`. `is_sender` tells a send buffer from a
     receive window. `held` is the share of samples, and `clocked` the share of time, for which it stopped the flow;
     None for a window that is modelled.
     """
@@ -67,7 +67,7 @@ class WindowBound:
 
 @dataclass(frozen=True, slots=True)
 class FlowWindows:
-    """What must agree in one direction, in bytes of payload of a session; None if it is unknown.
+    """The windows that must agree in one direction, in bytes of payload of a session; None is unknown.
 
     `window` is the smallest window of both ends, `needed` bandwidth x delay of the expected rate.
     """
@@ -104,8 +104,8 @@ def _smallest_window(view: FlowView) -> float | None:
 def find_reached_bound(view: FlowView) -> WindowBound | None:
     """Return the smallest window of a flow if the flow sits at it and needs more; None otherwise.
 
-    Without an expected rate nothing says how much it needs: then only a window that the user set counts. A flow
-    whose packets wait in a queue would only have a longer one with a larger window.
+    Without an expected rate its need is unknown: then only a window that the user set counts. If packets wait in a
+    queue, a larger window would only make the queue longer.
     """
     bound = find_full_window(view)
     if bound is None or (bound.held is not None and view.fills_queue):
@@ -126,7 +126,7 @@ def find_full_window(view: FlowView) -> WindowBound | None:
 
 
 def find_set_window(view: FlowView) -> WindowBound | None:
-    """Return the receive window that the user has set, if its reader keeps up with what arrives; None otherwise."""
+    """Return the receive window that the user has set, if its reader keeps up with the payload; None otherwise."""
     flow = view.flow
     if flow.holds is None or flow.leaves_unread:
         return None
@@ -139,11 +139,11 @@ def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
     flow = view.flow
     windows, buffers = (holds.window, flow.rwnd_limited or 0.0), (holds.buffer, flow.sndbuf_limited or 0.0)
     sampled, timed = windows[0] + buffers[0], windows[1] + buffers[1]
-    if sampled < _HELD and (timed < _HELD or sampled < _HELD / 2):  # the clocks count what was lost as in flight
+    if sampled < _HELD and (timed < _HELD or sampled < _HELD / 2):  # the clocks count lost bytes as in flight
         return None
     is_sender = max(buffers) > max(windows)
     if not is_sender and flow.leaves_unread:
-        return None  # data that nobody reads makes a window smaller than it was set
+        return None  # unread data makes a window smaller than its setting
     held, clocked = buffers if is_sender else windows
     own = _own_buffer if is_sender else _own_window
     bound = _set_window(view, _level(view), is_sender=is_sender) or own(view)
@@ -151,9 +151,9 @@ def _measured_bound(view: FlowView, holds: HoldShares) -> WindowBound | None:
 
 
 def _set_window(view: FlowView, window_bytes: float | None, *, is_sender: bool) -> WindowBound | None:
-    """Return the window that the user has set, as the kernel of one end grants it; None if that is the kernel's.
+    """Return the window that the user has set, as one end's kernel grants it; None if the kernel chose it.
 
-    `window_bytes` is what it lets in flight; None is unknown.
+    `window_bytes` is the payload that it allows in flight; None is unknown.
     """
     flow, requested = view.flow, view.evidence.window_bytes
     if requested is None:
@@ -166,7 +166,7 @@ def _set_window(view: FlowView, window_bytes: float | None, *, is_sender: bool) 
 
 
 def _level(view: FlowView) -> float:
-    """Return what a session has in flight at the window that stops it."""
+    """Return the bytes that a session has in flight at the window that stops it."""
     return float(view.flow.unacked_bytes or view.in_flight_bytes or 0.0)
 
 
@@ -179,7 +179,7 @@ def _own_buffer(view: FlowView) -> WindowBound | None:
 
 
 def _own_window(view: FlowView) -> WindowBound | None:
-    """Return what keeps a kernel's own receive window from growing; None if nothing is known to."""
+    """Return the bound of a kernel's own receive window; None if no bound is known."""
     flow, receiver = view.flow, view.receiver
     window, buffer = flow.peer_window_bytes, flow.receive_buffer_bytes
     limit = None if receiver.tcp is None else receiver.tcp.tcp_rmem_max_bytes

@@ -3,7 +3,7 @@
 from typing import get_args
 
 from linkgauge.presets.diagnosis.finding import FindingCode
-from linkgauge.presets.diagnosis.why_words import WHY_WORDS, why_words
+from linkgauge.presets.diagnosis.finding_words import WHY_WORDS, why_words
 
 
 def test_every_finding_has_words_of_its_own() -> None:

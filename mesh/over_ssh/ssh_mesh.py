@@ -11,11 +11,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..engine.model.errors import LinkgaugeError
-from .coordinator import FindRate, Mesh, open_mesh
-from .events import CellBegan, CellEnded, CellFailure, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent
-from .over_ssh.ssh_cluster import start_ssh_cluster
-from .plan import Cell, Host, MeshPlan
+from ...engine.model.errors import LinkgaugeError
+from ..coordinator import FindRate, Mesh, open_mesh
+from ..events import CellBegan, CellEnded, CellFailure, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent
+from ..plan import Cell, Host, MeshPlan
+from .ssh_cluster import start_ssh_cluster
 
 _MOST_SCHEDULERS: Final = 4  # after this many the mesh is over
 _log = logging.getLogger(__name__)

@@ -1,8 +1,8 @@
-"""Hosts in a file: names, groups, comments, and what is refused with its line."""
+"""Hosts in a file: names, groups, comments, and wrong lines."""
 
 import pytest
 from linkgauge.engine.model.errors import PlanError, UsageError
-from linkgauge.mesh.hosts import add_groups, parse_hosts_file
+from linkgauge.mesh.hosts_file import add_groups, parse_hosts_file
 from linkgauge.mesh.plan import Host
 
 FILE = """\
@@ -14,7 +14,7 @@ db-03
 """
 
 
-def test_a_file_has_a_host_a_line_with_its_group_if_any() -> None:
+def test_a_file_has_one_host_a_line_with_an_optional_group() -> None:
     """Comments and empty lines are left out."""
     assert parse_hosts_file(FILE, "hosts") == (Host("db-01", "rack-1"), Host("db-02", "rack-1"), Host("db-03"))
 
@@ -32,14 +32,14 @@ def test_a_file_has_a_host_a_line_with_its_group_if_any() -> None:
     ],
 )
 def test_a_wrong_line_is_named_with_the_file_and_its_number(text: str, words: str) -> None:
-    """And with what is possible."""
+    """With the possible values."""
     with pytest.raises((PlanError, UsageError)) as error:
         parse_hosts_file(text, "hosts.txt")
     assert words in str(error.value)
 
 
 def test_groups_come_from_the_file_by_name() -> None:
-    """A host that the file does not name has none."""
+    """A host that is not in the file has no group."""
     found = (Host("db-01", address="10.0.0.1"), Host("db-09", address="10.0.0.9"))
     assert add_groups(found, parse_hosts_file(FILE, "hosts")) == (
         Host("db-01", "rack-1", "10.0.0.1"),
