@@ -1,4 +1,4 @@
-"""All instruments of the run screen: their layout, and the values of each from one snapshot."""
+"""All instruments of a run: their layout, the values of each from one snapshot, and the keys of their screen."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,7 @@ from ...engine.model.capabilities import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
+from ..kit.screens.base_screen import ActionScreen
 from ..readings.instrument_values import CpuReading, Phase
 from ..readings.live_readings import (
     CockpitSnapshot,
@@ -33,7 +34,7 @@ from .session_table import SessionsView, SessionTable
 from .verdict_panel import VerdictPanel
 
 if TYPE_CHECKING:
-    from .event_panel import EventLog
+    from .run_events import EventLog
 
 _FIRST_STEPS: Final = (
     ("space", "start a test"),
@@ -128,7 +129,7 @@ class Instruments(Container):
         needs_log = self._alone == "-events" or (self._has_log and not self._alone)
         log = self._event_log
         if needs_log and log is None:
-            from .event_panel import EventLog
+            from .run_events import EventLog
 
             self._event_log = log = EventLog()
             self.mount(log)
@@ -310,3 +311,32 @@ def _keys(rows: tuple[tuple[str, str], ...], unavailable: Mapping[str, str | Non
         )
         lines.append(Content.assemble((f"{key:>{width}}", style), (f"  {words}", "" if reason is None else MUTED)))
     return Content("\n").join(lines)
+
+
+class InstrumentScreen(ActionScreen):
+    """A screen with the gauges, plot and panels of a run, live or stored; app.tcss lays them out."""
+
+    @property
+    def instruments(self) -> Instruments:
+        """The gauges, plot and panels."""
+        return self.query_one(Instruments)
+
+    def action_plot(self) -> None:
+        """Show the next plot."""
+        self.instruments.show_next_plot()
+
+    def action_maximize(self) -> None:
+        """Show one panel alone, or the next one."""
+        self.instruments.maximize_next()
+
+    def action_fewer_panels(self) -> None:
+        """Show fewer panels."""
+        self.instruments.show_fewer()
+
+    def action_more_panels(self) -> None:
+        """Show more panels."""
+        self.instruments.show_more()
+
+    def action_events(self) -> None:
+        """Open or close the event log."""
+        self.instruments.toggle_log()

@@ -1,18 +1,36 @@
-"""Latency without load and under each load, the grade, and the round trips a minute, of a responsiveness test."""
+"""A responsiveness test: latency without load and under each load, the grade, and the round trips a minute.
+
+`steps_line` has its steps in one line: those that are over, the one that is measured now, and those to come.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from textual.content import Content
 
+from ...engine.model.plan import Direction, Settings
 from ...engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
 from ..readings.load_step_values import LoadStep, ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
-from .load_steps import MARK_STYLES, NAME_STYLES, STEP_MARKS, STEP_NAMES
 
+_STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}
+_STEP_MARKS: Final = {StepState.DONE: "✓", StepState.NOW: "●", StepState.TO_COME: "○", StepState.LEFT_OUT: "–"}
+_MARK_STYLES: Final = {
+    StepState.DONE: GOOD,
+    StepState.NOW: "bold $text-primary",
+    StepState.TO_COME: MUTED,
+    StepState.LEFT_OUT: MUTED,
+}
+_NAME_STYLES: Final = {
+    StepState.DONE: "",
+    StepState.NOW: "bold",
+    StepState.TO_COME: MUTED,
+    StepState.LEFT_OUT: MUTED,
+}
+_FIXED: Final = ("d +- []", " fixed until the test ends", " fixed")
 _GRADE_STYLES: Final[dict[Grade, str]] = {"A+": GOOD, "A": GOOD, "B": SHORT, "C": SHORT, "D": BAD, "F": BAD}
 _NAME_CELLS: Final = 6
 _COLUMNS: Final = (("p50", 9), ("p99", 9), ("rise", 10))
@@ -55,8 +73,8 @@ def _table(reading: ResponsivenessReading, width: int) -> Iterator[Content]:
         values = zip(_values(reading.result, step), columns, strict=False)
         cells = "".join(f"{value:>{cells}}" for value, (_, cells) in values)
         yield Content.assemble(
-            (STEP_MARKS[step.state], MARK_STYLES[step.state]),
-            (f" {STEP_NAMES[step.direction]:<{_NAME_CELLS - 2}}", NAME_STYLES[step.state]),
+            (_STEP_MARKS[step.state], _MARK_STYLES[step.state]),
+            (f" {_STEP_NAMES[step.direction]:<{_NAME_CELLS - 2}}", _NAME_STYLES[step.state]),
             (cells, "bold"),
         )
 
@@ -148,3 +166,34 @@ def _round_trips(trips: RoundTrips | None, room: int) -> Iterator[Content]:
     yield first_fit(room, *map(Content, words))
     rating = (f"{trips.classification}, confidence {trips.confidence}", trips.classification)
     yield first_fit(room, *(Content.styled(text, MUTED) for text in rating))
+
+
+def steps_line(reading: ResponsivenessReading, settings: Settings, width: int) -> Content:
+    """Return the steps, the sessions of the load, and that the keys of the settings are fixed.
+
+    Args:
+        reading: The test that is in progress.
+        settings: The settings in force.
+        width: The cells of the line.
+    """
+    steps = Content("  ").join(map(_step, reading.steps))
+    is_loading = any(step.state is StepState.NOW and step.direction is not None for step in reading.steps)
+    sessions = Content(f"   {numbers.sessions(settings.sessions)}" if is_loading else "")
+    keys, *reasons = _FIXED
+    fixed = [Content.styled(f"   {keys}{reason}", MUTED) for reason in reasons]
+    long, short = (Content.styled(f"{name}  ", MUTED) for name in ("latency under load", "load"))
+    return first_fit(
+        width,
+        *(long + steps + sessions + each for each in fixed),
+        *(short + steps + rest for rest in (sessions + fixed[-1], fixed[-1], sessions)),
+        short + steps,
+        steps,
+        *(_step(step) for step in reading.steps if step.state is StepState.NOW),
+    )
+
+
+def _step(step: LoadStep) -> Content:
+    return Content.assemble(
+        (_STEP_MARKS[step.state], _MARK_STYLES[step.state]),
+        (f"{numbers.NBSP}{_STEP_NAMES[step.direction]}", _NAME_STYLES[step.state]),
+    )

@@ -21,7 +21,7 @@ from ..readings.load_step_values import is_in_phases, responsiveness_reading
 from ..readings.setting_steps import SESSION_STEPS, next_step, next_window
 from ..words import numbers
 from ..words.plan import plan_change
-from .load_steps import steps_line
+from .responsiveness_panel import steps_line
 
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25

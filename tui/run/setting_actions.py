@@ -7,7 +7,7 @@ What the far end, or the workload, does not have is refused with its reason.
 from dataclasses import replace
 
 from ...engine.model.capabilities import Feature, why_unavailable
-from ..gauges.instrument_screen import InstrumentScreen
+from ..gauges.instruments import InstrumentScreen
 from ..readings.instrument_values import Phase
 from ..readings.setting_steps import (
     SESSION_STEPS,
