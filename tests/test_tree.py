@@ -29,7 +29,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "watch/events": "data without code",
     "mesh/roster": "tests/mesh/test_coordinator.py",
     "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
-    "tui/session/run_handle": "protocols without code",
     "tui/kit/screens/feature_app": "tests/tui/mesh/test_mesh_screen.py, tests/tui/sweep/test_sweep_screen.py, tests/tui/history",
     "tui/watch/session/watch_handle": "protocol without code",
     "tui/kit/screens/session_screen": "a base class: tests/tui/mesh/test_mesh_screen.py and tests/tui/watch/test_watch_screen.py",

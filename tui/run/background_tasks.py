@@ -16,7 +16,7 @@ from ...presets.auto_select import PresetSelection
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
 from ..readings.instrument_values import RunProblem
-from ..session.run_handle import RunHandle
+from ..session.run_session import RunSession
 from .run_services import RunServices
 
 
@@ -24,7 +24,7 @@ from .run_services import RunServices
 class RunOpened(Message):
     """A run is open; its events follow."""
 
-    run: RunHandle
+    run: RunSession
 
 
 @dataclass

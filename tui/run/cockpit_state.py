@@ -26,7 +26,7 @@ from ..readings.instrument_values import Phase, RunProblem
 from ..readings.live_readings import CockpitSnapshot, LiveReadings
 from ..readings.load_step_values import why_settings_fixed
 from ..readings.setting_steps import next_rate, next_window
-from ..session.run_handle import RunHandle
+from ..session.run_session import RunSession
 from ..words.parsing import DEFAULT_REFRESH_HZ
 
 _BUSY_PERCENT: Final = 90.0
@@ -62,7 +62,7 @@ class CockpitState:
         self.verdict: Verdict | None = None
         self.diagnosis: LiveDiagnosis | None = None
         self.problem: RunProblem | None = None
-        self.run: RunHandle | None = None
+        self.run: RunSession | None = None
         self.run_id: str | None = None
         self.is_paused = False
         self._near: HostInfo | None = None
@@ -183,7 +183,7 @@ class CockpitState:
         self._notices, self.run_id, self._run_link = (), None, self._link
         self._plan_before, self._requested = self.plan, None
 
-    def run_opened(self, run: RunHandle) -> None:
+    def run_opened(self, run: RunSession) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
         if self.readings is not None:

@@ -13,7 +13,7 @@ from ...engine.model.peer import Peer
 from ...presets.auto_select import PresetSelection
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..kit.screens.feature_app import StoredServices
-from ..session.run_handle import StartRun
+from ..session.run_session import StartRun
 
 FindAnnounced = Callable[[float], AsyncGenerator[FoundEndpoint]]
 """Yields, for so many seconds, the endpoints that announce themselves on this LAN. Nothing of them is proved.
