@@ -13,15 +13,15 @@ from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
-from ..readings.instrument_values import CpuReading, Phase
-from ..readings.live_readings import (
+from ..readings.cockpit_snapshot import (
     CockpitSnapshot,
     datagram_reading,
     delay_variation_reading,
     flow_reading,
     latency_reading,
+    responsiveness_reading,
 )
-from ..readings.load_step_values import responsiveness_reading
+from ..readings.instrument_values import CpuReading, Phase
 from ..words import numbers
 from ..words.summary import response_bits_of
 from .cpu_panel import CpuPanel, CpuView

@@ -15,9 +15,8 @@ from ...engine.model.plan import Direction, End, Settings
 from ...engine.model.workload import Workload
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
+from ..readings.cockpit_snapshot import CockpitSnapshot, responsiveness_reading
 from ..readings.instrument_values import Phase
-from ..readings.live_readings import CockpitSnapshot
-from ..readings.load_step_values import is_in_phases, responsiveness_reading
 from ..readings.setting_steps import SESSION_STEPS, next_step, next_window
 from ..words import numbers
 from ..words.plan import plan_change
@@ -208,7 +207,7 @@ def _settings_line(view: CockpitSnapshot, width: int) -> Content:
 
     Of a test that sets them itself, they are its steps.
     """
-    reading = responsiveness_reading(view) if is_in_phases(view) else None
+    reading = responsiveness_reading(view) if view.is_in_phases else None
     further = _next_plan(view, width * 2 // 3)
     if reading is not None:
         return steps_line(reading, view.settings, width - further.cell_length) + further

@@ -6,6 +6,7 @@ from typing import Final
 
 from ...engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
+from ...engine.results.responsiveness.plan import responsiveness_plan
 from ..words.numbers import KIB
 
 SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
@@ -108,4 +109,18 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
         rate_bit_s=plan.rate_bit_s if has_rate_limit else None,
         bytes_limit=None if workload.is_datagram else plan.bytes_limit,
         client_port=None if workload.is_datagram or workload.opens_connections else plan.client_port,
+    )
+
+
+def load_plan(plan: Plan) -> Plan:
+    """Return the plan of a responsiveness test for a person who has set this one.
+
+    Its settings are those of every such test. The options of sockets, the cores and a limit of the rate are kept.
+    """
+    return replace(
+        responsiveness_plan(socket=plan.socket),
+        rate_bit_s=plan.rate_bit_s,
+        workers=plan.workers,
+        near_cores=plan.near_cores,
+        far_cores=plan.far_cores,
     )

@@ -29,7 +29,7 @@ from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..readings.instrument_values import Phase
 from ..readings.live_readings import LiveReadings
-from ..readings.load_step_values import load_plan
+from ..readings.setting_steps import load_plan
 from ..session.credentials import parse_pasted_key
 from ..session.preferences import Preferences
 from ..session.preset_choice import find_initial_preset
@@ -80,8 +80,9 @@ class CockpitScreen(SettingActions):
         super().__init__()
         self.catalog = services.catalog
         preset = spec.judging.chosen or NO_PRESET
-        self.state = CockpitState(spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate)
-        self.state.is_preset_auto = is_preset_auto
+        self.state = CockpitState(
+            spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate, is_preset_auto=is_preset_auto
+        )
         self.pacer = RefreshPacer(services.clock, preferences.refresh_hz)
         self._units = preferences.units
         self._services = services
@@ -301,7 +302,7 @@ class CockpitScreen(SettingActions):
                 return
             selection = find_initial_preset(self.catalog, preset_id, self.state.peer)
             self.state.set_preset(selection.preset, is_auto=is_auto)
-            if self.state.run is not None:
+            if self.state.is_busy:
                 self.notify("It applies to the next test.", title=preset_id)
             self.paint()
             if is_auto:

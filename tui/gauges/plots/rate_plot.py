@@ -14,8 +14,9 @@ from ....engine.model.plan import Direction
 from ....engine.results.sums.traces import PlotPeriod
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
-from ...readings.instrument_values import PlotColumn, peak_above, period_averages, plot_columns
-from ...readings.live_readings import CockpitSnapshot
+from ...readings.cockpit_snapshot import CockpitSnapshot
+from ...readings.instrument_values import peak_above
+from ...readings.plot_values import PlotColumn, period_averages, plot_columns
 from ...words import numbers
 from ...words.numbers import RateScale
 from ...words.summary import response_bits_of

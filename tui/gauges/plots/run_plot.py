@@ -17,9 +17,9 @@ from ....engine.results.sums.traces import DatagramPoint, PlotPeriod
 from ...kit.drawing.canvas import GUTTER, base_axis, time_labels
 from ...kit.drawing.styled_lines import LineWidget, first_fit, join_fit
 from ...kit.drawing.styles import BAD, MUTED, SHORT
+from ...readings.cockpit_snapshot import CockpitSnapshot
 from ...readings.instrument_values import PlotContent, plot_contents
-from ...readings.live_readings import CockpitSnapshot
-from ...readings.plot_axes import REDRAW_NS
+from ...readings.plot_values import REDRAW_NS
 from ...words import numbers
 from .rate_plot import RatePlot
 from .trace_plot import TracePlot

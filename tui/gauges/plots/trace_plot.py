@@ -16,9 +16,9 @@ from ....engine.results.responsiveness.result import ResponsivenessPoint
 from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
+from ...readings.cockpit_snapshot import CockpitSnapshot
 from ...readings.instrument_values import PlotContent
-from ...readings.live_readings import CockpitSnapshot
-from ...readings.plot_axes import follow_values
+from ...readings.plot_values import follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
 

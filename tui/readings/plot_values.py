@@ -1,13 +1,20 @@
-"""The axes of a run's plot: the time, and the rate that is at its top and at the end of each gauge's bar. Pure."""
+"""What the plot of a run shows: its columns, the means of its periods, and its axes. Pure.
 
+The rate at the top of the plot is also at the end of each gauge's bar.
+"""
+
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
 from ...engine.model.events import Expectation
-from ...engine.model.plan import SECOND_NS, Plan
-from ...engine.results.sums.traces import PlotPeriod
-from .instrument_values import peak_above, plot_columns
+from ...engine.model.plan import SECOND_NS, Direction, Plan
+from ...engine.results.summary import Summary
+from ...engine.results.sums.traces import PlotPeriod, PlotPoint
+from ..words.summary import period_bit_s
+from .instrument_values import peak_above
 
 REDRAW_NS: Final = SECOND_NS // 2  # of the plot: less often than of the gauges, because it is the largest to paint
 # Lengths of the time axis of a run without a duration: a full axis grows to the next one.
@@ -77,3 +84,63 @@ class RateAxis:
             self._followed = follow_values(self._followed, self._highest)
         marked = highest_mark(periods, peak) / _EXPECTED_AT
         return marked if self._highest <= marked else max(self._followed, marked)
+
+
+def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
+    """Return the mean rate of each period without warm-up, as the run is judged by; None without samples.
+
+    A summary joins successive periods that have the same settings.
+    """
+    summarized = summary.periods if summary is not None else ()
+    averages: list[float | None] = []
+    at = -1
+    for number, period in enumerate(periods):
+        at += number == 0 or period.settings != periods[number - 1].settings
+        is_known = at < len(summarized) and summarized[at].settings == period.settings
+        averages.append(period_bit_s(summarized[at]) if is_known else None)
+    return averages
+
+
+@dataclass(frozen=True, slots=True)
+class PlotColumn:
+    """The rates of each direction that carries payload at a time, and whether it is warm-up."""
+
+    rates: tuple[tuple[Direction, float], ...]
+    warmup: bool
+
+
+def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
+    """Return the columns of a plot that is `span_s` long; None for a column without data."""
+    columns: list[PlotColumn | None] = [None] * width
+    step_s = span_s / max(width, 1)
+    for period in periods:
+        for flow in period.settings.direction.flows:
+            points = period.points.get(flow, [])
+            if not points:
+                continue
+            ends = [point.at_s for point in points]
+            first = max(int(period.from_s / step_s), 0)
+            last = min(int((ends[-1] - 1e-9) / step_s), width - 1)
+            for x in range(first, last + 1):
+                if (mean := _within(points, ends, x * step_s, (x + 1) * step_s)) is not None:
+                    columns[x] = _add_direction(columns[x], flow, mean, period)
+    return columns
+
+
+def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
+    """Return the mean rate of the points that end in a column, else that of the point that covers it."""
+    start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
+    inside = points[start : max(stop, start + 1)]
+    if not inside:
+        return None
+    return sum(p.bit_s for p in inside) / len(inside), inside[-1].warmup
+
+
+def _add_direction(
+    before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: PlotPeriod
+) -> PlotColumn:
+    """Add a direction to a column; a column in which a period begins belongs to that period."""
+    bit_s, warmup = mean
+    others = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
+    flows = period.settings.direction.flows
+    return PlotColumn((*(r for r in others if r[0] in flows), (flow, bit_s)), warmup)
