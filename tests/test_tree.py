@@ -31,7 +31,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/kit/screens/feature_app": "tests/tui/mesh/test_mesh_screen.py, tests/tui/sweep/test_sweep_screen.py, tests/tui/history",
     "tui/watch/session/watch_handle": "protocol without code",
-    "tui/kit/screens/session_screen": "a base class: tests/tui/mesh/test_mesh_screen.py and tests/tui/watch/test_watch_screen.py",
+    "tui/kit/screens/progress_screen": "a base class: tests/tui/mesh/test_mesh_screen.py and tests/tui/watch/test_watch_screen.py",
     "tui/run/run_services": "values and stored sweeps and meshes: tests/tui/sweep/test_sweep_screen.py, tests/tui/cli/commands/test_mesh.py",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",

@@ -34,9 +34,9 @@ _FIXED: Final = ("d +- []", " fixed until the test ends", " fixed")
 _GRADE_STYLES: Final[dict[Grade, str]] = {"A+": GOOD, "A": GOOD, "B": SHORT, "C": SHORT, "D": BAD, "F": BAD}
 _NAME_CELLS: Final = 6
 _COLUMNS: Final = (("p50", 9), ("p99", 9), ("rise", 10))
-_RATE_CELLS: Final = 11  # each of two, where there is room for them
+_RATE_CELLS: Final = 11  # each of two, if they fit
 _GAP: Final = 2
-_ROOM_FOR_LARGE: Final = 2  # free rows around a letter of more than the least size
+_ROOM_FOR_LARGE: Final = 2  # free rows around a letter larger than the minimum
 _CELLS_A_SIZE: Final = 20  # of the panel, so that the text beside the letter keeps its room
 
 
@@ -51,21 +51,21 @@ class ResponsivenessPanel(LineWidget[ResponsivenessReading]):
         super().__init__(widget_id="responsiveness")
 
     def draw(self, value: ResponsivenessReading, width: int, height: int) -> Sequence[Content]:
-        """Return the table of latencies, and below it the grade as large as there is room for."""
+        """Return the table of latencies, and below it the grade, as large as fits."""
         self.set_titles(first_fit(width, Content("latency under load"), Content("latency")), _probe(value))
         table = list(_table(value, width))
         return [*table, *_below(value, width, height - len(table))]
 
 
 def _probe(reading: ResponsivenessReading) -> str:
-    """Return which probe the figures are of."""
+    """Return the name of the probe behind the figures."""
     if reading.result is None:
         return ""
     return "UDP datagrams" if reading.result.probe == "datagram" else "requests over TCP"
 
 
 def _table(reading: ResponsivenessReading, width: int) -> Iterator[Content]:
-    """Yield the header, and a row for each step; with the goodput where there is room."""
+    """Yield the header, and a row for each step, with the goodput if it fits."""
     has_rates = width >= _NAME_CELLS + sum(cells for _, cells in _COLUMNS) + 2 * _RATE_CELLS
     columns = (*_COLUMNS, *((("out Mb/s", _RATE_CELLS), ("in Mb/s", _RATE_CELLS)) if has_rates else ()))
     yield Content.styled(" " * _NAME_CELLS + "".join(f"{name:>{cells}}" for name, cells in columns), MUTED)
@@ -80,7 +80,7 @@ def _table(reading: ResponsivenessReading, width: int) -> Iterator[Content]:
 
 
 def _values(result: Responsiveness | None, step: LoadStep) -> tuple[str, ...]:
-    """Return the cells of a step: p50, p99, rise, rates; empty ones for a step without figures."""
+    """Return the cells of a step: p50, p99, rise, rates. They are empty for a step without figures."""
     if step.state is StepState.LEFT_OUT:
         return (numbers.UNKNOWN,) * 3
     if result is None or step.state is StepState.TO_COME:
@@ -101,7 +101,7 @@ def _percentiles(latency: Latency | None) -> tuple[str, str]:
 
 
 def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Content]:
-    """Return the grade beside its explanation; while the test goes on, what it is doing."""
+    """Return the grade beside its explanation. During the test, return its progress."""
     result = reading.result
     if not reading.is_over or result is None:
         return [Content(""), first_fit(width, *(Content.styled(text, MUTED) for text in _progress(reading)))]
@@ -124,7 +124,7 @@ def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Conten
 
 
 def _parts(trips: RoundTrips | None, width: int) -> list[Content]:
-    """Return what the round trips a minute are made of."""
+    """Return the parts of the round trips a minute."""
     if trips is None:
         return []
     parts = (("handshake", trips.handshake_ns), ("answer", trips.answer_ns), ("loaded", trips.loaded_ns))
@@ -133,7 +133,7 @@ def _parts(trips: RoundTrips | None, width: int) -> list[Content]:
 
 
 def _progress(reading: ResponsivenessReading) -> list[str]:
-    """Return what the test is doing, from the longest to the shortest."""
+    """Return the progress of the test in words, from the longest to the shortest."""
     now = next((step for step in reading.steps if step.state is StepState.NOW), None)
     if reading.is_over or now is None:
         return []
@@ -144,7 +144,7 @@ def _progress(reading: ResponsivenessReading) -> list[str]:
 
 
 def _notes(result: Responsiveness, grade: Grade, room: int, *, is_roomy: bool) -> Iterator[Content]:
-    """Yield the lines beside the letter: what the grade is of, and the round trips a minute."""
+    """Yield the lines beside the letter: the rise that the grade is for, and the round trips a minute."""
     rise = responsiveness.rise(result.rise_ns)
     head = (f"grade {grade}: mean rise {rise}", f"grade {grade}, rise {rise}", f"grade {grade}")
     yield first_fit(room, *(Content.styled(text, "bold") for text in head))
@@ -169,7 +169,7 @@ def _round_trips(trips: RoundTrips | None, room: int) -> Iterator[Content]:
 
 
 def steps_line(reading: ResponsivenessReading, settings: Settings, width: int) -> Content:
-    """Return the steps, the sessions of the load, and that the keys of the settings are fixed.
+    """Return the steps and the sessions of the load, and say that the keys of the settings are fixed.
 
     Args:
         reading: The test that is in progress.

@@ -43,8 +43,8 @@ _FIXED: Final = "a responsiveness test sets direction and sessions itself: press
 class CockpitSnapshot:  # its many fields are all that the instruments need: each frame is of one moment
     """The instruments' values at one moment.
 
-    `preset` and `plan` are of the run that is shown, live or ended, and before the first run of the next one.
-    Beside a run, `next_plan` and `next_preset` are what is chosen for the next one; a preset only if it differs.
+    `preset` and `plan` are of the run that is shown, live or ended. Before the first run, they are of the next one.
+    `next_plan` and `next_preset` are for the run after the one that is shown; None if there is nothing to tell.
     """
 
     phase: Phase
@@ -75,7 +75,7 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
 
     @property
     def settings(self) -> Settings:
-        """The settings in force, with a change that the run has yet to report."""
+        """The settings in force, including a change that the run has not reported yet."""
         return self.requested or (self.readings.settings if self.readings else self.plan.settings)
 
     @property
@@ -102,16 +102,16 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
 
     @property
     def unit_bit_s(self) -> float:
-        """The rate that sets the unit of gauges and plot: the highest expected one, else the highest measured.
+        """The rate that sets the unit of gauges and plot: the highest expected one, or else the highest measured.
 
-        A unit by a measured rate would cut the digits of the expected one.
+        A measured rate could set a unit that cuts the digits of the expected rate.
         """
         measured = self.readings.traces.highest_bit_s.values() if self.readings else ()
         return highest_mark(self._periods, self.peak) or max(measured, default=0.0)
 
     @property
     def _periods(self) -> Sequence[PlotPeriod]:
-        """The periods of the run; before it, that of the next one."""
+        """The periods of the run; before the first run, the period of the next one."""
         periods = self.readings.periods if self.readings else ()
         return periods or (PlotPeriod(0.0, self.plan.settings, self.expectation),)
 
@@ -121,7 +121,7 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
 
 
 def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
-    """Return a gauge's values: of the last second during a run, its result after it."""
+    """Return a gauge's values: the last second during a run, the result after it."""
     readings, summary = view.readings, view.summary
     if readings is None:
         rate = FlowRate(expected=view.expectation[direction])
@@ -162,9 +162,9 @@ def _result_rate(summary: Summary, direction: Direction) -> FlowRate:
 
 
 def _loaded_rate(summary: Summary, direction: Direction) -> FlowRate | None:
-    """Return the rate of a direction in a responsiveness test when it was loaded alone.
+    """Return the rate of a direction in a responsiveness test while only that direction was loaded.
 
-    The total is that of both at once. None for another run, and for a load that was not measured.
+    The total is the rate of both at once. None for another run, and for a load that was not measured.
     """
     load = None if summary.responsiveness is None else summary.responsiveness.load_of(direction)
     if load is None:
@@ -178,7 +178,7 @@ def _loaded_rate(summary: Summary, direction: Direction) -> FlowRate | None:
 def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:
     """Return the datagrams of a direction; None for TCP, and before a run.
 
-    During a run its losses are those of the period so far: what happened at another rate says nothing of this one.
+    During a run, losses are counted from the last change on: losses at another rate say nothing about this one.
     """
     readings = view.readings
     if readings is None or not readings.plan.workload.is_datagram:
@@ -203,7 +203,7 @@ def _current_measurement(view: CockpitSnapshot, direction: Direction) -> Datagra
 
 
 def delay_variation_reading(view: CockpitSnapshot) -> LatencyReading | None:
-    """Return the delay variation of a run of datagrams in its first direction; None for TCP."""
+    """Return the delay variation of a UDP run in its first direction; None for TCP."""
     if view.readings is None:
         return None
     direction = view.readings.settings.direction.flows[0]
@@ -261,7 +261,7 @@ def _probe_reading(readings: LiveReadings, summary: Summary | None) -> LatencyRe
 
 
 def why_settings_fixed(peer: Peer, plan: Plan) -> str | None:
-    """Return why the settings of a run cannot be changed, for a person; None if they can."""
+    """Return why the settings of a run cannot be changed, in words for the user; None if they can."""
     return _FIXED if plan.has_phases else why_unavailable(peer, Feature.LIVE_CHANGES)
 
 
@@ -277,7 +277,7 @@ def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | Non
 
 
 def _steps(readings: LiveReadings, result: Responsiveness | None, *, is_over: bool) -> tuple[LoadStep, ...]:
-    """Return the state of each step. A test that ended early has measured the step that it was in."""
+    """Return the state of each step. A test that ended early has measured the step in progress."""
     order = (None, *(readings.plan.load_directions or [readings.plan.settings.direction]))
     at = order.index(readings.settings.direction) if readings.periods and readings.elapsed_ns else 0
     if is_over:

@@ -60,7 +60,7 @@ def plot_contents(plan: Plan) -> tuple[PlotContent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunProblem:
-    """The reason for a missing run: a short status, a title, and a text with the remedy."""
+    """Why there is no run: a short status, a title, and a text with the remedy."""
 
     status: str
     title: str
@@ -69,9 +69,9 @@ class RunProblem:
 
 @dataclass(frozen=True, slots=True)
 class DatagramReading:
-    """The datagrams of a direction: those of the last second, and all of the period or of the run.
+    """The datagrams of a direction: those of the last second, and all of the period or the run.
 
-    `packets_s` and `now` are of the last second, after a run of the whole; None where nothing is known.
+    `packets_s` and `now` are of the last second, or after a run of the whole run. None is unknown.
     """
 
     direction: Direction
@@ -96,7 +96,7 @@ def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> Expe
 
 
 class FlowRate(NamedTuple):
-    """The rate of a direction, or of both together, the expected one, and the latency of its transactions.
+    """The rate of a direction or of both together, the expected rate, and the latency of its transactions.
 
     `margin_percent` is half of the 95 % interval of a mean rate.
     """
@@ -109,14 +109,14 @@ class FlowRate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlowReading:
-    """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
+    """A gauge's values: the rate of a direction or of both together (duplex), and the expected rate.
 
     `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
-    interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
-    summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
-    UDP has `datagrams`. `source` says what is shown in place of received payload, if an iperf3 has not reported
-    yet. `full_bit_s` is the rate at the end of the bar and at the top of the plot; 0 while it is unknown. One that
-    is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
+    interval of a mean rate. A gauge of transactions has the payload of each, `response_bits`, and their `latency`.
+    Gauges side by side have one unit: `least_unit_bit_s` is the rate that sets it. UDP has `datagrams`. While an
+    iperf3 has not reported what it received, `source` says what is shown instead. `full_bit_s` is the rate at the
+    end of the bar and at the top of the plot; 0 while it is unknown. A run that was cut short or broke off has no
+    verdict: its gauge is not `is_judged`.
     """
 
     direction: Direction
@@ -143,7 +143,7 @@ class FlowReading:
 
     @property
     def unit_bit_s(self) -> float:
-        """The rate that sets the unit: the expected, whose digits a larger unit would cut, else the highest."""
+        """The rate that sets the unit: the expected one, which a larger unit would cut, or else the highest."""
         rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
         return max(rates) if rates else self.highest_bit_s
 
@@ -190,7 +190,7 @@ class LatencyReading:
 
 @dataclass(frozen=True, slots=True)
 class CpuReading:
-    """The CPU load of one end; `cores` are percents, core numbers are the kernel's."""
+    """The CPU load of one end. `cores` are percents; core numbers are the kernel's."""
 
     end: End
     host_percent: float | None = None
@@ -225,7 +225,7 @@ class ChangeMark:
 
 
 class StepState(Enum):
-    """Whether a step of the test is over, in progress, still to come, or was left out because the test ended."""
+    """Whether a step of the test is over, in progress, to come, or was left out because the test ended early."""
 
     DONE = auto()
     NOW = auto()
@@ -235,7 +235,7 @@ class StepState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoadStep:
-    """A step of the test: the load in a direction, or with None the link at rest."""
+    """A step of the test: the load in a direction, or the idle link (None)."""
 
     direction: Direction | None
     state: StepState

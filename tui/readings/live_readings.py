@@ -1,7 +1,7 @@
 """The readings of a run, taken from its meter: values only, no connection and no clock.
 
-Pure. Rates and loads are means over the last second: a single interval of a quarter of a second fluctuates
-too much to be read, and the counters of CPU time move in steps of 10 ms.
+Pure. Rates and loads are means over the last second. A single interval of a quarter of a second fluctuates too much
+to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
 from itertools import pairwise
@@ -36,8 +36,7 @@ _RECENT_NS: Final = SECOND_NS
 class LiveReadings:
     """The readings of one run: a view over its meter, which must have traces.
 
-    Its rates and loads cover the last second before the newest sample. You must feed every event, in order, to its
-    log. Before the run is open, the meter is an empty one.
+    You must feed every event, in order, to its log. Before the run is open, the meter is empty.
     """
 
     def __init__(self, plan: Plan, meter: Meter | None = None) -> None:
@@ -81,7 +80,7 @@ class LiveReadings:
 
     @property
     def load_points(self) -> tuple[ResponsivenessPoint, ...]:
-        """Latency over time of a responsiveness test: made anew twice a second, as its plot is drawn."""
+        """Latency over time of a responsiveness test, made again twice a second, as often as its plot is drawn."""
         moment = self.meter.elapsed_ns // REDRAW_NS, self.meter.has_ended
         if self._load_points is None or self._load_points[0] != moment:
             self._load_points = moment, self.meter.responsiveness_series
@@ -94,7 +93,7 @@ class LiveReadings:
 
     @property
     def change_marks(self) -> list[ChangeMark]:
-        """Where the plot says what changed: the settings, or the other tests of the endpoint."""
+        """The changes that the plot marks: of the settings, and of the endpoint's other tests."""
         changes = (
             ChangeMark(after.from_s, numbers.settings_change(before.settings, after.settings))
             for before, after in pairwise(self.periods)
@@ -107,15 +106,15 @@ class LiveReadings:
 
     @property
     def granted_bytes(self) -> dict[End, int]:
-        """The smallest window that each end's kernel has granted to a session, where one is known."""
+        """The smallest window that each end's kernel has granted to a session, if it is known."""
         granted = {end: self.meter.sockets.granted_bytes(end) for end in End}
         return {end: window_bytes for end, window_bytes in granted.items() if window_bytes is not None}
 
     @property
     def window_in_use(self) -> int | None:
-        """The smaller window of both ends, as the kernels granted it; with `auto`, a session's congestion window.
+        """The smaller of the windows that both ends' kernels granted; None while it is unknown.
 
-        None while unknown.
+        With `auto`, it is a session's congestion window.
         """
         if granted := self.granted_bytes:
             return min(granted.values())
@@ -123,7 +122,7 @@ class LiveReadings:
         return max(newest, default=0) // self.settings.sessions or None
 
     def flow(self, direction: Direction) -> FlowRate:
-        """Return the rate of a direction in the last second; for duplex, of both together."""
+        """Return the rate of a direction in the last second; for duplex, the sum of both."""
         received = [self._recent_sum.received[flow] for flow in direction.flows]
         rates = [sums.bit_s for sums in received if sums.bit_s is not None]
         counts: dict[int, int] = {}
@@ -134,13 +133,13 @@ class LiveReadings:
         return FlowRate(bit_s, expectation[direction], summarize_latency(counts))
 
     def highest_bit_s(self, direction: Direction) -> float:
-        """Return the highest rate that a gauge has shown; of two beside each other, that of both."""
+        """Return the highest rate that a gauge has shown. Two gauges side by side share theirs."""
         flows = self.settings.direction.flows
         flows = flows if direction in flows else (direction,)
         return max(self.traces.highest_bit_s.get(flow, 0.0) for flow in flows)
 
     def source(self, direction: Direction) -> str:
-        """Return what the rates of a direction are of, where its receiver has not reported; else empty."""
+        """Return the source of a direction's rates if its receiver has not reported; an empty text otherwise."""
         started = self.meter.started
         if started is None or self.traces.has_totals:
             return ""
@@ -184,7 +183,8 @@ class LiveReadings:
     def session_rows(self) -> tuple[SessionRow, ...]:
         """Return the open sessions by direction and number.
 
-        Their rates are those of the last second; of a run of one setting that has ended, its means, as the gauge's.
+        Their rates are of the last second. After a run whose settings did not change, they are its means, as in the
+        gauge.
         """
         recent, workload = SessionSums(), self.plan.workload
         newest: dict[tuple[Direction, int], SessionSample] = {}
@@ -203,7 +203,7 @@ class LiveReadings:
         )
 
     def _row(self, key: tuple[Direction, int], recent: SessionSum, sent: SessionSample | None) -> SessionRow:
-        """Return the row of a session, with its sums of the last second and the sender's newest sample of it."""
+        """Return the row of a session from its sums of the last second and its sender's newest sample."""
         known = self.traces.session_sums.sessions.get(key) or SessionSum()
         if self.meter.has_ended and len(self.periods) == 1 and known.bit_s is not None:
             recent = known

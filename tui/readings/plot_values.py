@@ -16,13 +16,13 @@ from ...engine.results.sums.traces import PlotPeriod, PlotPoint
 from ..words.summary import period_bit_s
 from .instrument_values import peak_above
 
-REDRAW_NS: Final = SECOND_NS // 2  # of the plot: less often than of the gauges, because it is the largest to paint
-# Lengths of the time axis of a run without a duration: a full axis grows to the next one.
+REDRAW_NS: Final = SECOND_NS // 2  # of the plot, the largest to paint: gauges are drawn more often
+# The lengths of the time axis of a run without a duration. When it is full, the next one follows.
 _SPANS_S: Final = (30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400)
 _EXPECTED_AT: Final = 0.9  # of the axis: a rate above the expected one still has room
 _ROOM: Final = 1.02  # above the highest value
-_LEAST_FILLED: Final = 0.4  # of an axis; the round numbers are closer together, so that it does not flicker
-_COLUMNS: Final = 200  # of a wide plot: a burst that is shorter than one of these is not seen
+_LEAST_FILLED: Final = 0.4  # of an axis: less than the ratio of two round numbers, so that it does not flicker
+_COLUMNS: Final = 200  # of a wide plot: it does not show a burst that is shorter than a column
 
 
 def time_span_s(plan: Plan, elapsed_ns: int, *, has_ended: bool) -> float:
@@ -36,20 +36,20 @@ def time_span_s(plan: Plan, elapsed_ns: int, *, has_ended: bool) -> float:
 
 
 def nice_above(value: float) -> float:
-    """Return the next of 1, 1.5, 2, 3, 5, 7, 10, … above a value: the top of an axis that seldom changes."""
+    """Return the next of 1, 1.5, 2, 3, 5, 7, 10, … above a value: the top of an axis that rarely changes."""
     power = 10.0 ** floor(log10(value))
     return next(step * power for step in (1, 1.5, 2, 3, 5, 7, 10, 15) if step * power >= value)
 
 
 def follow_values(before: float, highest: float) -> float:
-    """Return the top of an axis by its highest value: the one before, as long as the values fill enough of it."""
+    """Return the top of an axis for its highest value. The axis stays while the values fill enough of it."""
     if highest <= 0 or before * _LEAST_FILLED <= highest <= before:
         return before
     return nice_above(highest)
 
 
 def highest_mark(periods: Sequence[PlotPeriod], peak: Expectation) -> float:
-    """Return the highest of the expected rates of these periods and of the peaks above them; 0 without any."""
+    """Return the highest of the periods' expected rates and of the peaks above them; 0 if there are none."""
     marks = (
         mark.bit_s
         for period in periods
@@ -61,7 +61,7 @@ def highest_mark(periods: Sequence[PlotPeriod], peak: Expectation) -> float:
 
 
 class RateAxis:
-    """The rate at the top of the plot: it has room for every mark, and follows the rates that are seen."""
+    """The rate at the top of the plot: it has room for every mark, and follows the measured rates."""
 
     def __init__(self) -> None:
         self._highest = self._followed = 0.0
@@ -74,7 +74,7 @@ class RateAxis:
             periods: The periods so far.
             peak: The best rates to expect of the link.
             span_s: The length of the time axis.
-            elapsed_ns: The time so far: until the plot is drawn again, the rates are not looked at again.
+            elapsed_ns: The time so far. The rates are read only as often as the plot is drawn.
         """
         moment = (len(periods), span_s, elapsed_ns // REDRAW_NS)
         if moment != self._moment:
@@ -87,7 +87,7 @@ class RateAxis:
 
 
 def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
-    """Return the mean rate of each period without warm-up, as the run is judged by; None without samples.
+    """Return the mean rate of each period without its warm-up, which the verdict uses; None without samples.
 
     A summary joins successive periods that have the same settings.
     """
@@ -128,7 +128,7 @@ def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> li
 
 
 def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
-    """Return the mean rate of the points that end in a column, else that of the point that covers it."""
+    """Return the mean rate of the points that end in a column, or else the rate of the point that covers it."""
     start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
     inside = points[start : max(stop, start + 1)]
     if not inside:
@@ -139,7 +139,7 @@ def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: 
 def _add_direction(
     before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: PlotPeriod
 ) -> PlotColumn:
-    """Add a direction to a column; a column in which a period begins belongs to that period."""
+    """Add a direction to a column. If a period begins in the column, it belongs to that period."""
     bit_s, warmup = mean
     others = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
     flows = period.settings.direction.flows

@@ -1,6 +1,6 @@
 """The state behind the cockpit: peer, preset, plan, current run, steps of settings, pace of frames.
 
-Pure. The screen's handlers report events and changes; `snapshot()` returns the values for the instruments.
+Pure. The screen's handlers report events and changes. `snapshot()` returns the values for the instruments.
 """
 
 from collections.abc import Callable
@@ -169,7 +169,7 @@ class CockpitState:
         return self._next if self.readings is None else self._at_start
 
     def _expectation_of_shown(self, settings: Settings) -> Expectation:
-        """Return the expectation under settings of the run that is shown."""
+        """Return the rates to expect of the run that is shown under these settings."""
         choice = self._shown_choice
         return self._find(choice.preset, settings, self._shown()[0].workload, choice.variant)
 
@@ -182,7 +182,7 @@ class CockpitState:
         return None if self.readings is None or is_unchanged else self.plan
 
     def _findings(self) -> tuple[Finding, ...]:
-        """Return the limits: those of the last seconds during a run, afterwards those of its last period."""
+        """Return the findings of the last seconds during a run, and of its last period after it."""
         if self.run is None:
             return ()
         if self.summary is not None:
@@ -197,7 +197,7 @@ class CockpitState:
         return diagnosis.current_windows if self.summary is None else diagnosis.final_windows
 
     def begin_run(self, plan: Plan | None = None) -> None:
-        """Clear the instruments for a run of this plan, by default of the next one.
+        """Clear the instruments for a run of this plan, by default the plan of the next run.
 
         `run_opened` or `set_problem` must follow.
         """
@@ -251,18 +251,18 @@ class CockpitState:
         self._hosts[End.FAR], self.problem = info, None
 
     def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:
-        """Select the preset of the next run, with the options of its link; `is_auto`: by both ends' interfaces."""
+        """Select the preset of the next run with its link's options. `is_auto`: the interfaces have chosen it."""
         self._next = _Choice(self.plan, preset, variant, is_auto)
         if not self.is_busy:  # a run in progress keeps its rate, and the next plan has the same
             self._apply_sending_rate()
 
     def set_plan(self, plan: Plan) -> None:
-        """Set the plan of the next run; datagrams get the rate that was requested, else the expected one."""
+        """Set the plan of the next run. Datagrams get the requested rate, or else the expected one."""
         self.plan = plan
         self._apply_sending_rate()
 
     def set_peer(self, peer: Peer) -> None:
-        """Select another far end, whose host information is not yet known. A run against the one before goes."""
+        """Select another far end, whose host is not known yet. A run against the far end before it is cleared."""
         if str(peer) != str(self.peer):
             self.readings = self.summary = self.run = None
             self.phase = Phase.IDLE
@@ -270,7 +270,7 @@ class CockpitState:
         self._hosts.pop(End.FAR, None)
 
     def stop_run(self) -> None:
-        """Stop the current run; if it is still being opened, as soon as it is open."""
+        """Stop the current run, or stop it as soon as it is open."""
         if self.phase is Phase.RUNNING and self.run is not None:
             self.run.stop()
         self.phase = Phase.STOPPING
@@ -282,7 +282,7 @@ class CockpitState:
 
     @property
     def expected_sending_bit_s(self) -> int | None:
-        """The expected UDP payload rate of one direction under the plan's settings; None without one."""
+        """The expected UDP payload rate of one direction under the plan's settings; None if no rate is expected."""
         return expected_rate_bit_s(self.plan.settings, self._find_expectation)
 
     def step_rate(self, by: int) -> bool:
@@ -302,7 +302,7 @@ class CockpitState:
     ) -> bool:
         """Change settings of the current run and of the next one; return whether anything changed.
 
-        The rate of datagrams follows the settings if it is the expected one.
+        If the rate of datagrams is the expected one, it follows the settings.
 
         Args:
             direction: The direction; None leaves it.
@@ -331,7 +331,7 @@ class CockpitState:
         return True
 
     def _settings_of_run(self, settings: Settings) -> Settings:
-        """Return the settings for the current run; one of another workload takes sessions and direction only."""
+        """Return the settings for the current run. With another workload, only sessions and direction change."""
         running = self.readings
         if running is None or running.plan.workload is self.plan.workload:
             return settings
@@ -346,7 +346,7 @@ class CockpitState:
         self.plan = replace(self.plan, settings=self._with_rate(self.plan.settings))
 
     def _with_rate(self, settings: Settings) -> Settings:
-        """Return settings of datagrams with the rate in force; those of TCP as they are."""
+        """Return settings of datagrams with the rate in force. Settings of TCP stay as they are."""
         if not self.plan.workload.is_datagram:
             return settings
         try:
@@ -358,7 +358,7 @@ class CockpitState:
         return self._find(self.preset, settings, self.plan.workload, self._next.variant)
 
     def _find(self, preset: Preset, settings: Settings, workload: Workload, variant: Variant) -> Expectation:
-        """Return the rates to expect over the IP version of the last run with this peer, else by its address."""
+        """Return the rates to expect. The last run with this peer tells the IP version, or else its address."""
         version = self._ip_version or self.peer.ip_version
         return find_expectation(preset, settings, workload, variant=variant, ip_version=version)
 
@@ -366,8 +366,8 @@ class CockpitState:
 class RefreshPacer:
     """Limits the frame rate. You must call `seconds_until_due` before a frame and `frame_drawn` after it.
 
-    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement: then frames
-    are four times as far apart.
+    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement. Frames are
+    then four times as far apart.
     """
 
     def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
@@ -382,7 +382,7 @@ class RefreshPacer:
         return round(SECOND_NS / self.refresh_hz) * (_BUSY_FACTOR if self._is_busy else 1)
 
     def seconds_until_due(self) -> float:
-        """Return the time until the next frame may be drawn; 0 for now."""
+        """Return the time until the next frame may be drawn; 0 means now."""
         if self._drawn_ns is None:
             return 0.0
         return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS

@@ -44,7 +44,7 @@ _MAX_FILE_BYTES: Final = 256 * 1024
 _WILDCARDS: Final = frozenset("*?!")
 _QUERY_TIMEOUT_S: Final = 3.0
 _LISTEN_S: Final = 10.0  # for announcements: an endpoint answers within a second; its host may have been busy
-_MAX_PEERS: Final = 1_000  # of the run log; some are this machine, or of a lab that is gone
+_MAX_PEERS: Final = 1_000  # of the run log: some are this machine, or a lab that is gone
 # A key that `linkgauge endpoint` or `openssl rand -hex` has made: no host has such a name.
 _NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}")
 _log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ _HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KnownPeer:
-    """A far end as a person would type it, and where it is known from."""
+    """A far end as the user would type it, and the source of the suggestion."""
 
     text: str
     source: str
@@ -64,17 +64,17 @@ class KnownPeer:
 
     @property
     def can_query(self) -> bool:
-        """Whether its host information can be queried without starting anything there, as ssh would.
+        """Whether its host can be queried without starting anything there, as ssh would.
 
-        An iperf3 server has none, and would take the query for a test that broke off. Anybody can announce any
-        address: only a person decides to connect to it.
+        An iperf3 server has no description, and would take the query for a test that broke off. Any address can be
+        announced: only the user decides to connect to it.
         """
         peer = Peer.parse(self.text)
         return not self.is_announced and peer.ssh is None and peer.iperf3 is None and not peer.is_loopback
 
 
 class PeerPicker(TextPrompt):
-    """A prompt for a peer, with the known ones below. It answers the peer as text, or None."""
+    """A prompt for a peer, with the known peers below it. It answers the peer as text, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "go(-1)", show=False, priority=True),
@@ -110,7 +110,7 @@ class PeerPicker(TextPrompt):
         self.run_worker(self._list_known(), exit_on_error=False)
 
     def peer_of(self, text: str) -> Peer:
-        """Return the peer of an address or of a pasted command; for a key alone, the current peer with that key.
+        """Return the peer of an address or a pasted command. A key alone is for the current peer.
 
         Raises PlanError and InvalidKeyError.
         """
@@ -156,7 +156,7 @@ class PeerPicker(TextPrompt):
                     group.create_task(self._query(index, peer, options.replace_option_prompt_at_index))
 
     async def _list_announced(self) -> None:
-        """Add the endpoints that announce themselves, without those that are in the list."""
+        """Add the endpoints that announce themselves and are not in the list yet."""
         if self._services.find_announced is None:
             return
         given = {Peer.parse(peer.text).identity for peer in self._known}
@@ -213,11 +213,11 @@ def known_peers(rows: Iterable[RunEntry], ssh_config: str) -> list[KnownPeer]:
 
 
 def recent_peers(rows: Iterable[RunEntry]) -> list[KnownPeer]:
-    """Return each remote peer of the log once, with its newest run. `rows` must have the newest first."""
+    """Return each remote peer of the log once, with its newest run. `rows` must begin with the newest."""
     peers: dict[tuple[object, ...], KnownPeer] = {}
     for row in rows:
         text = numbers.sanitize(row.peer)
-        # The endpoints of a mesh have ports of their own, and end with it.
+        # The endpoints of a mesh have ports of their own, and end with the mesh.
         if not _is_peer(text) or (row.group or "").startswith(GROUP_PREFIX):
             continue
         peer = Peer.parse(text)
@@ -239,7 +239,7 @@ def announced_peers(endpoint: FoundEndpoint) -> list[KnownPeer]:
 
 
 def ssh_hosts(config: str) -> list[str]:
-    """Return the names after `Host` in an ssh_config that are no patterns, each once, in their order."""
+    """Return the names after `Host` in an ssh_config that are not patterns, each once, in their order."""
     hosts: dict[str, None] = {}
     for line in config.splitlines():
         keyword, _, rest = line.strip().replace("=", " ", 1).partition(" ")
@@ -265,7 +265,7 @@ def _split(text: str) -> Sequence[str]:
 
 
 def _may_answer(peer: Peer) -> bool:
-    """Return whether a peer can outlive its run: this machine's own addresses and those of a lab do not."""
+    """Return whether a peer can outlive its run: addresses of this machine or of a lab cannot."""
     host = canonical_host(peer.host)
     if peer.is_loopback or host == "localhost":
         return False

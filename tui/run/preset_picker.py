@@ -33,11 +33,11 @@ from ..words import numbers
 
 _RATE_WIDTH: Final = 14  # a mark, a space, 1 600 000 Mb/s with its digits in groups, and a fraction
 _FRACTION_WIDTH: Final = 3  # a point and two decimals: rates have four significant digits
-_ROOMY: Final = 48  # in a narrower list, rates have only the room that they need
+_ROOMY: Final = 48  # a narrower list gives rates only the width that they need
 _PROBLEM: Final = "problem "
 _AUTO_TEXT: Final = "auto: by the network interfaces of both ends"
 _HEADING: Final = "bold $text-primary"
-# Typing and cursor moves are drawn first; the list and the sheet follow once the person pauses.
+# Typing and cursor moves are drawn first. The list and the sheet follow when the user pauses.
 _FILTER_AFTER_S: Final = 0.04
 _SHEET_AFTER_S: Final = 0.15
 _AUTO_SHEET: Final = (
@@ -48,7 +48,7 @@ _AUTO_SHEET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PresetRow:
-    """A row of the list: a preset, a problem with a person's own preset, or, without `id`, a heading."""
+    """A row of the list: a preset, a problem with one of the user's own presets, or without `id` a heading."""
 
     text: str
     rate: str = ""
@@ -63,7 +63,7 @@ class PresetRow:
 
 
 class PresetList(CursorList):
-    """Shows the rows that match a filter, below their headings."""
+    """Shows the rows that match a filter, each section below its heading."""
 
     def __init__(self, sections: Sequence[tuple[str, Sequence[PresetRow]]]) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: st
 def preset_sections(
     catalog: Catalog, settings: Settings, language: str, workload: Workload = Workload.STREAM
 ) -> list[tuple[str, Sequence[PresetRow]]]:
-    """Return the sections of the list: `auto`, presets by family, problems of a person's own presets."""
+    """Return the sections of the list: `auto`, presets by family, problems of the user's own presets."""
     auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=AUTO_SEARCH_TEXT)
     sections: list[tuple[str, Sequence[PresetRow]]] = [
         ("Automatic", [auto]),
@@ -166,7 +166,7 @@ class PresetPicker(ModalScreen[str | None]):
     On a narrow screen the sheet takes the place of the list.
 
     Args:
-        catalog: The presets, and the problems of the person's own ones.
+        catalog: The presets, and the problems of the user's own ones.
         chosen: The id that is highlighted at first, or `auto`.
         settings: The settings that the rates in the list are expected under.
         language: The language of preset names.
@@ -222,7 +222,7 @@ class PresetPicker(ModalScreen[str | None]):
         self._catalog = catalog
         self._chosen = chosen
         self._workload = workload
-        # Datagrams are compared with what the link carries, not with the rate that they happen to be sent at.
+        # Datagrams are compared with the link's rate, not with the rate at which they are sent.
         self._settings = replace(settings, rate_bit_s=None, searches_rate=False)
         self._language = language
         self._list = PresetList(preset_sections(catalog, self._settings, language, workload))
@@ -266,7 +266,7 @@ class PresetPicker(ModalScreen[str | None]):
     @on(Input.Submitted)
     @on(PresetList.Selected)
     def _choose(self) -> None:
-        """Answer the highlighted preset; for a problem, show its sheet instead."""
+        """Answer the highlighted preset, or show the sheet of a problem."""
         self._filter_soon.flush()
         row = self._list.selected_row
         if row is None:

@@ -26,7 +26,7 @@ from .trace_plot import TracePlot
 from .window_bars import WINDOW_TITLES, window_lines
 
 _DIVIDER: Final = " latency, ms "
-# The share from which a cell looks so; the first that is reached counts.
+# The share from which a cell looks like this. The first one that is reached counts.
 _LEVELS: Final = (
     (0.25, "█", BAD),
     (0.05, "▆", BAD),
@@ -36,7 +36,7 @@ _LEVELS: Final = (
 )
 _NO_LOSS: Final = ("·", MUTED)
 _NO_DATAGRAMS: Final = (" ", MUTED)
-_ROWS_FOR_EACH_STRIP: Final = 4  # lines of the plot that each line of losses may cost one of
+_ROWS_FOR_EACH_STRIP: Final = 4  # lines of the plot for one line of losses
 
 
 class LoadPlot:
@@ -65,7 +65,7 @@ class LoadPlot:
         Args:
             width: Columns of the plot, without the axis left of it.
             rows: Lines in all.
-            tops: The values at the upper edges before; those of now are put in.
+            tops: The values at the upper edges so far. They are brought up to date.
             span_s: The length of the time axis.
             has_colours: Whether the terminal shows colours.
         """
@@ -84,7 +84,7 @@ class LoadPlot:
 
 
 class RunPlot(LineWidget[CockpitSnapshot]):
-    """Shows one PlotContent of a run, period by period. Its axes go in steps, by what is seen."""
+    """Shows one PlotContent of a run, period by period. Its axes follow the values in steps."""
 
     DEFAULT_CSS = """
     RunPlot { padding: 0 1; }
@@ -99,7 +99,7 @@ class RunPlot(LineWidget[CockpitSnapshot]):
         self.set_titles("")
 
     def show(self, value: CockpitSnapshot) -> None:
-        """Show these values, if the plot would look different."""
+        """Show these values if the plot would look different."""
         periods = value.readings.periods if value.readings else []
         elapsed = value.readings.elapsed_ns // REDRAW_NS if value.readings else 0
         moment = (len(periods), elapsed, value.summary is None, value.units)
@@ -158,7 +158,7 @@ class RunPlot(LineWidget[CockpitSnapshot]):
     def _axis_labels(
         self, plot: RatePlot | TracePlot | LoadPlot, span_s: float, room: int
     ) -> list[tuple[int, str]]:
-        """Return the labels of the time axis, and before them the plot's name where no border shows its title."""
+        """Return the labels of the time axis. If no border shows the plot's title, its name comes before them."""
         labels = time_labels(span_s, room)
         if self.styles.border_top[0]:
             return labels
@@ -168,19 +168,19 @@ class RunPlot(LineWidget[CockpitSnapshot]):
 
 
 def _divider(width: int) -> Content:
-    """Return the line between both parts, with the name of what is below it."""
+    """Return the line between both parts, with the name of the lower one."""
     line = f"─{_DIVIDER}".ljust(width, "─")[:width]
     return Content.styled(f"{'├':>{GUTTER}}{line}", MUTED)
 
 
 def loss_strip(view: CockpitSnapshot, span_s: float, width: int, *, most: int) -> list[Content]:
-    """Return a line for each direction with datagrams; one for both if there is no room, none for TCP.
+    """Return a line for each direction with datagrams. If only one fits, it is for both. TCP has none.
 
     Args:
         view: The snapshot with the run.
         span_s: The length of the time axis.
         width: The cells of the plot.
-        most: The most lines; at least one is drawn.
+        most: The maximum number of lines; one is always drawn.
     """
     traces = view.readings.traces.datagrams if view.readings else {}
     known = {flow: traces[flow] for flow in Direction.DUPLEX.flows if traces.get(flow)}
@@ -196,7 +196,7 @@ def loss_strip(view: CockpitSnapshot, span_s: float, width: int, *, most: int) -
 
 
 def _column_shares(points: Sequence[DatagramPoint], step_s: float, width: int) -> list[float | None]:
-    """Return the lost share of each column; an interval wider than a column fills all that it covers."""
+    """Return the lost share of each column. An interval wider than a column fills all columns that it covers."""
     ends = [point.at_s for point in points]
     shares: list[float | None] = []
     for x in range(width):
