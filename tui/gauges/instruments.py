@@ -8,7 +8,7 @@ from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
@@ -34,7 +34,7 @@ from .session_table import SessionsView, SessionTable
 from .verdict_panel import VerdictPanel
 
 if TYPE_CHECKING:
-    from .run_events import EventLog
+    from .run_event_log import EventLog
 
 _FIRST_STEPS: Final = (
     ("space", "start a test"),
@@ -129,7 +129,7 @@ class Instruments(Container):
         needs_log = self._alone == "-events" or (self._has_log and not self._alone)
         log = self._event_log
         if needs_log and log is None:
-            from .run_events import EventLog
+            from .run_event_log import EventLog
 
             self._event_log = log = EventLog()
             self.mount(log)

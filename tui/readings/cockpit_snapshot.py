@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
@@ -16,8 +16,8 @@ from ...engine.model.plan import Direction, Plan, Settings
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import DatagramSummary, Measurement, Summary
 from ...engine.results.sums.traces import PlotPeriod
-from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
+from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..words.numbers import RateUnit

@@ -26,10 +26,11 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from ...discovery.announcement import FoundEndpoint
-from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
-from ...engine.model.peer import Peer, SharedKey, canonical_host
+from ...engine.model.ip_address import canonical_host
+from ...engine.model.peer import Peer
+from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ...engine.results.run_log import RunEntry
 from ...mesh.plan import GROUP_PREFIX
 from ..kit.drawing.styles import BAD, GOOD, MUTED

@@ -20,10 +20,10 @@ from ...engine.model.plan import Settings
 from ...engine.model.workload import Workload
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
+from ...presets.datasheet import build_sheet
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.search import AUTO_SEARCH_TEXT, matches_query, search_text, unknown_link_hint
-from ...presets.sheet import build_sheet
 from ..kit.drawing.preset_columns import sheet_parts
 from ..kit.drawing.styled_lines import shorten_middle
 from ..kit.drawing.styles import MUTED, SHORT
