@@ -19,7 +19,7 @@ from .stored_mesh import with_isolated
 
 if TYPE_CHECKING:
     from ...mesh.coordinator import Mesh
-    from ...mesh.ssh_mesh import SshMesh
+    from ...mesh.over_ssh.ssh_mesh import SshMesh
 
 _SHORT_READING_S: Final = 0.05
 _READING_SHARE: Final = 0.05  # of the time: a thousand hosts take seconds, and have a thousand rounds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...engine.model.errors import PlanError, RunLogError, UnknownLineRate, UsageError
 from ...engine.model.host_info import NicInfo
 from ...engine.results.run_log import RunLog
-from ...engine.results.run_log.claims import FOLDER, claimed
+from ...engine.results.run_log.process_locks import FOLDER, claimed
 from ...mesh.plan import Cell
 from ...presets.auto_select import select_preset
 from ...presets.catalog import Catalog
@@ -25,7 +25,7 @@ from .stored_mesh import load_matrix, measured_figures, save_mesh
 
 if TYPE_CHECKING:
     from ...mesh.coordinator import FindRate, Mesh
-    from ...mesh.ssh_mesh import SshMesh
+    from ...mesh.over_ssh.ssh_mesh import SshMesh
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ async def _open_mesh(
 ) -> AsyncGenerator[tuple["Mesh | SshMesh", MeshSpec]]:
     """Open a mesh; yield it, and its spec with the hosts that are known now."""
     if spec.scheduler is None:
-        from ...mesh.ssh_mesh import open_ssh_mesh
+        from ...mesh.over_ssh.ssh_mesh import open_ssh_mesh
 
         begun = spec.begin(spec.hosts)
         async with open_ssh_mesh(

@@ -14,7 +14,7 @@ from ...engine.results.run_log import RunLog
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.comparison import MeshComparison
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ..mesh.cell_marks import CellMark, CellScale, legend
 from ..mesh.mesh_sentences import (
     comparison_lines,

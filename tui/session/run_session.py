@@ -9,28 +9,29 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
+from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
 from ...engine.near.run import open_run
-from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import PrecisionFigures
-from ...engine.workloads.mode_trial import ModeChooser
+from ...engine.workloads.fastest_mode import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation
 from ...presets.preset import Preset
+from ...presets.wire import Variant
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -297,3 +298,22 @@ class RunSession:
             _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
+
+
+class StartRun(Protocol):
+    """What the screens start a run with. Entering the context raises LinkgaugeError; leaving it ends the run.
+
+    A run of a sweep has its group, and the link options that the sweep began with.
+    """
+
+    def __call__(
+        self,
+        plan: Plan,
+        preset: Preset | None,
+        peer: Peer,
+        *,
+        group: str | None = None,
+        variant: Variant | None = None,
+    ) -> AbstractAsyncContextManager[RunSession]:
+        """Return the context of one run."""
+        ...

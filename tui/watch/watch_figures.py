@@ -10,7 +10,6 @@ from typing import Final
 
 from ...engine.model.plan import SECOND_NS
 from ...presets.number_text import NBSP, is_slow_rate
-from ...presets.verdict import FAIL_PERCENT
 from ...watch.events import CheckResult, CheckVerdict, Level, Metric
 from ..words import numbers
 
@@ -82,14 +81,9 @@ def verdict_words(result: CheckResult | None) -> str:
     """Return the verdict of a test with its mark, in the words of runs: `✓ PASS`, `! no result`."""
     if result is None:
         return numbers.UNKNOWN
-    match result.verdict:
-        case CheckVerdict.FAILED:
-            return "! no result"
-        case CheckVerdict.BELOW:
-            is_fail = result.percent is not None and result.percent < FAIL_PERCENT
-            return numbers.verdict("fail" if is_fail else "short")
-        case CheckVerdict.GOOD:
-            return "• measured" if result.percent is None else numbers.verdict("pass")
+    if result.verdict is CheckVerdict.FAILED:
+        return "! no result"
+    return numbers.verdict(result.word) if result.is_judged else "• measured"
 
 
 def at_words(at_s: float, now_s: float) -> str:

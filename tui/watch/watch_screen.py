@@ -24,7 +24,7 @@ from ...watch.watch_plan import WatchPlan
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
-from ..kit.screens.session_screen import SessionScreen
+from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.key_footer import KeyFooter
 from ..watch.session.watch_handle import WatchHandle
 from .peer_table import PeerTable
@@ -45,7 +45,7 @@ _MARKS: Final[Marks] = (
 )
 
 
-class WatchScreen(SessionScreen):
+class WatchScreen(ProgressScreen):
     """One watch, until it has ended.
 
     Args:

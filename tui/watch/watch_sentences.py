@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.counter_sums import percent_of
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ...watch.events import (
     ChangeFound,
     ChangeTold,

@@ -19,7 +19,7 @@ from linkgauge.tui.cli.endpoint.endpoint_screen import endpoint_info
 from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint.endpoint_status import _invitation
 from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLog
-from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.session.credentials import parse_pasted_peer
 from textual.pilot import Pilot
 

@@ -14,7 +14,7 @@ class EndpointPublication:
 
     Args:
         plan: where the metrics go; None for nowhere.
-        log: receives the entries of the endpoint's log, and what is to be said of the publication.
+        log: receives the entries of the endpoint's log, and the messages of the publication.
     """
 
     def __init__(self, plan: PublishingPlan | None, log: LogSink) -> None:
@@ -35,12 +35,11 @@ class EndpointPublication:
 
     @asynccontextmanager
     async def open(self, endpoint: Endpoint) -> AsyncGenerator[None]:
-        """Publish while the block lasts; raise EndpointError or OutputError where that is impossible."""
+        """Publish while the block lasts; raise EndpointError or OutputError if that is impossible."""
         if self._plan is None:
             yield
             return
         from ....metrics.endpoint_metrics import EndpointMetrics
-        from ....metrics.exposition import encode
         from ....metrics.publication import open_publication
 
         metrics = EndpointMetrics(endpoint.get_status)
@@ -51,9 +50,7 @@ class EndpointPublication:
 
         async with AsyncExitStack() as stack:
             self._publication = await stack.enter_async_context(
-                open_publication(
-                    self._plan, lambda accept: encode(metrics.read(), accept), group, notice, keeps_file=False
-                )
+                open_publication(self._plan, metrics.read, group, notice, keeps_file=False)
             )
             stack.callback(self._forget)
             yield

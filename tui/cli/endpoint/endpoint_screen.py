@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.control.tls import format_fingerprint
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.status import EndpointStatus, LogEntry, LogSink
 from ....engine.host.event_loop import run
+from ....engine.model.shared_key import KEY_VARIABLE
 from ...app.app import EndpointApp
 from ...endpoint.endpoint_values import EndpointInfo, EndpointLog
 from ...session.preferences import read_preferences, save_preferences
@@ -24,7 +24,7 @@ from .lan_announcement import announced_on_lan
 
 
 def serve_on_screen(config: EndpointConfig) -> int:
-    """Serve clients behind the screen until a person or a signal ends it; return the exit status."""
+    """Serve clients behind the screen until the user or a signal ends it; return the exit status."""
     log = EndpointLog(lambda: datetime.now().astimezone())
     setup = prepare_endpoint(config, log.add)
     run(_serve(config, setup, log))

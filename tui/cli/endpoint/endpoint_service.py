@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ....discovery.announcement import Announcement
-from ....engine.control.handshake import KEY_VARIABLE
 from ....engine.control.tls import Certificate, format_fingerprint
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.listener import get_inherited_listener, listen, notify_systemd, reachable_hosts
@@ -33,10 +32,12 @@ from ....engine.model.errors import (
     TlsError,
     UsageError,
 )
+from ....engine.model.ip_address import check_zone, is_loopback_address
 from ....engine.model.limits import Limits, limit_rules
-from ....engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
+from ....engine.model.peer import DEFAULT_PORT, Peer
+from ....engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ....engine.model.shell_commands import shell_command
-from ....engine.workloads.mode_trial import ModeChooser
+from ....engine.workloads.fastest_mode import ModeChooser
 from ....metrics.publication import PublishingPlan
 from ...endpoint.endpoint_log_lines import log_text
 from ...session.credentials import key_from_environment, read_key_file
@@ -188,7 +189,7 @@ class EndpointSetup:
 
     @property
     def new_key(self) -> SharedKey | None:
-        """The key that was generated at this start; None where the endpoint has another one or none."""
+        """The key that was generated at this start; None if the endpoint has another one or none."""
         return self.key if self.is_key_new else None
 
     @property
@@ -197,7 +198,7 @@ class EndpointSetup:
         return is_loopback_address(self.listener.getsockname()[0])
 
     def describe_itself(self, name: str | None) -> Announcement | None:
-        """Return what the endpoint tells the LAN of itself under a name; None without one."""
+        """Return the announcement of the endpoint on the LAN under a name; None without one."""
         if name is None:
             return None
         port, has_key, has_tls = self.listener.getsockname()[1], self.key is not None, self.certificate is not None
@@ -222,7 +223,7 @@ class EndpointSetup:
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
-    """Read the limits, the key and the certificate, and listen; raise LinkgaugeError where one of them fails."""
+    """Read the limits, the key and the certificate, and listen; raise LinkgaugeError if one of them fails."""
     limits = config.limits.read()
     if config.announce is not None:
         check_announcement(config.announce, config.port, config.bind)
@@ -417,7 +418,7 @@ def _announce(
 
 
 def _print_log(line: str) -> None:
-    """Write a log line for a person to stderr, with the local time."""
+    """Write a readable log line to stderr, with the local time."""
     log_stderr_line(f"{_local_time()} {numbers.sanitize(log_text(line))}", _lost_lines)
 
 

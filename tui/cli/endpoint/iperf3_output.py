@@ -18,7 +18,7 @@ _RANDOM: Final = random.SystemRandom()
 
 
 class Iperf3Output:
-    """Takes the events of one test, the client being its near end, and says what they show.
+    """Takes the events of one test, whose near end is the client, and prints the result.
 
     It has no expected rate: the server does not know the client's link.
     """

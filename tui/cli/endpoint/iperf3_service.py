@@ -9,9 +9,10 @@ from typing import Any
 from ....engine.far.endpoint import Endpoint
 from ....engine.far.listener import listen, reachable_hosts
 from ....engine.far.status import LogEntry, LogSink
-from ....engine.iperf3.protocol.auth import UserList
+from ....engine.iperf3.protocol.users import UserList
 from ....engine.model.errors import LinkgaugeError, UsageError
-from ....engine.model.peer import IPERF3_PORT, is_loopback_address
+from ....engine.model.ip_address import is_loopback_address
+from ....engine.model.peer import IPERF3_PORT
 from ....engine.model.shell_commands import shell_command
 from ...session.credentials import read_iperf3_users
 
@@ -31,7 +32,7 @@ class Iperf3Config:
         return cls(**values, user_files=None if files is None else (files[0], files[1]))
 
     def read_users(self) -> UserList | None:
-        """Read the users and their key; raise InvalidKeyError where one of the files cannot be used."""
+        """Read the users and their key; raise InvalidKeyError if one of the files cannot be used."""
         if self.user_files is None:
             return None
         users, key = map(Path, self.user_files)

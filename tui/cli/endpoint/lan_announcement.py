@@ -8,7 +8,7 @@ from ....discovery.announcement import Announcement
 from ....engine.far.listener import reachable_hosts
 from ....engine.far.status import LogEntry, LogSink
 from ....engine.model.errors import UsageError
-from ....engine.model.peer import is_loopback_address
+from ....engine.model.ip_address import is_loopback_address
 
 
 def check_announcement(name: str, port: int, bind: str | None) -> None:

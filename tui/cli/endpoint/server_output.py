@@ -56,7 +56,7 @@ def server_output(summary: Summary, started: Started | None, findings: tuple[Fin
 
     Args:
         summary: The results, the client being the near end.
-        started: The event with the names of both ends; None where the test did not start.
+        started: The event with the names of both ends; None if the test did not start.
         findings: The reasons, the most important one first.
     """
     return "".join(f"{line}\n" for name, text in _rows(summary, started, findings) for line in _lines(name, text))
@@ -102,7 +102,7 @@ def _rows(summary: Summary, started: Started | None, findings: tuple[Finding, ..
 
 
 def iperf3_remedy(remedy: str) -> str:
-    """Return a remedy with the options of iperf3; empty where it takes something that only linkgauge has."""
+    """Return a remedy with the options of iperf3; empty if it takes something that only linkgauge has."""
     for option, same in _IPERF3_OPTIONS:
         remedy = remedy.replace(option, same)
     if _LINKGAUGE_ONLY.search(remedy):

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import CheckEnded, CheckSkipped, CheckVerdict, WatchEvent
+from ....watch.events import CheckEnded, CheckSkipped, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...session.storage import open_data_dir, open_run_list
 from ...watch.session.followed_watch import FollowedWatch, follow_watch
@@ -25,14 +25,11 @@ from ...watch.session.watch_session import WatchSession, open_watch
 from ...watch.watch_sentences import event_words
 from ...words.numbers import sanitize
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
-from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
+from ..termination import INCOMPLETE, PASS, exit_status, handle_signals, signal_exit_status
 from .recording import error_lines
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
-
-_STATUS: Final = {CheckVerdict.GOOD: PASS, CheckVerdict.BELOW: SHORT, CheckVerdict.FAILED: INCOMPLETE}
-
 
 Watch = WatchSession | FollowedWatch
 
@@ -42,7 +39,7 @@ class WatchJob:
     """A watch and its outputs.
 
     `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
-    says where metrics go; None for nowhere. With `is_followed` it shows the watch of another process.
+    is the destination of the metrics, or None. With `is_followed` it shows the watch of another process.
     """
 
     plan: WatchPlan
@@ -119,7 +116,7 @@ class _Signals:
 
 
 async def _watch(job: WatchJob, log: RunLog) -> int:
-    """Return the exit status: that of the signal that ended the watch; of `--once` that of the worst verdict."""
+    """Return the exit status: the signal's if one ended the watch, with `--once` the worst verdict's."""
     signals = _Signals(job)
     try:
         with handle_signals(signals.receive):
@@ -163,7 +160,7 @@ async def _print_lines(job: WatchJob, session: Watch) -> int:
     async for event in session:
         show(event)
         if isinstance(event, CheckEnded) and event.decides:
-            worst = max(worst, _STATUS[event.result.verdict])
+            worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):
             worst = max(worst, INCOMPLETE)
     return worst
@@ -192,7 +189,7 @@ def _show_json(event: WatchEvent) -> None:
 
 
 class _Lines:
-    """The events as lines for a person on stdout."""
+    """Prints the events as readable lines on stdout."""
 
     def __init__(self, session: Watch) -> None:
         self._session = session

@@ -2,7 +2,7 @@
 
 import logging
 
-from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS

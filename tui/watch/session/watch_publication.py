@@ -2,9 +2,10 @@
 
 import socket
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
+from ....metrics.families import Reading
 from ....metrics.publication import PublishingPlan, open_publication
 from ....watch.events import ChangeFound, CheckEnded, WatchEnded, WatchEvent
 from .watch_session import WatchSession
@@ -20,14 +21,13 @@ async def publish_watch(plan: PublishingPlan | None, watch: WatchSession) -> Asy
     if plan is None:
         yield None
         return
-    from ....metrics.exposition import encode
     from ....metrics.watch_metrics import read_watch
 
-    def render(accept: str) -> tuple[bytes, str]:
-        return encode(read_watch(watch.plan, watch.statuses, time.time()), accept)
+    def read() -> Iterator[Reading]:
+        return read_watch(watch.plan, watch.statuses, time.time())
 
     group = {"instance": socket.gethostname(), "watch": watch.plan.name}
-    async with open_publication(plan, render, group, watch.report, keeps_file=True) as publication:
+    async with open_publication(plan, read, group, watch.report, keeps_file=True) as publication:
         watch.events.subscribe(lambda event: publication.changed(is_result=_is_result(event)))
         yield publication.url
 
