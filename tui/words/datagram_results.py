@@ -145,7 +145,7 @@ def datagram_facts(datagrams: DatagramSummary) -> list[str]:
     marks = "" if not datagrams.ce_marks else f"{numbers.count(datagrams.ce_marks)} marked for congestion"
     rtt = "" if datagrams.rtt_us is None else f"median RTT {numbers.round_trip(datagrams.rtt_us)}"
     rises = [
-        f"one-way delay {name}{numbers.latency(value_ns)} above its least"
+        f"one-way delay {name}{numbers.latency(value_ns)} above the minimum"
         for name, value_ns in (("", datagrams.delay_rise_ns), ("of the reports back ", datagrams.return_rise_ns))
         if value_ns is not None
     ]

@@ -171,7 +171,7 @@ def unsteady_text(result: Responsiveness) -> str:
 
 
 def sender_queue_texts(result: Responsiveness) -> list[str]:
-    """Return what waited at the senders' own interfaces under each load, where that was a millisecond or more."""
+    """Return what was queued at the senders' own interfaces under each load, if it was a millisecond or more."""
     return [
         f"{load_name(load.direction)}: {words}"
         for load in result.loads
@@ -181,18 +181,16 @@ def sender_queue_texts(result: Responsiveness) -> list[str]:
 
 
 def _sender_queue_text(queue: SenderQueue) -> str:
-    parts: list[str] = []
-    if queue.backlog_bytes:
-        parts.append(
-            f"{numbers.payload(round(queue.backlog_bytes))} in {numbers.sanitize(queue.qdisc or 'its queue')}"
-        )
-    if queue.driver_bytes:
-        parts.append(f"{numbers.payload(round(queue.driver_bytes))} in its driver")
+    places = (
+        (queue.backlog_bytes, numbers.sanitize(queue.qdisc or "its interface")),
+        (queue.driver_bytes, "its driver"),
+    )
+    parts = [f"{numbers.payload(round(part))} queued in {name}" for part, name in places if part]
     if not parts or (queue.delay_ns is not None and queue.delay_ns < _LEAST_DELAY_NS):
         return ""
     where = f"{queue.end.label} {numbers.sanitize(queue.interface or 'host')}"
-    delay = "" if queue.delay_ns is None else f", {numbers.latency(queue.delay_ns)} of its rate"
-    return f"{where}: {' and '.join(parts)}{delay}"
+    delay = "" if queue.delay_ns is None else f": {numbers.latency(queue.delay_ns)} of waiting"
+    return f"{where}, {' and '.join(parts)}{delay}"
 
 
 def is_queue_finding(finding: Finding) -> bool:

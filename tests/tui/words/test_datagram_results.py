@@ -106,7 +106,7 @@ def test_facts_name_only_what_is_known_and_not_usual() -> None:
         "34 reordered by up to 3",
         "1 too late",
         "7 not sent in time",
-        "one-way delay 1.25 ms above its least",
+        "one-way delay 1.25 ms above the minimum",
         "9 marked for congestion",
     ]
 

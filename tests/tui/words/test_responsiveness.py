@@ -99,10 +99,10 @@ def test_what_waits_at_a_host_has_its_size_place_and_delay() -> None:
         result = replace(RESULT, loads=(replace(RESULT.loads[0], queues=(queue,)),))
         return [plain(line) for line in text.sender_queue_texts(result)]
 
-    assert lines(full) == ["load out: local eth0: 120 KiB in fq_codel, 10.0 ms of its rate"]
+    assert lines(full) == ["load out: local eth0, 120 KiB queued in fq_codel: 10.0 ms of waiting"]
     assert "\x1b" not in lines(replace(full, interface="e\x1b[2Jth0"))[0]
     assert lines(replace(full, interface=None, qdisc=None, drain_bit_s=None)) == [
-        "load out: local host: 120 KiB in its queue"
+        "load out: local host, 120 KiB queued in its interface"
     ]
     assert lines(queue) == lines(replace(full, backlog_bytes=None)) == []
 
