@@ -39,7 +39,7 @@ from .run_table import RunList, RunTable
 
 _log = logging.getLogger(__name__)
 
-# Typing and cursor moves are drawn first; the list and the details follow once the person pauses.
+# Typing and cursor moves are drawn first; the list and the details follow once the user pauses.
 _FILTER_AFTER_S: Final = 0.04
 _DETAIL_AFTER_S: Final = 0.04
 _LISTED_DELETIONS: Final = 6

@@ -19,7 +19,7 @@ _ABOVE: Final = 64  # of them above the line that is needed
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """The order of a list, the runs near the cursor and its place, and those of the marked runs that are stored."""
+    """The order of a list, the runs near the cursor and its place, and the marked runs that are still stored."""
 
     numbers: RunNumbers
     entries: list[RunEntry]
@@ -92,7 +92,7 @@ class RunLines:
         return number not in self._lines and number not in self._gone
 
     def add(self, entries: Iterable[RunEntry], numbers: Iterable[int] = ()) -> None:
-        """Add runs that were read. Of many, only these remain. Those of `numbers` without an entry are gone."""
+        """Add runs that were read. Of many, only these remain. Runs of `numbers` without an entry are gone."""
         new = {entry.number: entry for entry in entries}
         if len(self._entries) + len(new) > _MAX_LINES:
             self._entries, self._lines = {}, {}

@@ -38,7 +38,7 @@ class RunDetail(VerticalScroll):
 
     @dataclass
     class Edited(Message):
-        """A person has entered the label or note of these runs."""
+        """The user has entered the label or note of these runs."""
 
         run_ids: Sequence[str]
         field_name: str

@@ -82,7 +82,7 @@ _MODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _FindingView:
-    """A finding as the page prints it; `remedy` is empty where there is nothing to do."""
+    """A finding as the page prints it; `remedy` is empty if there is nothing to do."""
 
     text: str
     evidence: str
@@ -166,7 +166,7 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
 
 
 def _plots(run: StoredRun) -> dict[str, str]:
-    """Return the plots of a run; one is empty where there is nothing to draw."""
+    """Return the plots of a run; one is empty if there is nothing to draw."""
     from . import plots
 
     traces, is_drawn = run.readings.traces, bool(run.readings.elapsed_ns)

@@ -47,7 +47,7 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
 
 
 def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:
-    """Yield runs, the oldest first, that began at `earliest` or later, and whose peer or remote host has a text.
+    """Yield runs from `earliest` on, the oldest first, with a text in their peer or remote host.
 
     The text is a part of the peer, of its address or of its host's name, in upper or lower case. A run without a
     known start has none that is late enough.

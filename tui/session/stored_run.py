@@ -129,7 +129,7 @@ def compare_stored_runs(runs: Sequence[StoredRun]) -> list[Table]:
 
 
 def rate_points(run: StoredRun) -> list[PlotPoint]:
-    """Return a run's rate over time, in the direction of each moment; that of duplex is the sum of both."""
+    """Return a run's rate over time, in the direction of each moment; for duplex, the sum of both."""
     points = [
         point for period in run.readings.periods for point in period.points.get(period.settings.direction, [])
     ]

@@ -110,8 +110,8 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
 def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[RankingMark, str]]:
     """Return a line for each direction's fastest settings, and one for those that are as fast with less.
 
-    While points are missing, what is fastest is so only so far. A direction whose highest rate is too noisy has no
-    fastest settings, and a line about that. A direction with a single result has no line.
+    While points are missing, the fastest settings are the fastest so far. If the highest rate of a direction is too
+    noisy, a line says so, and there are no fastest settings. A direction with a single result has no line.
     """
     axes = sweep.varied_axes or ("sessions", "window_bytes")
     lines: list[tuple[RankingMark, str]] = []

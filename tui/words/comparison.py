@@ -98,7 +98,7 @@ def comparison_table(
 
 
 def changed_settings(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return each setting in which the two plans differ: `local cores`, where the document has `near_cores`."""
+    """Return each setting in which two plans differ, by its name for the user: `local cores` for `near_cores`."""
     return [
         (
             " ".join(_ENDS.get(word, word) for word in name.split(" ")),
@@ -153,9 +153,9 @@ def difference_words(figure: Figure) -> str:
 
 
 def _plain_words(figure: Figure) -> str:
-    """Return the difference of two figures of which a share says nothing: percentages, rises and grades.
+    """Return a difference that means nothing in percent: of percentages, rises and grades.
 
-    That of percentages is in points. That of rises is a time: a share of a rise of nearly nothing would be huge.
+    Percentages differ in points. Rises differ by a time: a share of a rise of nearly nothing would be huge.
     """
     if figure.first is None or figure.second is None:
         return numbers.UNKNOWN

@@ -100,7 +100,7 @@ def loss_text(datagrams: DatagramSummary) -> str:
 
 
 def loss_places_text(places: LossByHost | None) -> str:
-    """Return where datagrams were lost: `network 1 222, remote host 12`; empty if nothing was, or nobody knows."""
+    """Return where datagrams were lost: `network 1 222, remote host 12`; empty if none were, or if unknown."""
     if places is None:
         return ""
     parts = (("local host", places.near), ("network", places.network), ("remote host", places.far))
@@ -178,7 +178,7 @@ def capacity_texts(summary: Summary) -> list[str]:
 
 
 def service_text(datagrams: DatagramSummary) -> str:
-    """Return DSCP and ECN as sent and as arrived: `DSCP 46 sent, 0 arrived`; empty where they are the same."""
+    """Return DSCP and ECN as sent and as arrived: `DSCP 46 sent, 0 arrived`; empty if they are the same."""
     sent, arrived = datagrams.sent_tos, datagrams.received_tos
     if sent is None or arrived is None or sent == arrived:
         return ""
@@ -191,7 +191,7 @@ def service_text(datagrams: DatagramSummary) -> str:
 
 
 def run_losses(summary: Summary) -> list[str]:
-    """Return the losses of each direction in words, with where they were: `→ 3 lost (0.02 %): network 3`."""
+    """Return the losses of each direction in words, with their places: `→ 3 lost (0.02 %): network 3`."""
     rows = single_directions(summary)
     texts: list[str] = []
     for direction, datagrams in rows:

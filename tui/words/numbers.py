@@ -277,7 +277,7 @@ def times(factor: float) -> str:
 
 
 def is_factor(percent_: float) -> bool:
-    """Return whether a change of so many percent is written as a factor: beyond twice as much."""
+    """Return whether a change in percent is written as a factor: from twice as much on."""
     return percent_ > _MAX_CHANGE_PERCENT
 
 
@@ -311,7 +311,7 @@ def sending_rate(value: Settings) -> str:
 
 
 def datagram_size(datagram_bytes: int | None) -> str:
-    """Return the UDP payload of a datagram as a person would type it: `auto`, `1472`."""
+    """Return the UDP payload of a datagram as the user would type it: `auto`, `1472`."""
     return "auto" if datagram_bytes is None else str(datagram_bytes)
 
 
@@ -393,7 +393,7 @@ def arrow(direction: Direction) -> str:
 
 
 def row_name(direction: Direction) -> str:
-    """Return the name of a direction's row; that of both is their total."""
+    """Return the name of a direction's row; the row of both is their total."""
     return "total" if direction is Direction.DUPLEX else str(direction)
 
 

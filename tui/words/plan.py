@@ -26,7 +26,7 @@ def socket_words(options: SocketOptions) -> list[str]:
 def non_default_options_text(plan: Plan) -> str:
     """Return the options that differ from the default and have no other place on the screen; empty for none.
 
-    Interval and warm-up of a responsiveness test are those of every such test.
+    All responsiveness tests have the same interval and warm-up.
     """
     workers = quantity(plan.workers, "worker") if plan.workers else ""
     is_block_used = plan.workload is Workload.STREAM and plan.block_bytes != MIB

@@ -90,7 +90,7 @@ def _percentiles(latency: Latency | None) -> tuple[str, str]:
 
 
 def rise(value_ns: float | None) -> str:
-    """Return a rise of latency with its sign: `+23.2 ms`; a fall is no rise."""
+    """Return a rise of latency with its sign: `+23.2 ms`; a fall is a rise of 0."""
     if value_ns is None:
         return numbers.UNKNOWN
     return f"+0{numbers.NBSP}ms" if value_ns < _LEAST_RISE_NS else f"+{numbers.latency(value_ns)}"
@@ -105,7 +105,7 @@ def grade_text(result: Responsiveness) -> str:
 
 
 def _graded(result: Responsiveness) -> list[LoadedLatency]:
-    """Return the loads that a grade is of: those of one direction, or the only one."""
+    """Return the loads that are graded: the loads of one direction, or the only load."""
     one_way = [load for load in result.loads if load.direction is not Direction.DUPLEX]
     return one_way or list(result.loads)
 
@@ -156,7 +156,7 @@ def probe_text(result: Responsiveness) -> str:
 
 
 def lost_text(result: Responsiveness) -> str:
-    """Return the share of probes that were lost under load: `load out 1.2 %`; empty where none was."""
+    """Return the share of probes that were lost under load: `load out 1.2 %`; empty if none was."""
     lost = [
         f"{load_name(load.direction)} {numbers.percent(load.lost_percent)}"
         for load in result.loads
@@ -166,7 +166,7 @@ def lost_text(result: Responsiveness) -> str:
 
 
 def unsteady_text(result: Responsiveness) -> str:
-    """Return which loads ended before rate and latency were steady; empty where none did."""
+    """Return which loads ended before rate and latency were steady; empty if none did."""
     return ", ".join(load_name(load.direction) for load in result.loads if not load.is_steady)
 
 

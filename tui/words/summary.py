@@ -279,7 +279,7 @@ def progress_text(percent: float | None) -> str:
 def findings_period(summary: Summary) -> str:
     """Return which part of a run its findings are about: `last period` after a change of settings, else nothing.
 
-    Those of a responsiveness test are about its whole run.
+    The findings of a responsiveness test are about its whole run.
     """
     if summary.plan.responsiveness is not None:
         return ""
@@ -314,7 +314,7 @@ def tcp_text(summary: Summary) -> str:
 
 
 def transfer_text(summary: Summary) -> str:
-    """Return the three metrics of RFC 6349 in one line, those that are known; empty where none is."""
+    """Return the three metrics of RFC 6349 in one line, if they are known; empty without any."""
     ratio, efficiency = summary.transfer_time_ratio, summary.efficiency_percent
     delay_us, delay_percent = summary.buffer_delay_us, summary.buffer_delay_percent
     words: list[str] = []
@@ -341,7 +341,7 @@ def other_tests_text(summary: Summary) -> str:
 
 
 def mode_text(summary: Summary, *, is_short: bool = False) -> str:
-    """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
+    """Return how payload moved, and why, if the user did not choose it; empty if it is unknown."""
     mode = summary.tcp.mode
     if mode is None or summary.plan.mode is not None:
         return mode or ""

@@ -36,7 +36,7 @@ NAMES: Final = Column(is_text=True)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows with a cell for each column. The title is printed where several tables need one."""
+    """Rows with a cell for each column. The title is printed if several tables need one."""
 
     columns: tuple[Column, ...]
     rows: Sequence[tuple[str, ...]]

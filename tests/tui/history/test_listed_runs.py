@@ -144,7 +144,7 @@ def test_an_empty_list_has_an_empty_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 63, 500, 998, 999])
 def test_a_page_has_the_place_that_it_is_read_for(at: int) -> None:
-    """And lines above it, for whoever goes up."""
+    """And lines above it, for a cursor that goes up."""
     page = page_around(range(1_000), at)
     assert at in page
     assert len(page) == PAGE_RUNS

@@ -49,7 +49,7 @@ def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(
 
 
 def test_label_and_note_are_the_current_ones(world: Any, history_log: RunLog) -> None:
-    """A person may have written them long after the run."""
+    """The user may have written them long after the run."""
     history_log.set_label(CHANGED, "renamed")
     history_log.set_note(CHANGED, "ticket 4711")
     document = load_stored_run(history_log, history_log.find(CHANGED)).outcome.document

@@ -43,7 +43,7 @@ HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
     ],
 )
 def test_a_difference_in_words_claims_what_its_interval_shows(difference: Difference | None, words: str) -> None:
-    """And says where there is no interval."""
+    """And says if there is no interval."""
     figure = Figure("measured.out.mbit_s", "bit_s", 100e6, 105.2e6, difference)
     assert difference_words(figure).replace("\N{NO-BREAK SPACE}", " ") == words
 
@@ -97,7 +97,7 @@ def test_a_loss_where_there_was_none_differs_by_points() -> None:
     ],
 )
 def test_more_than_twice_as_much_is_a_factor_in_every_unit(key: str, unit: FigureUnit, words: str) -> None:
-    """A person reads 624x, and not 62 322 %."""
+    """624x is easier to read than 62 322 %."""
     text = difference_words(Figure(key, unit, 100.0, 300.0, Difference(200.0)))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == words
 

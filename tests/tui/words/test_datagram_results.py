@@ -1,4 +1,4 @@
-"""What became of datagrams, in words: small losses are never rounded away, and what nobody knows is a dash."""
+"""What became of datagrams, in words: small losses are never rounded away, and an unknown value is a dash."""
 
 from dataclasses import replace
 from typing import Any
@@ -68,7 +68,7 @@ def test_a_small_loss_is_never_rounded_to_nothing(percent: float | None, text: s
 
 
 def test_losses_are_named_with_their_places() -> None:
-    """A place that nobody knows has no number, and no loss no place."""
+    """An unknown place has no number, and without losses there are no places."""
     places = LossByHost(near=0, far=12, network=1_222)
     assert spaced(loss_places_text(places)) == "network 1 222, remote host 12"
     assert spaced(loss_shares_text(places)) == "network 99 %, remote 1 %"

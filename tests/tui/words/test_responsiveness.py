@@ -1,4 +1,4 @@
-"""What a person reads of a responsiveness test."""
+"""A responsiveness test in words."""
 
 from dataclasses import replace
 
@@ -55,14 +55,14 @@ def test_what_is_unknown_is_a_dash_and_a_fall_of_latency_is_no_rise() -> None:
     ],
 )
 def test_a_grade_comes_with_the_rises_that_get_it(grade: str, words: str) -> None:
-    """And with whose limits these are."""
+    """And with the source of these limits."""
     known = next(name for name in GRADES if name == grade)
     sentence = plain(text.grade_text(replace(RESULT, grade=known)))
     assert sentence == f"{grade}: mean rise of out and in +22.9 ms ({words}, limits of DSLReports)"
 
 
 def test_a_grade_of_one_load_is_of_no_mean() -> None:
-    """Where only one direction was loaded."""
+    """If only one direction was loaded."""
     only = replace(RESULT, loads=RESULT.loads[:1], grade="B", rise_ns=45.2 * MS)
     assert plain(text.grade_text(only)).startswith("B: rise +45.2 ms (30 to 60 ms")
     assert text.grade_text(Responsiveness("request", None, (), None, None, None)).startswith("none: ")
@@ -77,13 +77,13 @@ def test_round_trips_have_their_class_confidence_and_parts() -> None:
 
 
 def test_a_link_that_lets_no_udp_through_is_told_from_one_that_does() -> None:
-    """Its latency is that of requests."""
+    """Requests measured its latency."""
     assert text.probe_text(RESULT).startswith("UDP datagrams")
     assert "UDP did not pass" in text.probe_text(replace(RESULT, probe="request"))
 
 
 def test_losses_and_loads_that_were_not_steady_are_named() -> None:
-    """Nothing is said where there is nothing to say."""
+    """Without lost probes and unsteady loads there are no words."""
     assert plain(text.lost_text(RESULT)) == "both 1.2 %"
     assert text.unsteady_text(RESULT) == "both"
     calm = replace(RESULT, loads=RESULT.loads[:2])

@@ -106,7 +106,7 @@ def test_a_mode_that_nobody_asked_for_is_given_with_its_reason() -> None:
 
 
 def test_unknown_values_of_tcp_are_left_out() -> None:
-    """But for retransmits, whose absence is shown."""
+    """Only unknown retransmits are named."""
     assert words.tcp_text(summary(RATE)) == "retransmits unknown"
     known = plain(words.tcp_text(summary(RATE, tcp=TcpSummary(1, 210, 1_448, "cubic", 57_344, None))))
     assert known == (

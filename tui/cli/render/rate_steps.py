@@ -36,7 +36,7 @@ def step_parts(
         steps: The steps that were run.
         goals: What each had to reach.
         verdict: The verdict of all.
-        findings: Why the first step that is no pass is not better.
+        findings: Why the first step that does not pass is not better.
     """
     yield indented(Table(_COLUMNS, [row for step in steps for row in _rows(step, goals)]))
     yield Text()

@@ -41,10 +41,10 @@ def row_json(row: RunRecord) -> dict[str, Any]:
 
 
 def run_list(rows: Iterable[RunEntry], width: int | None = None) -> tuple[Text, Iterator[str]]:
-    """Return the heading of `runs list`, and a line for each run, in so many cells.
+    """Return the heading of `runs list`, and a line for each run, in `width` cells.
 
     Ids, rates and verdicts are never cut; names are, the longest first, and peers that differ still look different.
-    Labels and groups have a column where a run has one. Without a width nothing is cut, and the columns are always
+    Labels and groups have a column if a run has one. Without a width nothing is cut, and the columns are always
     the same.
     """
     cells = list(_run_cells(rows))

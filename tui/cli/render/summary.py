@@ -49,7 +49,7 @@ def summary_parts(
         summary: the summary of the run.
         verdict: its verdict.
         preset_id: the preset that the run was compared with, if any.
-        started: the event with the names of both ends; None where the run did not start.
+        started: the event with the names of both ends; None if the run did not start.
         pass_percent: the pass mark; a share just below it is written so that it looks short.
         findings: why the run is not faster, the most important one first.
     """
