@@ -1,6 +1,5 @@
 """Runs of the log, rebuilt from their events."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Event, Reason
+from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.model.workload import Workload
@@ -65,21 +64,15 @@ def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, hi
     assert snapshot.peak.total is None
 
 
-class WithoutBeginning:
-    """A log that has lost the first event of each run."""
-
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
-
-    def events(self, run_id: str) -> Iterator[Event]:
-        """Return all events but the first."""
-        return islice(self._log.events(run_id), 1, None)
-
-
-def test_a_run_whose_beginning_is_missing_is_damaged(history_log: RunLog) -> None:
-    """Nothing says what its samples are of."""
-    with pytest.raises(RunLogError, match=f"its beginning is missing; `linkgauge runs delete {SHORT}`"):
-        load_stored_run(WithoutBeginning(history_log), history_log.find(SHORT))
+def test_a_run_without_its_first_event_is_damaged(history_log: RunLog, tmp_path: Path) -> None:
+    """Its samples do not say what they belong to."""
+    with RunLog.open(tmp_path) as log:
+        log.begin("r1", "", "db-02:5820")
+        for event in islice(history_log.events(SHORT), 1, None):
+            log.add("r1", event)
+        assert log.flush()
+        with pytest.raises(RunLogError, match="its beginning is missing; `linkgauge runs delete r1`"):
+            load_stored_run(log, log.find("r1"))
 
 
 def test_each_run_is_compared_with_the_first(world: Any, history_log: RunLog) -> None:
