@@ -30,7 +30,7 @@ from ..words.numbers import sanitize
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
-    from ..endpoint.endpoint_status import EndpointHandle
+    from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
     from ..mesh.stored_mesh import StoredMeshes
@@ -249,12 +249,12 @@ class EndpointApp(BaseApp):
 
     def __init__(
         self,
-        endpoint: "EndpointHandle",
+        endpoint: "ServedEndpoint",
         *,
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
-        from ..endpoint.endpoint_status import EndpointScreen
+        from ..endpoint.endpoint_screen import EndpointScreen
 
         super().__init__(loaded, save)
         self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)

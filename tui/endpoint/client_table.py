@@ -11,7 +11,7 @@ from textual.widgets import DataTable
 from ...engine.far.status import RunStatus
 from ..words import numbers
 from ..words.numbers import RateUnit
-from .endpoint_values import ClientReading
+from .endpoint_rates import ClientReading
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from ..kit.drawing.styles import KEY, MUTED
 from ..kit.widgets.log_view import LogView
 from ..words import numbers
 from ..words.numbers import RateUnit
-from .endpoint_values import EndpointLogLine, EndpointSnapshot
+from .endpoint_log import EndpointLogLine
+from .endpoint_rates import EndpointSnapshot
 
 _NAMES: Final = {"received": "← receives", "sent": "→ sends"}
 _COLOURS: Final = {"received": "$primary", "sent": "$success"}

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.tui.endpoint.endpoint_log import EndpointLogLine
 from linkgauge.tui.endpoint.endpoint_panels import (
     EndpointGauge,
     EndpointHeader,
@@ -13,7 +14,7 @@ from linkgauge.tui.endpoint.endpoint_panels import (
     LimitsPanel,
     RateHistory,
 )
-from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLogLine, EndpointSnapshot, Totals
+from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo, EndpointSnapshot, Totals
 from linkgauge.tui.words.numbers import RateUnit
 from textual.widgets import Static
 

@@ -1,21 +1,30 @@
-"""What an endpoint tells the client of an iperf3 test about it: lines of ASCII for any terminal. Pure.
+"""The results that an endpoint sends to the client of an iperf3 test: lines of text, or the document of `--json`.
 
-`iperf3 --get-server-output` prints them as they are. The client is the local host of these lines.
+`iperf3 --get-server-output` prints the lines as they are, so they are ASCII for any terminal. In these lines the
+client is the local host.
 """
 
+import random
 import re
 import textwrap
 from collections.abc import Iterator
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from ....engine.model.events import Started
-from ....engine.model.plan import Direction, End
-from ....engine.results.summary import Summary
-from ....presets.diagnosis.finding import Finding
-from ...words import numbers
-from ...words.datagram_results import delay_rows, loss_rows, udp_text
-from ...words.iperf3 import source_texts
-from ...words.summary import (
+from ...engine.model.events import Event, Started
+from ...engine.model.plan import Direction, End
+from ...engine.results.json_document import encode
+from ...engine.results.meter import Meter
+from ...engine.results.run_log import new_run_id
+from ...engine.results.run_result import RunResult
+from ...engine.results.summary import Summary
+from ...presets.diagnosis.finding import Finding, finding_figures
+from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.verdict import judge
+from ..words import numbers
+from ..words.datagram_results import delay_rows, loss_rows, udp_text
+from ..words.iperf3 import source_texts
+from ..words.summary import (
     ROW_NAMES,
     cpu_rows,
     other_tests_text,
@@ -26,9 +35,10 @@ from ...words.summary import (
     warmup_text,
 )
 
+_RANDOM: Final = random.SystemRandom()
 WIDTH: Final = 80
 _NAME_WIDTH: Final = 9
-_PASS_PERCENT: Final = 95.0  # only marks a share of an expected rate, and there is none
+_PASS_PERCENT: Final = 95.0  # marks only a share of an expected rate, and there is none
 _ASCII: Final = str.maketrans({
     "±": "+-", "µ": "u", "→": "->", "←": "<-", "⇄": "<->", "↔": "<->", "–": "-", "—": "-", "×": "x", "≥": ">=",
     "≤": "<=", "≈": "~", "…": "...", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "\u202f": " ",
@@ -54,12 +64,47 @@ _FLOW_WORDS: Final = {
 }
 
 
+class Iperf3Output:
+    """Takes the events of one test, whose near end is the client, and returns its results and its diagnosis.
+
+    There is no expected rate: the server does not know the client's link.
+    """
+
+    def __init__(self) -> None:
+        self._diagnosis = LiveDiagnosis(Meter(), without_target=True)
+        self._meter = self._diagnosis.meter
+
+    def feed(self, event: Event) -> None:
+        """Take the next event."""
+        self._meter.feed(event)
+
+    def text(self) -> str:
+        """Return the lines for the client's terminal; call it once, after the last event."""
+        self._meter.flush()
+        return server_output(self._meter.summary(), self._meter.started, self._findings)
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of `--json`, with an id of its own; call it once, after the last event."""
+        self._meter.flush()
+        run_id = new_run_id(datetime.now(UTC), _RANDOM)
+        summary, findings = self._meter.summary(), finding_figures(self._findings)
+        verdict = judge(summary)
+        words = [period.word for period in verdict.periods]
+        result = RunResult.of_run(summary, verdicts=words, run_id=run_id, verdict=verdict.word, findings=findings)
+        return encode(result)
+
+    @property
+    def _findings(self) -> tuple[Finding, ...]:
+        reason = self._meter.summary().end.reason
+        return () if reason.is_fault else self._diagnosis.final_findings
+
+
 def server_output(summary: Summary, started: Started | None, findings: tuple[Finding, ...]) -> str:
-    """Return the lines of a test: its rates, what became of its packets, and why it was not faster.
+    """Return the lines of a test: its rates, its losses, and why it was not faster.
 
     Args:
-        summary: The results, the client being the near end.
-        started: The event with the names of both ends; None where the test did not start.
+        summary: The results; the client is the near end.
+        started: The event with the names of both ends; None if the test did not start.
         findings: The reasons, the most important one first.
     """
     return "".join(f"{line}\n" for name, text in _rows(summary, started, findings) for line in _lines(name, text))
@@ -105,7 +150,7 @@ def _rows(summary: Summary, started: Started | None, findings: tuple[Finding, ..
 
 
 def iperf3_remedy(remedy: str) -> str:
-    """Return a remedy with the options of iperf3; empty where it takes something that only linkgauge has."""
+    """Return a remedy with the options of iperf3; "" if only linkgauge can carry it out."""
     for option, same in _IPERF3_OPTIONS:
         remedy = remedy.replace(option, same)
     if _LINKGAUGE_ONLY.search(remedy):

@@ -1,22 +1,19 @@
-"""The values of the endpoint's screen, computed from its successive status readings, and its log.
+"""The rates and totals of an endpoint and its clients, computed from successive readings of its status. Pure.
 
-Pure. Time comes with the readings. `None` is unknown: a rate takes two readings.
+Time comes with the readings. `None` is unknown: a rate takes two readings.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Final
 
-from ...engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
+from ...engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, RunStatus
 from ...engine.model.limits import Limits
 from ...engine.model.plan import SECOND_NS
-from .endpoint_log_lines import log_text
 
-_WINDOW_NS: Final = SECOND_NS  # rates are means of the last second, because senders' counters move by jumps
+_WINDOW_NS: Final = SECOND_NS  # rates are means of the last second, because senders' counters jump
 _MAX_RATES: Final = 600
-_MAX_LINES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class EndpointInfo:
 class ClientReading:
     """A client with its run and rates; received and sent are seen from this end.
 
-    `software` names a client that is not a linkgauge.
+    `software` names the program of a client that is not linkgauge.
     """
 
     number: int
@@ -62,15 +59,6 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointLogLine:
-    """A line of the log with its time and the kind of event."""
-
-    time: datetime
-    event: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class EndpointSnapshot:
     """The screen's values at one moment; `received_rates` and `sent_rates` end with the newest second."""
 
@@ -90,21 +78,6 @@ class EndpointSnapshot:
     def runs(self) -> int:
         """The number of active runs."""
         return sum(client.run is not None for client in self.clients)
-
-
-class EndpointLog:
-    """The last lines of an endpoint's log; `clock` returns the local time."""
-
-    def __init__(self, clock: Callable[[], datetime]) -> None:
-        self.lines: deque[EndpointLogLine] = deque(maxlen=_MAX_LINES)
-        self.lines_written = 0
-        self._clock = clock
-
-    def add(self, text: str) -> None:
-        """Append a line."""
-        event = text.event if isinstance(text, LogEntry) else "said"
-        self.lines.append(EndpointLogLine(self._clock(), event, log_text(text)))
-        self.lines_written += 1
 
 
 class EndpointRates:

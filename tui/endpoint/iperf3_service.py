@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ....engine.far.endpoint import Endpoint
-from ....engine.far.listener import listen, reachable_hosts
-from ....engine.far.status import LogEntry, LogSink
-from ....engine.iperf3.protocol.auth import UserList
-from ....engine.model.errors import LinkgaugeError, UsageError
-from ....engine.model.peer import IPERF3_PORT, is_loopback_address
-from ....engine.model.shell_commands import shell_command
-from ...session.credentials import read_iperf3_users
+from ...engine.far.endpoint import Endpoint
+from ...engine.far.listener import listen, reachable_hosts
+from ...engine.far.status import LogEntry, LogSink
+from ...engine.iperf3.protocol.auth import UserList
+from ...engine.model.errors import LinkgaugeError, UsageError
+from ...engine.model.peer import IPERF3_PORT, is_loopback_address
+from ...engine.model.shell_commands import shell_command
+from ..session.credentials import read_iperf3_users
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def serve_iperf3(
     if setup is None:
         return nullcontext()
     # Endpoints without iperf3 start without it. The first client would wait for these modules otherwise.
-    from ....engine.iperf3.far.observer import Iperf3Options
-    from ....engine.iperf3.far.service import Iperf3Service
+    from ...engine.iperf3.far.observer import Iperf3Options
+    from ...engine.iperf3.far.service import Iperf3Service
     from .iperf3_output import Iperf3Output
 
     options = Iperf3Options(setup.listener, setup.users, Iperf3Output, gives_json=gives_json)

@@ -1,9 +1,41 @@
-"""The lines of an endpoint's log, for people. Pure."""
+"""The log of an endpoint as the user reads it: the words of each line, and the last lines for the screen. Pure."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
 from ...engine.far.status import LogEntry
 from ...engine.model.plan import SECOND_NS
 from ...presets.number_text import format_rate
 from ..words import numbers
+
+_MAX_LINES: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLogLine:
+    """A line of the log with its time and the kind of event."""
+
+    time: datetime
+    event: str
+    text: str
+
+
+class EndpointLog:
+    """The last lines of an endpoint's log; `clock` returns the local time."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self.lines: deque[EndpointLogLine] = deque(maxlen=_MAX_LINES)
+        self.lines_written = 0
+        self._clock = clock
+
+    def add(self, text: str) -> None:
+        """Append a line."""
+        event = text.event if isinstance(text, LogEntry) else "said"
+        self.lines.append(EndpointLogLine(self._clock(), event, log_text(text)))
+        self.lines_written += 1
 
 
 def log_text(line: str) -> str:

@@ -15,10 +15,11 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.app.app import EndpointApp
-from linkgauge.tui.cli.endpoint.endpoint_screen import endpoint_info
-from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
-from linkgauge.tui.endpoint.endpoint_status import _invitation
-from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLog
+from linkgauge.tui.endpoint.endpoint_log import EndpointLog
+from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo
+from linkgauge.tui.endpoint.endpoint_screen import _invitation
+from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
+from linkgauge.tui.endpoint.served_endpoint import ServedEndpoint, endpoint_info
 from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
 from linkgauge.tui.session.credentials import parse_pasted_peer
 from textual.pilot import Pilot
@@ -33,12 +34,11 @@ STREAM = RunStatus(Workload.STREAM, Settings(Direction.OUT, 5, 262_144), 30 * SE
 LIMITS = Limits(workers=8, memory_bytes=4 << 30, client_memory_bytes=1 << 30, deny=("10.0.0.0/8",))
 
 
-class Endpoint:
+class ScriptedEndpoint(ServedEndpoint):
     """An endpoint with clients, or with none, a quarter of a second later each time until it stands still."""
 
-    info = FACTS
-
     def __init__(self, *, visited: bool) -> None:
+        self.info = FACTS
         self.log = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
         self.visited = visited
         self.at_quarter = 0
@@ -85,7 +85,9 @@ def _replaced(elapsed_ns: int, received: int, sent: int, sessions: int) -> RunSt
 
 
 @asynccontextmanager
-async def shown(endpoint: Endpoint, size: tuple[int, int]) -> AsyncGenerator[tuple[EndpointApp, Pilot[None]]]:
+async def shown(
+    endpoint: ScriptedEndpoint, size: tuple[int, int]
+) -> AsyncGenerator[tuple[EndpointApp, Pilot[None]]]:
     """Run the app without a terminal, the endpoint's clock at its end."""
     app = EndpointApp(endpoint)
     async with asyncio.timeout(30), app.run_test(size=size) as pilot:
@@ -111,7 +113,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.every
 async def test_the_keys_of_the_screen_do_what_they_say(terminal: None) -> None:
     """Control characters in the log are harmless; every way to quit asks the endpoint to end."""
-    endpoint = Endpoint(visited=True)
+    endpoint = ScriptedEndpoint(visited=True)
     async with shown(endpoint, (80, 24)) as (app, pilot):
         assert "SERVING" in screen_text(app)
         assert "192.0.2.7" in screen_text(app)
@@ -180,9 +182,9 @@ async def still(pilot: Any) -> None:
 @SIZES
 def test_clients_and_what_they_carry(snap_compare: Any, terminal: None, size: tuple[int, int]) -> None:
     """Two clients with runs, and one without."""
-    assert snap_compare(EndpointApp(Endpoint(visited=True)), terminal_size=size, run_before=still)
+    assert snap_compare(EndpointApp(ScriptedEndpoint(visited=True)), terminal_size=size, run_before=still)
 
 
 def test_nobody_is_there_yet(snap_compare: Any, terminal: None) -> None:
     """The screen has the command that connects the first client."""
-    assert snap_compare(EndpointApp(Endpoint(visited=False)), terminal_size=(80, 24), run_before=still)
+    assert snap_compare(EndpointApp(ScriptedEndpoint(visited=False)), terminal_size=(80, 24), run_before=still)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -11,7 +11,6 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from ...engine.far.status import EndpointStatus
 from ...engine.model.errors import RunLogError
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.drawing.styles import KEY, MUTED
@@ -24,39 +23,14 @@ from ..session.run_exports import ExportFormat
 from ..words import numbers
 from .client_table import ClientTable
 from .endpoint_panels import EndpointGauge, EndpointHeader, EndpointLogView, LimitsPanel, RateHistory
-from .endpoint_values import EndpointInfo, EndpointLog, EndpointRates, EndpointSnapshot
+from .endpoint_rates import EndpointInfo, EndpointRates, EndpointSnapshot
+from .served_endpoint import ServedEndpoint
 
 _MARKS: Final[Marks] = (
     ("○ ● ■", "in the log: a client connected; its test started; its test finished"),
     ("✗", "a connection was rejected, by the named limit if there is one"),
     ("▲", "warning or note"),
 )
-
-
-class EndpointHandle(Protocol):
-    """The endpoint as the screen sees it: values to poll, and what a person can do to it."""
-
-    @property
-    def info(self) -> EndpointInfo:
-        """The endpoint's address, access policy and connect command."""
-        ...
-
-    @property
-    def log(self) -> EndpointLog:
-        """The endpoint's log."""
-        ...
-
-    def status(self) -> EndpointStatus:
-        """Return its clients, limits and totals now."""
-        ...
-
-    def reload(self) -> None:
-        """Read the limits and the key again."""
-        ...
-
-    def shut_down(self) -> None:
-        """End the endpoint once its runs have ended; a second call ends it at once."""
-        ...
 
 
 class EndpointScreen(ActionScreen):
@@ -101,7 +75,7 @@ class EndpointScreen(ActionScreen):
     }
     """
 
-    def __init__(self, endpoint: EndpointHandle, preferences: Preferences) -> None:
+    def __init__(self, endpoint: ServedEndpoint, preferences: Preferences) -> None:
         super().__init__()
         self._endpoint = endpoint
         self._preferences = preferences

@@ -1,12 +1,10 @@
-"""The readings of an endpoint: rates from counters, and the events of its log."""
+"""The rates of an endpoint: from successive readings of its counters."""
 
-from datetime import UTC, datetime
-
-from linkgauge.engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
+from linkgauge.engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, RunStatus
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLog, EndpointRates, Totals
+from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo, EndpointRates, Totals
 
 ENDED = EndpointTotals(5, {"completed": 1, "failed": 1}, {"dropped": 6, "clients": 1}, 40, 10)
 COMMAND = "LINKGAUGE_KEY=v7m2-9kqd-x4tz-83fw linkgauge check auto db-02"
@@ -52,15 +50,3 @@ def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
     gone = readings.update(reading(13, is_closed=True, totals=ENDED))
     assert (gone.received_bit_s, gone.totals.bytes, gone.drain_left_ns) == (0, 50, 30 * SECOND_NS)
     assert readings.update(reading(15, is_closed=True)).drain_left_ns == 28 * SECOND_NS
-
-
-def test_the_log_keeps_lines_of_any_kind() -> None:
-    """As the text that a person reads, with its event for their sign."""
-    journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
-    journal.add(LogEntry("client", "connected", client="192.0.2.7"))
-    journal.add("something else")
-    assert [(line.event, line.text) for line in journal.lines] == [
-        ("client", "192.0.2.7: connected"),
-        ("said", "something else"),
-    ]
-    assert journal.lines_written == 2

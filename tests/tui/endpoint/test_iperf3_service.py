@@ -9,10 +9,10 @@ from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.iperf3.protocol.auth import hash_password, make_token
 from linkgauge.engine.iperf3.protocol.refusals import Iperf3Refusal
 from linkgauge.engine.model.errors import EndpointError, InvalidKeyError, UsageError
-from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
-from linkgauge.tui.cli.endpoint.iperf3_service import Iperf3Config, prepare_iperf3, reload_users
+from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
+from linkgauge.tui.endpoint.iperf3_service import Iperf3Config, prepare_iperf3, reload_users
 
-from ....engine.rsa_keys import private_pem, public_pem, server_key
+from ...engine.rsa_keys import private_pem, public_pem, server_key
 
 NOW_S = 1_700_000_000.0
 

@@ -1,7 +1,7 @@
 """The endpoint of `linkgauge-endpoint.pyz`: one file that runs with the standard library of Python alone.
 
-It has the options of `linkgauge endpoint` that a remote end needs most. Packages of an extra and the library of the
-command line stay out of the file; `make dist` makes it (packaging/endpoint_archive.py).
+It has the options of `linkgauge endpoint` that a remote end needs most. The packages of extras and the library of
+the command line stay out of the file; `make dist` makes it (packaging/endpoint_archive.py).
 """
 
 import os
@@ -14,8 +14,9 @@ from .... import __version__
 from ....engine.model.errors import LinkgaugeError, PlanError
 from ....engine.model.peer import DEFAULT_PORT
 from ....engine.model.plan import MAX_PORT
+from ...endpoint.endpoint_setup import EndpointConfig, LimitSources, check_access
 from ..output import print_stderr
-from .endpoint_service import EndpointConfig, LimitSources, check_access, print_limits, serve
+from .endpoint_runner import print_limits, serve
 
 _NAME: Final = "linkgauge-endpoint.pyz"
 
@@ -43,7 +44,7 @@ def _parser() -> ArgumentParser:
 
 
 def _to_config(options: Namespace) -> EndpointConfig:
-    """Return the configuration; raise LinkgaugeError for options that are wrong, or exclude each other."""
+    """Return the configuration; raise LinkgaugeError for options that are wrong or exclude each other."""
     tls_files = options.tls_cert, options.tls_key
     tls = check_access(options.bind, options.key_file, tls_files, is_open=options.open)
     if not 0 <= options.port <= MAX_PORT:

@@ -1,8 +1,10 @@
 """The lines of an endpoint's log."""
 
+from datetime import UTC, datetime
+
 import pytest
 from linkgauge.engine.far.status import LogEntry
-from linkgauge.tui.endpoint.endpoint_log_lines import log_text
+from linkgauge.tui.endpoint.endpoint_log import EndpointLog, log_text
 
 CLIENT = "192.0.2.7"
 
@@ -38,3 +40,15 @@ def ended(text: str, received: int, sent: int, milliseconds: int = 10_000) -> Lo
 def test_a_line_has_the_client_and_the_figures_of_its_run(entry: str, line: str) -> None:
     """Rates and bytes of both directions, as far as payload flowed."""
     assert log_text(entry).replace("\N{NO-BREAK SPACE}", " ") == line
+
+
+def test_the_log_keeps_lines_of_any_kind() -> None:
+    """Each has its text, and its event for the mark."""
+    journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
+    journal.add(LogEntry("client", "connected", client="192.0.2.7"))
+    journal.add("something else")
+    assert [(line.event, line.text) for line in journal.lines] == [
+        ("client", "192.0.2.7: connected"),
+        ("said", "something else"),
+    ]
+    assert journal.lines_written == 2

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import EndpointError
 from linkgauge.engine.model.peer import SharedKey
-from linkgauge.tui.cli.endpoint.key_file import saved_key
+from linkgauge.tui.endpoint.key_file import saved_key
 
 DEADLINE_S = 30.0
 _KEYS = [SharedKey(f"a-key-of-this-test-{number}") for number in range(3)]
