@@ -24,7 +24,6 @@ from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.feature_app import FeatureApp
 from ..session.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from ..session.user_presets import problem_lines
-from ..watch.session.watch_handle import WatchHandle
 from ..words.numbers import sanitize
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from ..run.run_services import RunServices
     from ..session.run_spec import RunSpec
     from ..sweep.sweep_session import StoredSweeps
+    from ..watch.watch_screen import WatchHandle
 
 # Breakpoint classes that app.tcss lays screens out by.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
@@ -291,7 +291,7 @@ class WatchApp(BaseApp):
 
     def __init__(
         self,
-        session: WatchHandle,
+        session: "WatchHandle",
         services: "StoredServices",
         *,
         read_plan: Callable[[], WatchPlan] | None = None,

@@ -1,14 +1,15 @@
-"""The screen of a watch in progress: its peers, the one at the cursor, the newest events.
+"""The screen of a watch in progress: its peers, the details of the peer at the cursor, the newest events.
 
-It is drawn each second, for the times on it, and soon after an event.
+It is drawn each second, because it shows times, and soon after an event.
 """
 
 import time
 from asyncio import to_thread
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,18 +21,20 @@ from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...watch.events import WatchEvent
+from ...watch.peer_status import PeerStatus
 from ...watch.watch_plan import WatchPlan
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
 from ..kit.screens.session_screen import SessionScreen
 from ..kit.widgets.key_footer import KeyFooter
-from ..watch.session.watch_handle import WatchHandle
+from ..kit.widgets.log_view import LogView
 from .peer_table import PeerTable
 from .watch_lines import head_line, peer_lines, status_line
-from .watch_log import WatchLog
-from .watch_values import WatchEventLines, WatchView, watch_view
+from .watch_view import WatchEventLine, WatchEventLines, WatchView, watch_view
+from .watch_words import at_words
 
+_EVENT_MARKS: Final = {"plain": "·", "good": "·", "warning": "▲", "bad": "✗", "change": "◆"}
 _FRAME_LINES: Final = 3  # head, status, footer
 _TALL: Final = 32
 _MARKS: Final[Marks] = (
@@ -43,6 +46,63 @@ _MARKS: Final[Marks] = (
     ("●", "the peer is tested now"),
     ("◆", "a change of a level, in the list of events"),
 )
+
+
+class WatchLog(LogView[WatchEventLine]):
+    """Shows the events of a watch."""
+
+    def __init__(self) -> None:
+        super().__init__(widget_id="events")
+        self.border_title = "events"
+        self.can_focus = False
+        self.add_class("panel")
+
+    def line_text(self, line: WatchEventLine) -> Text:
+        """Return the time, a mark for the kind of event, and the text. A change stands out."""
+        is_loud = line.tone == "change"
+        return Text.assemble(
+            (f"{at_words(line.at_s, line.at_s)} ", "dim"),
+            (f"{_EVENT_MARKS[line.tone]} ", "bold"),
+            (line.text, "bold" if is_loud else ""),
+        )
+
+
+class WatchHandle(Protocol):
+    """A watch as its screen sees it: a session of this process, or the watch of another process."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another process carries the watch out, and this one only shows it."""
+        ...
+
+    @property
+    def plan(self) -> WatchPlan:
+        """The newest plan."""
+        ...
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """What is known of each peer, in the plan's order."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        """Iterate over the events, each once the journal has it. Raises LinkgaugeError.
+
+        `WatchEnded` comes last, unless the watch is elsewhere: then the events end after `stop`.
+        """
+        ...
+
+    def check_now(self, name: str) -> None:
+        """Make a test of this peer due now."""
+        ...
+
+    def reload(self, plan: WatchPlan) -> None:
+        """Watch by another plan from now on."""
+        ...
+
+    def stop(self) -> None:
+        """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
+        ...
 
 
 class WatchScreen(SessionScreen):
@@ -183,7 +243,7 @@ class WatchScreen(SessionScreen):
     def _show_peer(self) -> None:
         name = self.query_one(PeerTable).name_at_cursor
         row = next((row for row in self._view.rows if row.name == name), None)
-        lines = [] if row is None else peer_lines(row, self._session.plan, self._view.now_s)
+        lines = [] if row is None else peer_lines(row)
         self.query_one("#peer-text", Static).update(Content("\n").join(lines))
 
     def _arrange(self, height: int) -> None:

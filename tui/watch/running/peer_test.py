@@ -1,6 +1,6 @@
-"""One full test of a watched peer: an ordinary run, and what it says of the peer.
+"""One full test of a watched peer: an ordinary run, and the result of the peer that follows from it.
 
-A peer that is down, refuses, or breaks off is a result too, with the sentence that says why.
+A peer that is down, refuses, or breaks off has a result as well: a failure with its reason.
 """
 
 import asyncio
@@ -33,25 +33,25 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CheckContext:
-    """What all checks of a watch have in common: the run log, the presets, the group of the runs."""
+class WatchContext:
+    """What all tests of a watch share: the run log, the presets, the group of the runs."""
 
     log: RunLog
     catalog: Catalog
     group: str
 
 
-class PeerCheck:
+class PeerTest:
     """One test. Call `carry_out` once; `stop` may come at any time."""
 
-    def __init__(self, watched: WatchedPeer, context: CheckContext, run_id: str) -> None:
+    def __init__(self, watched: WatchedPeer, context: WatchContext, run_id: str) -> None:
         self._watched, self._context, self.run_id = watched, context, run_id
         self._session: RunSession | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_stopped = False
 
     def stop(self) -> None:
-        """End the test in order; what it has measured so far is in the run log and does not count."""
+        """End the test in order. The part that it has measured is in the run log and does not count."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -61,7 +61,7 @@ class PeerCheck:
             self._task.cancel()
 
     async def carry_out(self) -> CheckResult | None:
-        """Return the result, once its run is in the run log; None where the test was stopped."""
+        """Return the result, once its run is in the run log; None if the test was stopped."""
         if self._is_stopped:
             return None
         self._task = asyncio.current_task()
@@ -82,7 +82,7 @@ class PeerCheck:
         return None if self._is_stopped else result
 
     def _spec(self) -> RunSpec:
-        """Return the run as the plan of the watch asks for it. Raises UnknownPreset."""
+        """Return the run that the plan of the watch asks for. Raises UnknownPreset."""
         watched, context = self._watched, self._context
         preset = None
         if watched.preset is not None:
@@ -96,7 +96,7 @@ class PeerCheck:
         )
 
     async def _measure(self) -> CheckResult:
-        """Carry out the run. Raises LinkgaugeError where there is none."""
+        """Carry out the run. Raises LinkgaugeError if there is none."""
         watched, context = self._watched, self._context
         async with open_far_end(with_access(watched.peer)) as far:
             known = far if watched.peer.ssh else watched.peer
@@ -116,7 +116,7 @@ class PeerCheck:
 
 
 def result_of_run(run: RunResult, run_id: str) -> CheckResult:
-    """Return what the result of a run says of its peer: of one that has just ended, or of a stored one."""
+    """Return the result of a peer from the result of its run, which has just ended or is stored."""
     cost = 0 if run.total is None else _payload_bytes(run, run.total)
     if not run.reason.is_regular or run.total is None or not run.total.bytes:
         text = "no payload arrived" if run.total is not None else "nothing was measured"
@@ -144,7 +144,7 @@ def _figures(run: RunResult, total: MeasuredResult) -> Iterator[tuple[Metric, fl
 
 
 def _payload_bytes(run: RunResult, total: MeasuredResult) -> int:
-    """Return the payload of a run as it was sent; that of the warm-up, which is not counted, at the same rate."""
+    """Return the payload that a run has sent. The warm-up is not counted: its payload is taken at the same rate."""
     measured = (total.bytes or 0) / (1 - min(total.loss or 0, _MOST_LOST))
     seconds = total.seconds or 0
     return round(measured * (1 + run.warmup_s / seconds)) if seconds > 0 else round(measured)

@@ -1,7 +1,8 @@
 """One test at a time on each network interface of this host, in all processes that watch.
 
-A test holds its interface alone. Probes of several peers may share it, since they send next to nothing, but none
-runs beside a test. The locks are those of files (flock(2)): the kernel releases them however a process ends.
+A test holds its interface alone. Probes of several peers share it, since they send next to nothing, but a probe
+does not run beside a test. The locks are locks of files (flock(2)): the kernel releases them even if a process is
+killed.
 """
 
 import asyncio
@@ -38,9 +39,9 @@ class InterfaceLocks:
 
     @asynccontextmanager
     async def hold_for_test(self, interface: str, timeout_s: float) -> AsyncGenerator[None]:
-        """Hold an interface alone; raise TimeoutError where others have it for so long, RunLogError for a bad disk.
+        """Hold an interface alone. Raises TimeoutError if others have it for too long, RunLogError for a bad disk.
 
-        Those who wait in this process get it in turn.
+        The tests of this process get it in turn.
         """
         async with asyncio.timeout(timeout_s) as deadline, self._queues[interface]:
             descriptor = await self._lock(interface, fcntl.LOCK_EX)
@@ -54,7 +55,7 @@ class InterfaceLocks:
     async def hold_for_probe(self, interface: str, timeout_s: float) -> AsyncGenerator[None]:
         """Hold an interface beside other probes; raise as `hold_for_test` does."""
         async with asyncio.timeout(timeout_s):
-            async with self._queues[interface]:  # behind a test that waits, so that probes cannot keep it waiting
+            async with self._queues[interface]:  # behind a test that waits, so that probes cannot delay it for ever
                 descriptor = await self._lock(interface, fcntl.LOCK_SH)
         try:
             yield
@@ -77,9 +78,9 @@ class InterfaceLocks:
 
 
 async def interface_towards(peer: Peer, options: SocketOptions) -> str:
-    """Return the interface by which a peer is reached; UNKNOWN_INTERFACE where the kernel does not tell.
+    """Return the interface by which a peer is reached; UNKNOWN_INTERFACE if the kernel does not tell.
 
-    All unknown ones count as one, so that no two tests can share a link unseen.
+    All unknown interfaces count as one, so that two tests never share a link unseen.
     """
     if peer.is_loopback:
         return _LOOPBACK
@@ -91,14 +92,14 @@ async def interface_towards(peer: Peer, options: SocketOptions) -> str:
             if nic is not None:
                 return carrier_of(nic.name)
     except (LinkgaugeError, OSError):
-        pass  # the test itself will say what is wrong with this peer
+        pass  # the test itself will report what is wrong with this peer
     return UNKNOWN_INTERFACE
 
 
 def carrier_of(name: str, folder: Path = _INTERFACES) -> str:
-    """Return the interface whose link a VLAN or a tunnel uses; the interface itself where it is no such one.
+    """Return the interface that carries a VLAN or a tunnel; for any other, the interface itself.
 
-    A bond or a bridge has several below it, and is the one that tests share.
+    A bond or a bridge has several below it: there the tests share the bond or the bridge.
     """
     for _ in range(_MOST_LAYERS):
         below = [path.name.removeprefix("lower_") for path in (folder / name).glob("lower_*")]
@@ -109,7 +110,7 @@ def carrier_of(name: str, folder: Path = _INTERFACES) -> str:
 
 
 def _local_address(family: int, address: tuple[str | int, ...], options: SocketOptions) -> tuple[str | int, ...]:
-    """Return the address that a connection would have at this end; nothing is sent for that."""
+    """Return the address that a connection would have at this end; this sends nothing."""
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
         if options.source is not None:
             sock.bind((options.source, 0))
@@ -118,7 +119,7 @@ def _local_address(family: int, address: tuple[str | int, ...], options: SocketO
 
 
 def _namespace() -> str:
-    """Return what tells this network namespace from others, whose interfaces may have the same names."""
+    """Return the number of this network namespace: another one may have interfaces of the same names."""
     try:
         return str(_NAMESPACE.stat().st_ino)
     except OSError:

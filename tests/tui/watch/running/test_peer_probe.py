@@ -8,7 +8,7 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SocketOptions
-from linkgauge.tui.watch.session.idle_latency import _measure_requests, measure_round_trips
+from linkgauge.tui.watch.running.peer_probe import _measure_requests, measure_round_trips
 
 
 @pytest.fixture

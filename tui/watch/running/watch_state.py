@@ -1,21 +1,12 @@
-"""The stored state of a watch, read from its journal: it goes on after a restart as if it had not stopped.
+"""What is known of a watch, computed from its events: the peers, cycles, budgets, and news to tell. Pure.
 
-An event is in the journal before anyone is told of it. A test has two entries, its beginning and its end. Where the
-end is missing, the program was killed in between: if the run log has the run with a regular end, the test counts,
-else it never was, and its cycle is due again.
+`apply` takes in an event that has just happened, or one that is read after a restart: the state is the same.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....engine.model.errors import RunLogError, UnknownRun
-from ....engine.model.plan import SECOND_NS
-from ....engine.results.run_log import RunLog
-from ....engine.results.run_log.journal import Journal
-from ....engine.results.run_result import RunResult
 from ....watch.changes.level_watch import LevelWatch
 from ....watch.data_budget import LIKE_LAST_TESTS, MonthUse
-from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
 from ....watch.events import (
     ChangeFound,
     ChangeTold,
@@ -35,24 +26,22 @@ from ....watch.events import (
 )
 from ....watch.peer_status import PeerStatus, advance
 from ....watch.watch_plan import WatchPlan
-from ...session.stored_run import load_stored_run
-from .peer_check import result_of_run
 
 
 @dataclass(slots=True)
 class WatchState:
-    """What is known of a watch. `apply` takes an event in, whether it has just happened or is read.
+    """What is known of a watch.
 
     Args:
-        statuses: each peer that the journal knows or the plan has.
-        cycles: the newest cycle of each peer that was decided, left out or missed.
-        attempts: the undecided cycle of each peer, and how many of its tests have ended: none while the first runs.
+        statuses: the status of each peer of the journal or the plan.
+        cycles: the newest cycle of each peer that was decided, skipped or missed.
+        attempts: the undecided cycle of each peer, and how many of its tests have ended: 0 while the first runs.
         begun: each test that has begun and not ended, by its peer.
-        use: what this month's tests and probes have cost.
+        use: the data of this month's tests and probes.
         recent: the last tests of each peer, whether they decided or not.
-        untold: what nobody was told of yet: the newest change of each metric of a peer, and of its verdict.
-        unread: why entries were left out.
-        peers: those of the newest start, or reload; None where the journal has forgotten it.
+        untold: news without a notification so far: the newest change of each metric of a peer, and of its verdict.
+        unread: the reasons for entries that could not be read.
+        peers: the peers of the newest start or reload; None if the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
     """
 
@@ -69,7 +58,7 @@ class WatchState:
     _levels: dict[tuple[str, Metric], LevelWatch] = field(default_factory=dict[tuple[str, Metric], LevelWatch])
 
     def add_peers(self, plan: WatchPlan) -> None:
-        """Know the peers of a plan."""
+        """Add the peers of a plan that are not known yet."""
         for peer in plan.peers:
             self.statuses.setdefault(peer.name, PeerStatus(peer.name))
 
@@ -79,7 +68,7 @@ class WatchState:
         return [change for change in changes if change is not None]
 
     def recall(self, event: WatchEvent) -> None:
-        """Take an event of before a restart in: its changes follow it in the journal."""
+        """Take in an event from before a restart: its changes follow it in the journal."""
         for level, at_s, value, why in self._values_of(event):
             level.recall(at_s, value, why)
         if isinstance(event, ChangeFound):
@@ -87,17 +76,17 @@ class WatchState:
         self.apply(event)
 
     def _values_of(self, event: WatchEvent) -> list[tuple[LevelWatch, float, float, str | None]]:
-        """Return the levels that an event has values of, with these: their time, the value, the run's finding."""
+        """Return each level that an event has a value for, with its time, the value and the run's finding."""
         match event:
             case CheckEnded(decides=True):
                 check = event
-            case CheckSkipped():  # of a repetition: the test before it counts
+            case CheckSkipped():  # a skipped repetition: the test before it counts
                 last = self.recent.get(event.peer, ())[-1:]
                 if not last or last[0].decides or last[0].cycle_s != event.cycle_s:
                     return []
                 (check,) = last
             case ProbeEnded(at_s, peer, result):
-                # Probes tell the loss of peers whose tests have none. A test of datagrams is the better measure.
+                # Probes tell the loss of a peer unless its tests do: a test with datagrams is the better measure.
                 has_own = (peer, Metric.LOSS) in self._levels and self._is_test_of_loss(peer)
                 return [
                     (self._level(peer, metric), at_s, value, result.why)
@@ -117,7 +106,7 @@ class WatchState:
         return self._levels.setdefault((peer, metric), LevelWatch(peer, metric))
 
     def has_peer(self, name: str) -> bool:
-        """Return whether a peer was in the watch when that last began, as far as the journal tells."""
+        """Return whether a peer was in the watch at its last start, as far as the journal tells."""
         return self.peers is None or name in self.peers
 
     def apply(self, event: WatchEvent) -> None:
@@ -153,9 +142,9 @@ class WatchState:
                 pass
 
     def _note_news(self, event: WatchEvent, before: CheckEnded | None, after: CheckEnded | None) -> None:
-        """Note what is news after an event, or is not any more; `before` and `after` are the tests that count.
+        """Note news that an event brings, and news that is told; `before` and `after` are the tests that count.
 
-        A test is news if its verdict is another than that of the one before. The first one is if it is not good.
+        A test is news if its verdict differs from the one before. The first test is news if it is not good.
         """
         verdict = CheckVerdict.GOOD if before is None else before.result.verdict
         if after is not None and after.result.verdict is not verdict:
@@ -177,14 +166,14 @@ class WatchState:
         )
 
     def next_attempt(self, peer: str, cycle_s: float) -> int:
-        """Return how many tests of a cycle have ended: after a restart it goes on with the next."""
+        """Return how many tests of a cycle have ended: a restart goes on with the next one."""
         pending = self.attempts.get(peer)
         return pending[1] if pending is not None and pending[0] == cycle_s else 0
 
     def unfinished_cycle(self, peer: str, since_s: float) -> float | None:
-        """Return a cycle that has begun and was not decided: a restart goes on with it, however many are due since.
+        """Return a cycle that has begun and was not decided: a restart goes on with it, even if later ones are due.
 
-        None without one, and where it is older than `since_s`.
+        None if there is none, or if it is older than `since_s`.
         """
         pending = self.attempts.get(peer)
         return None if pending is None or pending[0] < since_s else pending[0]
@@ -197,82 +186,6 @@ class WatchState:
         status = self.statuses.get(peer)
         last = None if status is None else status.last_check
         return last is not None and last.result.figure(Metric.LOSS) is not None
-
-
-class StoredWatch:
-    """The journal of a watch. Every method waits for the disk, and raises RunLogError."""
-
-    def __init__(self, log: RunLog, name: str) -> None:
-        self._log = log
-        self._journal = Journal(log.path, name)
-
-    def read(self, plan: WatchPlan) -> WatchState:
-        """Return the state after all entries; those that cannot be read are left out, with their reasons."""
-        state = WatchState()
-        for item in read_events(self._journal.entries()):
-            if isinstance(item, UnreadEntry):
-                state.unread.append(item.reason)
-                continue
-            state.recall(item)
-        state.add_peers(plan)
-        return state
-
-    def read_after(self, number: int) -> tuple[list[WatchEvent], int]:
-        """Return the events after that of a number, and the number of the last one; damaged ones are left out."""
-        entries = list(self._journal.entries(number))
-        events = [event for event in read_events(entries) if not isinstance(event, UnreadEntry)]
-        return events, entries[-1].number if entries else number
-
-    def append(self, events: Sequence[WatchEvent], plan: WatchPlan) -> None:
-        """Append events of a watch by this plan, all of them or none; they are on the disk then."""
-        self._journal.append_all(
-            [(event_text(event), keep_until_s(event, _probe_every_s(event, plan))) for event in events]
-        )
-
-    def prune(self, now_s: float) -> None:
-        """Forget what is not worth keeping any more."""
-        self._journal.prune(now_s)
-
-    def find_result(self, run_id: str) -> CheckResult | None:
-        """Return the result of a run that has ended regularly; None for any other."""
-        try:
-            record = self._log.find(run_id)
-        except UnknownRun:
-            return None
-        if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
-            return None
-        if record.document is not None:
-            return result_of_run(RunResult.of(record.document), run_id)
-        try:  # the end of a run is written before its document: a kill can come in between
-            return result_of_run(load_stored_run(self._log, record).outcome.result, run_id)
-        except RunLogError:  # its entries are damaged: the test is made again
-            return None
-
-    def close(self) -> None:
-        """Close the journal."""
-        self._journal.close()
-
-
-def _probe_every_s(event: WatchEvent, plan: WatchPlan) -> float | None:
-    watched = plan.find(event.peer) if isinstance(event, ProbeEnded) else None
-    every_ns = None if watched is None else watched.timing.probe_every_ns
-    return None if every_ns is None else every_ns / SECOND_NS
-
-
-def adopted_ends(
-    begun: Iterable[CheckBegan], stored: StoredWatch, plan: WatchPlan, now_s: float
-) -> list[CheckEnded]:
-    """Return the ends of tests that were cut off after their run had ended. Raises RunLogError."""
-    ends: list[CheckEnded] = []
-    for each in begun:
-        result = stored.find_result(each.run_id)
-        if result is None:
-            continue
-        watched = plan.find(each.peer)
-        retests = 0 if watched is None else watched.timing.retests
-        decides = decides_cycle(result, each.attempt, retests)
-        ends.append(CheckEnded(now_s, each.peer, each.cycle_s, each.attempt, result, decides))
-    return ends
 
 
 def decides_cycle(result: CheckResult, attempt: int, retests: int) -> bool:

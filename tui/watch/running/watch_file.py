@@ -1,10 +1,10 @@
 """The file of a watch: TOML with a table `[watch]`, one `[[peer]]` for each peer, and `[notify]`.
 
 Values are written as on the command line: `seconds = 10`, `every = "1h"`, `rate = "100M"`. `[watch.defaults]` has
-keys of any peer. `packaging/watch.example.toml` shows all of it. Keys and passwords do not belong into the file:
-they are looked up where those of every peer are (credentials.py).
+keys for every peer. `packaging/watch.example.toml` shows all of it. Keys and passwords do not belong into the file:
+they come from the same place as those of every peer (credentials.py).
 
-Every error names the file, the place (`peer[2].every` is in the second `[[peer]]`), what is wrong and what to give.
+Every error names the file, the place (`peer[2].every` is in the second `[[peer]]`), the problem and the remedy.
 """
 
 import difflib
@@ -93,7 +93,7 @@ def _ip_version(text: str) -> IpVersion:
 _Parser = Callable[[str], Any]
 
 
-# What a key's text becomes. A number in the file is its own text; `bool` is the one that is not.
+# The parser of each key's text. A number in the file is text as well; only `bool` is not.
 _OPTIONS: Final[Mapping[str, _Parser]] = {
     "preset": _preset,
     "pass": parsing.pass_percent,
@@ -154,7 +154,7 @@ def read_watch_file(path: Path, presets: Catalog | None = None) -> WatchPlan:
 
 
 def parse_watch(text: str, path: Path, presets: Catalog | None = None) -> WatchPlan:
-    """Return the watch that a text describes; `path` names it where it has no name, and in errors.
+    """Return the watch that a text describes. Without a name it has that of `path`, which errors name too.
 
     Raises as `read_watch_file` does.
     """
@@ -277,11 +277,11 @@ class _WatchReader:
             raise UsageError(f"{where} is not known; {hint}")
 
     def _made(self, place: str, make: Callable[[], Any]) -> Any:
-        """Return what a function makes; a PlanError of its checks gets the file and the place."""
+        """Return the result of `make`. A PlanError of its checks gets the file and the place."""
         try:
             return make()
         except PlanError as error:
-            # Remedies name options of the command line; here the same words are keys.
+            # Remedies name options of the command line. Here the same words are keys.
             allowed = error.allowed.replace("--", "")
             raise PlanError(f"{self._file}: {place}{error.field}", error.value[:_MOST_SHOWN], allowed) from error
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SocketOptions
-from linkgauge.tui.watch.session.interface_locks import (
+from linkgauge.tui.watch.running.interface_locks import (
     UNKNOWN_INTERFACE,
     InterfaceLocks,
     carrier_of,

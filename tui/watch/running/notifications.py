@@ -23,10 +23,10 @@ from ....engine.model.errors import explain_os_error, make_printable
 from ....watch.event_codec import event_line
 from ....watch.events import News
 from ....watch.watch_plan import Notify, WatchPlan
-from ..watch_sentences import event_words
+from ..watch_words import event_words
 
 TIMEOUT_S: Final = 20.0
-# A link that is down is news, and may be the way to the address: it is tried again for half an hour.
+# The link that is down may be the way to the address: a webhook is tried again for half an hour.
 _PAUSES_S: Final = (2.0, 10.0, 60.0, 240.0, 600.0, 900.0)
 _END_S: Final = 5.0
 _MOST_OUTPUT: Final = 400
@@ -37,24 +37,24 @@ _log = logging.getLogger(__name__)
 
 
 def news_document(plan: WatchPlan, news: News) -> dict[str, Any]:
-    """Return what a notification has: the event as in `--json-stream`, the watch's name, and a sentence."""
+    """Return the JSON of a notification: the event as in `--json-stream`, the watch's name, and a sentence."""
     return {**event_line(news), "watch": plan.name, "text": event_words(news, plan)}
 
 
 class Notifier:
-    """Sends notifications in the background, in the order of the events. What cannot be sent is reported.
+    """Sends notifications in the background, in the order of the events, and reports those that cannot be sent.
 
-    A webhook that cannot be reached does not delay the program: it may be the one that can tell somebody.
+    A webhook that cannot be reached does not delay the program, which may still reach the user.
     """
 
     def __init__(self, report: Callable[[str, str], object], note_told: Callable[[News], object]) -> None:
-        """`report` gets a sentence for each problem and its peer, `note_told` what is done."""
+        """`report` gets a sentence for each problem and its peer, `note_told` each news that is done."""
         self._report, self._note_told = report, note_told
-        self._command_turn, self._webhook_turn = asyncio.Lock(), asyncio.Lock()  # those who wait get it in turn
+        self._command_turn, self._webhook_turn = asyncio.Lock(), asyncio.Lock()  # in order
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, plan: WatchPlan, news: News) -> None:
-        """Begin the notifications of an event."""
+        """Begin to send the notifications of an event."""
         if not plan.notify.command and plan.notify.webhook is None:
             return
         if len(self._tasks) >= _MOST_WAITING:
@@ -66,7 +66,7 @@ class Notifier:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Send what waits, within some seconds, and end."""
+        """Wait some seconds for the notifications that are being sent, and end."""
         tasks = tuple(self._tasks)
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=_END_S)
@@ -95,13 +95,13 @@ class Notifier:
             async with turn:
                 problem = await sending
         finally:
-            sending.close()  # its turn may never have come
+            sending.close()  # if its turn never came
         if problem is not None:
             report(problem)
 
 
 async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
-    """Start a program with JSON on its input; return what went wrong as a sentence, None where nothing did."""
+    """Start a program with JSON on its input; return a sentence about the problem, None if it took the JSON."""
     if not command:
         return None
     name = make_printable(command[0])
@@ -133,7 +133,7 @@ async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
 
 
 async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
-    """Write the input, and return the first part of the output; the rest is read and dropped."""
+    """Write the input, and return the first part of the output; read the rest and drop it."""
     if process.stdin is None or process.stdout is None:
         return b""
     process.stdin.write(body + b"\n")
@@ -145,10 +145,10 @@ async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
 
 
 async def post(address: str | None, body: bytes, report: Callable[[str], object]) -> str | None:
-    """Post JSON to an address; return what went wrong with the last try as a sentence, None where it was taken.
+    """Post JSON to an address; return a sentence about the problem of the last try, None if the address took it.
 
-    It is tried again for half an hour, unless the answer is that it is wrong. `report` gets a sentence about the
-    first try that failed.
+    It tries for half an hour, unless the answer is a lasting refusal. `report` gets a sentence about the first try
+    that fails.
     """
     if address is None:
         return None
@@ -171,14 +171,14 @@ async def post(address: str | None, body: bytes, report: Callable[[str], object]
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect could lead to another scheme or host: it is an error, and the address is to be corrected."""
+    """A redirect could lead to another scheme or host: it is an error, and the user corrects the address."""
 
     def redirect_request(self, *_arguments: object, **_options: object) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 def _post(address: str, body: bytes) -> None:
-    """Post once, certificates checked; raise OSError, or ValueError for what another try does not mend."""
+    """Post once, with certificates checked. Raises OSError, or ValueError if another try would not help."""
     headers = {"Content-Type": "application/json", "User-Agent": "linkgauge"}
     request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310 - the plan has checked the scheme
     try:

@@ -20,9 +20,9 @@ from linkgauge.engine.near import connect
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.claims import FOLDER
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.watch.session.interface_locks import InterfaceLocks
-from linkgauge.tui.watch.session.stored_watch import StoredWatch
-from linkgauge.tui.watch.session.watch_session import WatchSession, open_watch
+from linkgauge.tui.watch.running.interface_locks import InterfaceLocks
+from linkgauge.tui.watch.running.watch_journal import WatchJournal
+from linkgauge.tui.watch.running.watch_session import WatchSession, open_watch
 from linkgauge.watch.events import (
     ChangeFound,
     CheckBegan,
@@ -115,7 +115,7 @@ async def test_each_peer_is_tested_and_probed_once_and_the_watch_ends(tmp_path: 
         assert status.last_probe is not None
         assert status.last_probe.result.figure(Metric.LATENCY_S) is not None
         # Whoever reads the journal knows the same.
-        assert StoredWatch(log, "watch-test").read(plan).statuses["a"] == status
+        assert WatchJournal(log, "watch-test").read(plan).statuses["a"] == status
 
 
 async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_path: Path, peer: Peer) -> None:
@@ -242,7 +242,7 @@ async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path:
         [end] = ends(events)
         killed = replace(plan, name="killed")
         begun = CheckBegan(end.at_s, "a", end.cycle_s, 0, end.result.run_id or "")
-        StoredWatch(log, killed.group).append([begun], killed)
+        WatchJournal(log, killed.group).append([begun], killed)
         async with open_watch(killed, log=log, catalog=CATALOG) as session:
             [adopted, started] = await read_until(session, lambda event: isinstance(event, WatchStarted))
     assert isinstance(started, WatchStarted)
@@ -263,7 +263,7 @@ async def test_a_run_whose_entries_are_damaged_is_tested_again(tmp_path: Path, p
             database.execute("UPDATE events SET event = '{' WHERE run_id = ?", [run_id])
             database.execute("UPDATE blocks SET data = x'00' WHERE run_id = ?", [run_id])
         killed = replace(watch_of(watched), name="killed")
-        StoredWatch(log, killed.group).append([CheckBegan(end.at_s, "a", end.cycle_s, 0, run_id)], killed)
+        WatchJournal(log, killed.group).append([CheckBegan(end.at_s, "a", end.cycle_s, 0, run_id)], killed)
         async with open_watch(killed, log=log, catalog=CATALOG) as session:
             [*_, again] = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert isinstance(again, CheckBegan)
@@ -285,7 +285,7 @@ async def test_a_restart_goes_on_with_the_cycle_that_was_cut_off(
             CheckBegan(cycle_s, "a", cycle_s, 0, "20261123-120000-aaaa"),
             CheckEnded(cycle_s + 1, "a", cycle_s, 0, failed, decides=False),
         ]
-        StoredWatch(log, plan.group).append(first_test[: attempt + 1], plan)
+        WatchJournal(log, plan.group).append(first_test[: attempt + 1], plan)
         async with open_watch(plan, log=log, catalog=CATALOG) as session:
             [*_, began] = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert isinstance(began, CheckBegan)
@@ -306,7 +306,7 @@ async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_misse
         good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
         ended = CheckEnded(last_s, "a", last_s, 0, good, decides=True)
         started = [WatchStarted(last_s, ("a",))] if is_start_known else []  # the journal forgets it after a month
-        StoredWatch(log, plan.group).append([*started, ended], plan)
+        WatchJournal(log, plan.group).append([*started, ended], plan)
         async with open_watch(plan, log=log, catalog=CATALOG) as session:
             events = await read_until(session, lambda event: isinstance(event, ChecksMissed | CheckBegan))
         missed = events[-1]
@@ -365,7 +365,7 @@ async def test_a_peer_that_was_out_of_the_watch_has_missed_nothing_meanwhile(tmp
     good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
     before = [CheckEnded(last_s, "a", last_s, 0, good, decides=True), WatchStarted(last_s + 10, ("b",))]
     with RunLog.open(tmp_path) as log:
-        StoredWatch(log, "watch-test").append(before, watch_of(watched))
+        WatchJournal(log, "watch-test").append(before, watch_of(watched))
         async with open_watch(watch_of(watched), log=log, catalog=CATALOG) as session:
             events = await read_until(session, lambda event: isinstance(event, CheckBegan))
     assert [event for event in events if isinstance(event, ChecksMissed)] == []
@@ -462,7 +462,7 @@ async def test_a_change_that_nobody_was_told_of_is_told_after_a_restart(tmp_path
         for at_s, metric in ((now_s - 60, Metric.GOODPUT_BIT_S), (now_s - 7 * 86_400, Metric.LATENCY_S))
     ]
     with RunLog.open(tmp_path) as log:
-        stored = StoredWatch(log, plan.group)
+        stored = WatchJournal(log, plan.group)
         stored.append(changes, plan)
         stored.close()
         for _ in range(2):

@@ -1,8 +1,8 @@
-"""Round trips of a few small datagrams on an idle path: its latency and its loss, without a run.
+"""A probe of a watched peer: the latency and the loss of the idle path, by a few small datagrams. It is not a run.
 
-The endpoint's own process answers them, so that no worker is started and nothing is stored. They are those of the
-path MTU's measurement (path_probe.py), as short as they can be. Where no UDP comes through, small requests over TCP
-tell the latency, and the loss stays unknown.
+The endpoint's own process answers the datagrams, so that no worker starts and nothing is stored. They are those of
+the path MTU's measurement (path_probe.py), as short as possible. If no UDP comes through, small requests over TCP
+measure the latency, and the loss stays unknown.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from ....engine.model.capabilities import Feature, why_unavailable
 from ....engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,
+    LinkgaugeError,
     PeerError,
     RemoteProtocolError,
 )
@@ -27,13 +28,16 @@ from ....engine.model.latency_histogram import LatencySummary
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Plan, SocketOptions
 from ....engine.model.workload import Workload
-from ....engine.near.connect import CHECK_RUNS, FarEnd, connect
+from ....engine.near.connect import CHECK_RUNS, FarEnd, connect, open_far_end
 from ....engine.near.path_mtu import open_path_socket, prepare_path_session
 from ....engine.near.run import open_run
 from ....engine.protocol.messages import Stop
 from ....engine.protocol.path_probe import PATH_HEADER_BYTES, PathDatagram, PathKind, decode_path_datagram
 from ....engine.results.meter import Meter
 from ....engine.workloads.udp.df_socket import DfSocket
+from ....watch.events import CheckResult, CheckVerdict, Metric
+from ....watch.watch_plan import WatchedPeer
+from ...session.credentials import with_access
 
 COUNT: Final = 20
 DEADLINE_S: Final = 20.0
@@ -52,13 +56,49 @@ _REQUESTS: Final = Plan(
 _log = logging.getLogger(__name__)
 
 
+def can_be_probed(peer: Peer) -> bool:
+    """Return whether a peer answers probes: an iperf3 server would take one for a test."""
+    return why_unavailable(peer, Feature.PATH_MTU) is None
+
+
+async def find_absence(watched: WatchedPeer) -> CheckResult | None:
+    """Return why a peer cannot be tested now; None if it answers. The path carries only a handshake."""
+    try:
+        async with open_far_end(with_access(watched.peer)) as far, connect(far, watched.plan.socket):
+            return None
+    except LinkgaugeError as error:
+        return _failure(watched, error)
+
+
+async def probe_peer(watched: WatchedPeer) -> CheckResult:
+    """Probe a peer; return its latency and loss, or a failure with the reason if it cannot be reached."""
+    try:
+        async with open_far_end(with_access(watched.peer)) as far:
+            trips = await measure_round_trips(far, watched.plan.socket)
+    except LinkgaugeError as error:
+        return _failure(watched, error)
+    figures: list[tuple[Metric, float]] = []
+    if trips.median_ns is not None:
+        figures.append((Metric.LATENCY_S, trips.median_ns / SECOND_NS))
+    if trips.loss is not None:
+        figures.append((Metric.LOSS, trips.loss))
+    if trips.median_ns is None:
+        return CheckResult(CheckVerdict.FAILED, trips.bytes, tuple(figures), detail="no datagram came back")
+    return CheckResult(CheckVerdict.GOOD, trips.bytes, tuple(figures))
+
+
+def _failure(watched: WatchedPeer, error: LinkgaugeError) -> CheckResult:
+    _log.debug("probe of %s: %r", watched.name, error)
+    return CheckResult(CheckVerdict.FAILED, detail=str(error))
+
+
 @dataclass(frozen=True, slots=True)
 class RoundTrips:
     """The round trips of a probe.
 
     Args:
-        median_ns: the median of those that came back; None where none did.
-        loss: the share that did not, 0 to 1; None where it is unknown.
+        median_ns: the median of those that came back; None if none did.
+        loss: the share that did not come back, 0 to 1; None if it is unknown.
         bytes: the payload of both directions.
     """
 
@@ -68,9 +108,9 @@ class RoundTrips:
 
 
 async def measure_round_trips(peer: FarEnd, binding: SocketOptions = _UNBOUND, count: int = COUNT) -> RoundTrips:
-    """Return the round trips of `count` datagrams, or of requests where no UDP comes through.
+    """Return the round trips of `count` datagrams, or of requests if no UDP comes through.
 
-    Raises PeerError where the peer cannot be used, and PlanError where this machine lacks what the binding names.
+    Raises PeerError if the peer cannot be used, and PlanError if this machine lacks the interface of the binding.
     """
     reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
     if reason is not None:
@@ -89,7 +129,7 @@ async def measure_round_trips(peer: FarEnd, binding: SocketOptions = _UNBOUND, c
 
 @asynccontextmanager
 async def _open_echo(peer: FarEnd, binding: SocketOptions) -> AsyncGenerator[tuple[DfSocket, bytes]]:
-    """Yield a socket over which the far end answers; raise OSError where no UDP comes through, else PeerError."""
+    """Yield a socket over which the far end answers. Raises OSError if no UDP comes through, else PeerError."""
     async with connect(peer, binding) as (control, ends):
         if ends.is_data_tunneled:
             raise OSError("ssh carries no datagrams")
@@ -118,12 +158,12 @@ class _Echoes:
         self._news = asyncio.Event()
 
     async def measure(self, count: int) -> RoundTrips:
-        """Send so many, one after the other, and wait for the last answers."""
+        """Send `count` datagrams, one after the other, and wait for the last answers."""
         self._sock.watch(self._read)
         for serial in range(1, count + 1):
             data = PathDatagram(PathKind.PROBE, serial, PATH_HEADER_BYTES).pack(self._secret)
             self._sent[serial] = time.perf_counter_ns()
-            with contextlib.suppress(OSError):  # what this host cannot send now is lost like any other
+            with contextlib.suppress(OSError):  # a datagram that this host cannot send counts as lost
                 self._sock.send(data)
             await asyncio.sleep(_PACE_S)
         with contextlib.suppress(TimeoutError):
@@ -152,7 +192,7 @@ class _Echoes:
 
 
 async def _measure_requests(peer: FarEnd, binding: SocketOptions) -> RoundTrips:
-    """Return the round trips of small requests over TCP; their loss is not seen."""
+    """Return the round trips of small requests over TCP; the loss is unknown."""
     plan = replace(_REQUESTS, socket=binding)
     meter = Meter()
     async with open_run(plan, peer) as run:

@@ -14,8 +14,8 @@ from linkgauge.engine.model.errors import RunLogLocked
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.watch.session.committed_events import CommittedEvents
-from linkgauge.tui.watch.session.stored_watch import StoredWatch, WatchState
+from linkgauge.tui.watch.running.watch_journal import CommittedEvents, WatchJournal
+from linkgauge.tui.watch.running.watch_state import WatchState
 from linkgauge.watch.events import (
     ChangeFound,
     CheckResult,
@@ -34,9 +34,9 @@ PLAN = WatchPlan("office", (WatchedPeer("db-1", Peer("db-1.example.com"), Plan(d
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> StoredWatch:
+def journal(tmp_path: Path) -> WatchJournal:
     """Give a journal."""
-    return StoredWatch(RunLog.open(tmp_path), PLAN.group)
+    return WatchJournal(RunLog.open(tmp_path), PLAN.group)
 
 
 @contextmanager
@@ -47,12 +47,12 @@ def locked(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield database
 
 
-async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(stored: StoredWatch) -> None:
+async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(journal: WatchJournal) -> None:
     """The last one ends the reading."""
     state, seen = WatchState(), list[tuple[WatchEvent, int, int]]()
-    events = CommittedEvents(stored, state, lambda: NOON_S, asyncio.Event())
+    events = CommittedEvents(journal, state, lambda: NOON_S, asyncio.Event())
     events.subscribe(
-        lambda event: seen.append((event, len(stored.read_after(0)[0]), sum(state.statuses["db-1"].checks)))
+        lambda event: seen.append((event, len(journal.read_after(0)[0]), sum(state.statuses["db-1"].checks)))
     )
     for event in (ended(), probed(), WatchEnded(NOON_S)):
         await events.emit(event, PLAN)
@@ -61,24 +61,24 @@ async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(st
     assert [event async for event in events] == []
 
 
-async def test_a_change_of_level_is_committed_with_the_result_that_completes_it(stored: StoredWatch) -> None:
+async def test_a_change_of_level_is_committed_with_the_result_that_completes_it(journal: WatchJournal) -> None:
     """A restart that has the one has the other."""
     seen: list[int] = []
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
-    events.subscribe(lambda _event: seen.append(len(stored.read_after(0)[0])))
+    events = CommittedEvents(journal, WatchState(), lambda: NOON_S, asyncio.Event())
+    events.subscribe(lambda _event: seen.append(len(journal.read_after(0)[0])))
     for number in range(60):
         latency_s = 0.001 if number < 40 else 0.009
         result = CheckResult(CheckVerdict.GOOD, 400, ((Metric.LATENCY_S, latency_s),))
         await events.emit(ProbeEnded(NOON_S + number, "db-1", result), PLAN)
-    journal = stored.read_after(0)[0]
+    journal = journal.read_after(0)[0]
     (change,) = (number for number, event in enumerate(journal) if isinstance(event, ChangeFound))
     assert isinstance(journal[change - 1], ProbeEnded)
     assert seen[change - 1] == seen[change] == change + 1
 
 
-async def test_an_error_is_the_last_thing_that_the_reader_gets(stored: StoredWatch) -> None:
+async def test_an_error_is_the_last_thing_that_the_reader_gets(journal: WatchJournal) -> None:
     """After the events that were there before it."""
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
+    events = CommittedEvents(journal, WatchState(), lambda: NOON_S, asyncio.Event())
     await events.emit(ended(), PLAN)
     events.fail(ArithmeticError("no such kind was expected"))
     assert await anext(events) == ended()
@@ -88,10 +88,10 @@ async def test_an_error_is_the_last_thing_that_the_reader_gets(stored: StoredWat
 
 
 @pytest.mark.every
-async def test_a_run_log_that_is_locked_delays_events_and_loses_none(stored: StoredWatch, tmp_path: Path) -> None:
+async def test_a_run_log_that_is_locked_delays_events_and_loses_none(journal: WatchJournal, tmp_path: Path) -> None:
     """SQLite itself waits for ten seconds; then the reader is told, once."""
-    await asyncio.to_thread(stored.append, [probed()], PLAN)
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, asyncio.Event())
+    await asyncio.to_thread(journal.append, [probed()], PLAN)
+    events = CommittedEvents(journal, WatchState(), lambda: NOON_S, asyncio.Event())
     async with asyncio.timeout(60):
         with locked(tmp_path) as database:
             emitting = asyncio.create_task(events.emit(ended(), PLAN))
@@ -102,16 +102,16 @@ async def test_a_run_log_that_is_locked_delays_events_and_loses_none(stored: Sto
             database.execute("COMMIT")
         await emitting
     assert await anext(events) == ended()
-    assert stored.read_after(0)[0] == [probed(), ended()]
+    assert journal.read_after(0)[0] == [probed(), ended()]
 
 
 @pytest.mark.every
-async def test_a_watch_that_ends_does_not_wait_for_a_locked_run_log(stored: StoredWatch, tmp_path: Path) -> None:
+async def test_a_watch_that_ends_does_not_wait_for_a_locked_run_log(journal: WatchJournal, tmp_path: Path) -> None:
     """No longer than SQLite does."""
-    await asyncio.to_thread(stored.append, [probed()], PLAN)
+    await asyncio.to_thread(journal.append, [probed()], PLAN)
     stopping = asyncio.Event()
     stopping.set()
-    events = CommittedEvents(stored, WatchState(), lambda: NOON_S, stopping)
+    events = CommittedEvents(journal, WatchState(), lambda: NOON_S, stopping)
     async with asyncio.timeout(60):
         with locked(tmp_path), pytest.raises(RunLogLocked):
             await events.emit(ended(), PLAN)
@@ -122,8 +122,8 @@ import asyncio, json, sys
 from itertools import count
 from pathlib import Path
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.watch.session.committed_events import CommittedEvents
-from linkgauge.tui.watch.session.stored_watch import StoredWatch, WatchState
+from linkgauge.tui.watch.running.watch_journal import CommittedEvents, WatchJournal
+from linkgauge.tui.watch.running.watch_state import WatchState
 from linkgauge.watch.events import CheckResult, CheckVerdict, ProbeEnded, WatchEnded, WatchNotice
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 from linkgauge.engine.model.peer import Peer
@@ -132,8 +132,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 PLAN = WatchPlan("office", (WatchedPeer("db-1", Peer("db-1.example.com"), Plan(duration_ns=SECOND_NS)),))
 
 async def main(folder):
-    stored = StoredWatch(RunLog.open(folder), PLAN.group)
-    events, told = CommittedEvents(stored, WatchState(), lambda: 1e9, asyncio.Event()), []
+    journal = WatchJournal(RunLog.open(folder), PLAN.group)
+    events, told = CommittedEvents(journal, WatchState(), lambda: 1e9, asyncio.Event()), []
     times = count(1e9)
     async def probe():
         await events.emit(ProbeEnded(next(times), "db-1", CheckResult(CheckVerdict.GOOD, 400)), PLAN)
@@ -155,7 +155,7 @@ async def main(folder):
     seen = [event async for event in events]
     notices = [event.text for event in seen if isinstance(event, WatchNotice)]
     kept = [event for event in seen if not isinstance(event, WatchNotice)]
-    print(json.dumps([notices, kept == stored.read_after(0)[0], len(kept)]))
+    print(json.dumps([notices, kept == journal.read_after(0)[0], len(kept)]))
 
 asyncio.run(main(Path(sys.argv[1])))
 """

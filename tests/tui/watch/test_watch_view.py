@@ -1,17 +1,14 @@
 """What the screen of a watch shows, as values."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from linkgauge.tui.watch.watch_values import (
-    DAY_S,
-    PeerRow,
+from linkgauge.tui.watch.last_day import DAY_S
+from linkgauge.tui.watch.watch_view import (
     PeerState,
     WatchEventLines,
     WatchView,
     current_levels,
-    day_slots,
     newest_failures,
     state_of,
     watch_view,
@@ -21,13 +18,11 @@ from linkgauge.watch.peer_status import PeerStatus
 
 from ..example_watch import (
     GIB,
-    HOUR_S,
     NOW_S,
     ScriptedWatch,
     below,
     ended,
     failed,
-    fell,
     good,
     over_budget,
     plan,
@@ -52,7 +47,6 @@ def test_a_peer_has_a_row_from_the_beginning() -> None:
     assert view.rows[0].latency_s is None
     assert view.next_row is view.rows[0]
     assert view.testing == ()
-    assert set(day_slots(view.rows[0], NOW_S, 24)) == {None}
 
 
 def test_a_row_has_the_last_test_and_the_last_probe() -> None:
@@ -96,44 +90,6 @@ def test_used_up_data_is_told_by_the_skipped_test_or_by_the_sum() -> None:
     watch.statuses["db-01"] = over_budget(watch.statuses["db-01"])
     watch.change("db-02", month_bytes=10 * GIB)
     assert [row.is_over_budget for row in view_of(watch).rows] == [True, True]
-
-
-def row_of(*checks: tuple[float, CheckResult], **changes: Any) -> PeerRow:
-    """Return the row of a peer whose last day had these tests, so many hours ago."""
-    day = tuple(ended("db-01", NOW_S - hours * HOUR_S, result) for hours, result in checks)
-    known = PeerStatus("db-01", day=day, last_check=day[-1], **changes)
-    return watch_view(plan(1), {"db-01": known}, NOW_S).rows[0]
-
-
-def test_a_slot_has_the_lowest_rate_of_its_tests() -> None:
-    """A drop is not hidden behind better tests of the same hour."""
-    slots = day_slots(row_of((0.6, good()), (0.5, below(60)), (0.4, good())), NOW_S, 24)
-    assert slots[-1] is not None
-    assert slots[-1].share == pytest.approx(0.6)
-    assert slots[-1].state is PeerState.SHORT
-    assert slots[:-1] == (None,) * 23
-
-
-def test_a_test_holds_until_the_next_is_due_and_one_without_a_result_leaves_a_gap() -> None:
-    """Hours in which a test was missed are empty, not 0."""
-    slots = day_slots(row_of((23.5, good()), (10.5, failed()), (0.5, good())), NOW_S, 48)
-    shown = "".join(" " if slot is None else "!" if slot.share is None else "#" for slot in slots)
-    assert shown == " ####                      !                   #"
-
-
-def test_without_an_expected_rate_the_day_is_in_shares_of_its_best() -> None:
-    """Each test has its rate then."""
-    results = [replace(good(percent), percent=None) for percent in (100, 60)]
-    slots = day_slots(row_of((1.5, results[0]), (0.5, results[1])), NOW_S, 24)
-    assert [None if slot is None else slot.share for slot in slots[-2:]] == [1.0, pytest.approx(0.6)]
-
-
-def test_a_change_is_marked_where_its_level_begins() -> None:
-    """Also where no test was; one before the day is not."""
-    row = row_of((0.5, below()), changes=(fell("db-01", NOW_S - 30 * HOUR_S), fell("db-01", NOW_S - 5 * HOUR_S)))
-    slots = day_slots(row, NOW_S, 24)
-    marked = [(number, slot.is_worse) for number, slot in enumerate(slots) if slot is not None and slot.is_change]
-    assert marked == [(19, True)]
 
 
 def test_levels_are_those_since_the_last_change() -> None:

@@ -14,8 +14,8 @@ import pytest
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Plan
-from linkgauge.tui.watch.session import notifications
-from linkgauge.tui.watch.session.notifications import Notifier, post, run_command
+from linkgauge.tui.watch.running import notifications
+from linkgauge.tui.watch.running.notifications import Notifier, post, run_command
 from linkgauge.watch.events import ChangeFound, Level, Metric
 from linkgauge.watch.watch_plan import Notify, WatchedPeer, WatchPlan
 

@@ -1,7 +1,7 @@
-"""A watch in progress: the tests and probes of its peers when they are due, and the events that come of them.
+"""A watch in progress: it tests and probes its peers when that is due, and yields the events.
 
 Each peer has a task for its tests and one for its probes; the locks of interfaces keep them apart. Each event is in
-the journal before the reader gets it (committed_events.py).
+the journal before the reader gets it (watch_journal.py).
 """
 
 import asyncio
@@ -43,12 +43,12 @@ from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
 from ....watch.watch_plan import WatchedPeer, WatchPlan
 from ...session.run_recorder import new_id
 from ...session.storage import open_data_dir
-from .committed_events import CommittedEvents
 from .interface_locks import InterfaceLocks, interface_towards
-from .latency_probe import can_be_probed, find_absence, probe_peer
 from .notifications import Notifier
-from .peer_check import CheckContext, PeerCheck
-from .stored_watch import StoredWatch, WatchState, adopted_ends, decides_cycle
+from .peer_probe import can_be_probed, find_absence, probe_peer
+from .peer_test import PeerTest, WatchContext
+from .watch_journal import CommittedEvents, WatchJournal, adopted_ends
+from .watch_state import WatchState, decides_cycle
 
 _PRUNE_FIRST_S: Final = 600.0
 _PRUNE_EVERY_S: Final = 86_400.0
@@ -59,18 +59,18 @@ _UNFINISHED_S: Final = 3_600.0
 _CLAIM_AGAIN_S: Final = 0.1
 _LAST_EVENTS_S: Final = 5.0
 _OF_NO_PEER: Final = "-"
-_STILL_NEWS_S: Final = 86_400.0  # a change that nobody was told of before a restart
+_STILL_NEWS_S: Final = 86_400.0  # for news that was not sent before a restart
 
 
 @asynccontextmanager
 async def open_watch(
     plan: WatchPlan, *, log: RunLog, catalog: Catalog, once: bool = False, clock: Callable[[], float] = time.time
 ) -> AsyncGenerator["WatchSession"]:
-    """Begin a watch, or go on with it where its journal ends. The block ends it in order.
+    """Begin a watch, or continue it from its journal. The block ends it in order.
 
     Args:
-        plan: what is watched. Its name is the watch's: one of the same name must not be in progress.
-        log: the run log, which has the runs and the journal.
+        plan: the peers and times. Its name is the watch's: another of that name must not be in progress.
+        log: the run log; it has the runs and the journal.
         catalog: the presets.
         once: test each peer once, now, and end.
         clock: the time, in seconds since 1970.
@@ -81,18 +81,18 @@ async def open_watch(
     """
     folder = open_data_dir() / FOLDER
     held = claim(folder, plan.group)
-    if held is None:  # who follows the watch looks at its lock for a moment
+    if held is None:  # a process that follows the watch holds its lock for a moment, to look at it
         await asyncio.sleep(_CLAIM_AGAIN_S)
         held = claim(folder, plan.group)
     if held is None:
         remedy = "end that one first, give this one another name, or add --follow to see it"
         raise UsageError(f"the watch {plan.name} cannot begin: it runs already; {remedy}")
-    stored = StoredWatch(log, plan.group)
+    journal = WatchJournal(log, plan.group)
     try:
-        state = await call_in_thread(lambda: stored.read(plan), name="journal")
+        state = await call_in_thread(lambda: journal.read(plan), name="journal")
         async with ForkServerLease():
             session = WatchSession(
-                plan, state, stored, InterfaceLocks(folder), CheckContext(log, catalog, plan.group), clock
+                plan, state, journal, InterfaceLocks(folder), WatchContext(log, catalog, plan.group), clock
             )
             session.begin(once=once)
             try:
@@ -100,7 +100,7 @@ async def open_watch(
             finally:
                 await session.close()
     finally:
-        stored.close()
+        journal.close()
         os.close(held)
 
 
@@ -113,28 +113,28 @@ class WatchSession:
         self,
         plan: WatchPlan,
         state: WatchState,
-        stored: StoredWatch,
+        journal: WatchJournal,
         locks: InterfaceLocks,
-        context: CheckContext,
+        context: WatchContext,
         clock: Callable[[], float],
     ) -> None:
         self.plan = plan
-        self._state, self._stored, self._locks = state, stored, locks
+        self._state, self._journal, self._locks = state, journal, locks
         self._context, self._clock = context, clock
         self._stopping = asyncio.Event()
-        self.events = CommittedEvents(stored, state, clock, self._stopping)
+        self.events = CommittedEvents(journal, state, clock, self._stopping)
         self._wakes: dict[str, asyncio.Event] = {}
         self._wanted: set[str] = set()
         self._timed_since: dict[str, float] = {}  # when a reload gave a peer other times
-        self._checks: dict[str, PeerCheck | None] = {}
-        # Tasks by the names of peers: those that test, those that probe, and what is written down beside them.
+        self._checks: dict[str, PeerTest | None] = {}
+        # Tasks, named like their peers: tests, probes, and what is written to the journal beside them.
         self._peers: set[asyncio.Task[None]] = set()
         self._probes: set[asyncio.Task[None]] = set()
         self._others: set[asyncio.Task[None]] = set()
         self._main: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         self._notifier = Notifier(self.report, self._note_told)
-        self._sent: dict[tuple[str, Metric | None], News] = {}  # or begun
+        self._sent: dict[tuple[str, Metric | None], News] = {}  # or being sent
         self._once = False
 
     @property
@@ -143,11 +143,11 @@ class WatchSession:
         return {peer.name: self._state.statuses[peer.name] for peer in self.plan.peers}
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        """Iterate over the events. Raises what ended the watch, such as a journal that cannot be written."""
+        """Iterate over the events. Raises the error that ended the watch, such as a full journal."""
         return self.events
 
     def check_now(self, name: str) -> None:
-        """Make a test of this peer due now; of a peer that is not watched nothing happens."""
+        """Make a test of this peer due now. Do nothing for a peer that is not watched."""
         if self.plan.find(name) is not None:
             self._wanted.add(name)
             self._wake(name)
@@ -171,7 +171,7 @@ class WatchSession:
                 task.cancel()
 
     def begin(self, *, once: bool) -> None:
-        """Begin with what is due. Call it once."""
+        """Begin with the tests that are due. Call it once."""
         self._once = once
         self._main = asyncio.create_task(self._run())
 
@@ -182,7 +182,7 @@ class WatchSession:
             await self._main
 
     async def _run(self) -> None:
-        """Carry the watch out until it is stopped; a failure becomes the last thing that a reader gets."""
+        """Carry the watch out until it is stopped. A failure is the last thing that the reader gets."""
         self.events.subscribe(self._tell)
         try:
             try:
@@ -194,16 +194,16 @@ class WatchSession:
                 await self._end_tasks()
             if self._failure is None:
                 await self._emit(WatchEnded(self._clock()))
-        except Exception as error:  # noqa: BLE001 - else the reader waits for ever for an event
+        except Exception as error:  # noqa: BLE001 - else the reader would wait for ever
             self._failure = self._failure or error
         if self._failure is not None:
             self.events.fail(self._failure)
 
     async def _start(self) -> None:
-        """Write down how the tests ended that were cut off, and that the watch goes on."""
+        """Write the ends of tests that were cut off to the journal, and that the watch goes on."""
         begun, now_s = list(self._state.begun.values()), self._clock()
         self._state.begun.clear()
-        ends = await call_in_thread(partial(adopted_ends, begun, self._stored, self.plan, now_s), name="journal")
+        ends = await call_in_thread(partial(adopted_ends, begun, self._journal, self.plan, now_s), name="journal")
         for end in ends:
             await self._emit(end)
         for peer in self.plan.peers:
@@ -225,9 +225,10 @@ class WatchSession:
     def _spawn(
         self, work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]], name: str = _OF_NO_PEER
     ) -> None:
-        """Begin a task, which is among others until it ends.
+        """Begin a task, which stays in a set until it ends.
 
-        One that fails ends the watch, because what cannot be written down must not go on; so does the last peer's.
+        A task that fails ends the watch: a watch that cannot write its journal must not go on. The end of the last
+        peer's task ends it as well.
         """
 
         def note_end(task: asyncio.Task[None]) -> None:
@@ -244,20 +245,20 @@ class WatchSession:
         task.add_done_callback(note_end)
 
     async def _end_tasks(self) -> None:
-        """End all tasks; one that tests ends its test in order first."""
+        """End all tasks. A test that runs ends in order first."""
         self.stop()
         for task in self._probes:
             task.cancel()
         await asyncio.gather(*self._peers, *self._probes, return_exceptions=True)
         await self._notifier.close()
-        if self._others:  # events that are being written down, such as that a notification was sent
+        if self._others:  # they write events, such as that a notification was sent
             await asyncio.wait(set(self._others), timeout=_LAST_EVENTS_S)
         for task in self._others:
             task.cancel()
         await asyncio.gather(*self._others, return_exceptions=True)
 
     async def _watch_peer(self, name: str) -> None:
-        """Test a peer whenever that is due, until it is not in the plan any more or the watch is stopped."""
+        """Test a peer whenever that is due, until it leaves the plan or the watch is stopped."""
         await self._finish_cycle(name)
         while not self._stopping.is_set() and (watched := self.plan.find(name)) is not None:
             now_s = self._clock()
@@ -269,7 +270,7 @@ class WatchSession:
                 continue
             self._wanted.discard(name)
             if not self._once:
-                # A test that a person asks for stands for the newest one that is due.
+                # A test that the user asks for stands for the newest one that is due.
                 await self._note_missed(watched, check_times(watched).newest_s(now_s) if is_wanted else due_s)
             if self._once and watched.timing.probe_every_ns is not None and can_be_probed(watched.peer):
                 await self._probe(watched)
@@ -278,7 +279,7 @@ class WatchSession:
                 return
 
     async def _note_missed(self, watched: WatchedPeer, due_s: float) -> None:
-        """Say which tests a due one has overtaken since the last cycle, or since a reload changed the times."""
+        """Report the tests missed since the last cycle, or since a reload changed the times."""
         last_s = self._state.cycles.get(watched.name)
         if last_s is None:
             return
@@ -287,7 +288,7 @@ class WatchSession:
             await self._emit(ChecksMissed(self._clock(), watched.name, *missed))
 
     async def _finish_cycle(self, name: str) -> None:
-        """Go on with the cycle of a peer in which the program was killed; one of long ago says nothing any more."""
+        """Go on with the cycle in which the program was killed, unless it is too old."""
         watched = self.plan.find(name)
         if watched is None or self._once:
             return
@@ -297,10 +298,10 @@ class WatchSession:
             await self._carry_out_cycle(watched, cycle_s)
 
     async def _carry_out_cycle(self, watched: WatchedPeer, cycle_s: float) -> None:
-        """Test a peer, again while it is below its mark; the last test decides."""
+        """Test a peer, and repeat the test while it is below its mark. The last test decides."""
         attempt = self._state.next_attempt(watched.name, cycle_s)
         while not self._stopping.is_set() and self.plan.find(watched.name) is not None:
-            # Before the wait for the interface as well: a test that cannot take place need not wait for it.
+            # Also before the wait for the interface: a test without data need not wait.
             if await self._is_too_dear(watched, cycle_s) or await self._test(watched, cycle_s, attempt):
                 return
             attempt += 1
@@ -319,7 +320,7 @@ class WatchSession:
                 self._checks[watched.name] = None
                 return await self._carry_out_test(watched, cycle_s, attempt, absence)
             async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
-                self._checks[watched.name] = None  # from here on the task ends by itself, and is not cancelled
+                self._checks[watched.name] = None  # from here on `stop` does not cancel the task: it ends by itself
                 return await self._carry_out_test(watched, cycle_s, attempt)
         except TimeoutError:
             await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
@@ -328,9 +329,9 @@ class WatchSession:
             self._checks.pop(watched.name, None)
 
     async def _find_absence(self, watched: WatchedPeer) -> CheckResult | None:
-        """Ask a peer that has not answered yet, or not the last time, whether it is there; return why it is not.
+        """Return why a peer is absent; None if it answers, or answered the last time.
 
-        This needs no interface: else a peer that is down would keep it from the tests of others meanwhile.
+        This does not hold the interface: a peer that is down must not keep it from the tests of others.
         """
         status = self._state.statuses[watched.name]
         known = [event for event in (status.last_attempt, status.last_probe) if event is not None]
@@ -341,8 +342,8 @@ class WatchSession:
     async def _carry_out_test(
         self, watched: WatchedPeer, cycle_s: float, attempt: int, absence: CheckResult | None = None
     ) -> bool:
-        """Test a peer whose interface is held, or that is absent; return whether the cycle is over or stopped."""
-        if await self._is_too_dear(watched, cycle_s):  # by the tests that had the interface meanwhile
+        """Test a peer whose interface is held, or note its absence; return whether the cycle is over or stopped."""
+        if await self._is_too_dear(watched, cycle_s):  # other tests may have used the data since
             return True
         run_id = new_id()
         await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
@@ -350,14 +351,14 @@ class WatchSession:
         if result is None:
             return True
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
-        # Without data for a repetition this test counts: else the last result would be an older, better one.
+        # Without data for a repetition this test counts: else the last result would be an older one.
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
         await self._emit(replace(ended, decides=bool(is_last)))
         return bool(is_last)
 
     async def _measure(self, watched: WatchedPeer, run_id: str) -> CheckResult | None:
-        """Return the result of a test once its run is in the run log; None where it was stopped."""
-        check = self._checks[watched.name] = PeerCheck(watched, self._context, run_id)
+        """Return the result of a test once its run is in the run log; None if it was stopped."""
+        check = self._checks[watched.name] = PeerTest(watched, self._context, run_id)
         if self._stopping.is_set():
             check.stop()
         result = await check.carry_out()
@@ -382,7 +383,7 @@ class WatchSession:
             await self._probe(watched)
 
     async def _probe(self, watched: WatchedPeer) -> None:
-        """Probe a peer; where a test has its interface for a whole period, there is no probe this time."""
+        """Probe a peer. Skip the probe if a test has the interface for a whole period."""
         interface = await interface_towards(watched.peer, watched.plan.socket)
         every_s = (watched.timing.probe_every_ns or 0) / SECOND_NS
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
@@ -395,7 +396,7 @@ class WatchSession:
             await self._emit(ProbeEnded(self._clock(), watched.name, result))
 
     async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
-        """Return whether the budgets lack room for a test, which is skipped then; a notice says so once a month."""
+        """Skip a test if a budget lacks room for it, and return whether it did; a notice says so once a month."""
         shortage = self._find_shortage(watched)
         if shortage is None:
             return False
@@ -406,7 +407,7 @@ class WatchSession:
         return True
 
     def _find_shortage(self, watched: WatchedPeer, ended: CheckEnded | None = None) -> Shortage | None:
-        """Return the budget that lacks room for the next test of a peer, after one that is not written down yet."""
+        """Return the budget that lacks room for the next test of a peer; `ended` is not in the journal yet."""
         state = self._state
         use = state.use if ended is None else state.use.after(ended)
         last = [*state.recent.get(watched.name, ()), *([] if ended is None else [ended])]
@@ -430,7 +431,7 @@ class WatchSession:
             self._wake(name)
 
     def _tell(self, _event: WatchEvent) -> None:
-        """Notify whom the plan names of what is news to them, each once; after a restart of the last day's."""
+        """Send each news once to the program and address of the plan; after a restart only news of the last day."""
         for key, news in self._state.untold.items():
             if self._sent.get(key) is not news:
                 self._sent[key] = news
@@ -441,11 +442,11 @@ class WatchSession:
         await self.events.emit(event, self.plan)
 
     def _note_told(self, news: News) -> None:
-        """Note in the journal that a notification was sent, or given up: a restart does not send it again."""
+        """Write to the journal that a notification was sent or given up: a restart does not send it again."""
         self._spawn(self._emit(told(news, self._clock())), self._others)
 
     async def _prune(self) -> None:
-        # A clock that was wrong at the start of the machine is right by then.
+        # By then a clock that was wrong at the start of the machine is right.
         await asyncio.sleep(0 if self._once else _PRUNE_FIRST_S)
         while True:
             since_s, now_s = self._state.unpruned_since_s, self._clock()
@@ -453,11 +454,11 @@ class WatchSession:
                 await self._emit(self._state.use.as_event(now_s))
                 if not self.events.is_behind:
                     with suppress(RunLogFull):
-                        await call_in_thread(lambda: self._stored.prune(self._clock()), name="journal")
+                        await call_in_thread(lambda: self._journal.prune(self._clock()), name="journal")
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:
-        """Wait until a time is over, or the peer is to be tested now."""
+        """Wait for some seconds, or until the user wants the peer tested now."""
         wake = self._wakes[name] = asyncio.Event()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

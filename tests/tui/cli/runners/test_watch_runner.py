@@ -1,4 +1,4 @@
-"""The metrics of a watch: a real Prometheus scrapes them, and each event renews them."""
+"""The metrics of a watch that a command carries out: a real Prometheus scrapes them, and each event renews them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from linkgauge.metrics.publication import PublishingPlan
-from linkgauge.tui.watch.session.watch_publication import publish_watch
+from linkgauge.tui.cli.runners.watch_runner import publish_watch
 from linkgauge.watch.events import WatchEnded, WatchEvent
 from linkgauge.watch.peer_status import PeerStatus
 

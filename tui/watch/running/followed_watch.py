@@ -1,7 +1,7 @@
 """A watch that another process carries out, followed by its journal: nothing is tested, and nothing is written.
 
-It has the events and the statuses that the watch itself has, a moment later: a person sees what a service does, or
-what it did until it ended.
+It has the events and the statuses of the watch, a moment later: the user sees what a service does, or did until it
+ended.
 """
 
 import asyncio
@@ -22,11 +22,12 @@ from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import check_times, probe_times
 from ....watch.watch_plan import WatchedPeer, WatchPlan
-from .latency_probe import can_be_probed
-from .stored_watch import StoredWatch, WatchState
+from .peer_probe import can_be_probed
+from .watch_journal import WatchJournal
+from .watch_state import WatchState
 
 _LOOK_EVERY_S: Final = 1.0
-_LAST_EVENTS: Final = 200  # of before, for the list of events
+_LAST_EVENTS: Final = 200  # earlier ones, for the list of events
 _RUNNING: Final = "another process carries this watch out; this shows its journal"
 _NOT_RUNNING: Final = "no process carries this watch out now; this shows what its journal has"
 
@@ -37,15 +38,15 @@ async def follow_watch(
 ) -> AsyncGenerator["FollowedWatch"]:
     """Follow the watch of a plan's name; the block ends that. The watch may be running or not.
 
-    Raises RunLogError where the journal cannot be read.
+    Raises RunLogError if the journal cannot be read.
     """
-    stored = StoredWatch(log, plan.group)
+    journal = WatchJournal(log, plan.group)
     try:
-        watch = FollowedWatch(plan, stored, log.path.parent / FOLDER, clock)
+        watch = FollowedWatch(plan, journal, log.path.parent / FOLDER, clock)
         await watch.begin()
         yield watch
     finally:
-        stored.close()
+        journal.close()
 
 
 class FollowedWatch:
@@ -56,9 +57,9 @@ class FollowedWatch:
 
     is_elsewhere: bool = True
 
-    def __init__(self, plan: WatchPlan, stored: StoredWatch, locks: Path, clock: Callable[[], float]) -> None:
+    def __init__(self, plan: WatchPlan, journal: WatchJournal, locks: Path, clock: Callable[[], float]) -> None:
         self.plan = plan
-        self._stored, self._locks, self._clock = stored, locks, clock
+        self._journal, self._locks, self._clock = journal, locks, clock
         self._state = WatchState()
         self._number = 0
         self._is_running: bool | None = None
@@ -66,7 +67,7 @@ class FollowedWatch:
         self._stopped = asyncio.Event()
 
     async def begin(self) -> None:
-        """Read what the journal has."""
+        """Read the journal."""
         self._state.add_peers(self.plan)
         events = await self._read()
         shown = [event for event in events if not isinstance(event, ProbeEnded)]
@@ -90,13 +91,13 @@ class FollowedWatch:
                 raise StopAsyncIteration
             notices = self._note_whether_it_runs()
             events = await self._read()
-            # A beginning is told before what it brings, an end after it.
+            # The notice of a beginning comes before its events, the notice of an end after them.
             self._waiting.extend([*notices, *events] if self._is_running else [*events, *notices])
             self._note_other_peers(events)
         return self._waiting.popleft()
 
     def check_now(self, name: str) -> None:
-        """Do nothing: the process that carries the watch out begins its tests."""
+        """Do nothing: only the process that carries the watch out begins tests."""
 
     def reload(self, plan: WatchPlan) -> None:
         """Show the watch by another plan from now on. Its own process reads the file at SIGHUP."""
@@ -106,11 +107,11 @@ class FollowedWatch:
         self._state.add_peers(self.plan)
 
     def report(self, text: str) -> None:
-        """Add a notice for a person to the events."""
+        """Add a notice for the user to the events."""
         self._waiting.append(WatchNotice(self._clock(), text))
 
     def stop(self) -> None:
-        """Follow no more. The watch goes on."""
+        """Stop following. The watch goes on."""
         self._stopped.set()
         self._waiting.clear()
 
@@ -120,27 +121,27 @@ class FollowedWatch:
                 await self._stopped.wait()
 
     async def _read(self) -> list[WatchEvent]:
-        """Take in what the journal has since the last time, and return it."""
-        events, self._number = await call_in_thread(partial(self._stored.read_after, self._number), name="journal")
+        """Take in the events since the last reading, and return them."""
+        events, self._number = await call_in_thread(partial(self._journal.read_after, self._number), name="journal")
         for event in events:
             self._state.apply(event)
         return events
 
     def _note_whether_it_runs(self) -> list[WatchEvent]:
-        """Return a notice where the watch has begun to be carried out, or has ended."""
+        """Return a notice if the watch has begun to run, or has ended."""
         before, self._is_running = self._is_running, is_claimed(self._locks, self.plan.group)
         if self._is_running is before:
             return []
         return [WatchNotice(self._clock(), _RUNNING if self._is_running else _NOT_RUNNING)]
 
     def _note_other_peers(self, events: list[WatchEvent]) -> None:
-        """Say so where the watch has begun with other peers than those of the plan."""
+        """Report that the watch has begun with other peers than this plan has."""
         peers = next((event.peers for event in reversed(events) if isinstance(event, WatchStarted)), None)
         if peers is not None and set(peers) != {peer.name for peer in self.plan.peers}:
             self.report("the watch has other peers than this file: reload the watch, or what is shown here")
 
     def _with_due_times(self, peer: WatchedPeer) -> PeerStatus:
-        """Return what is known of a peer, with the times that its watch computes for itself."""
+        """Return the status of a peer, with the times of its next test and probe."""
         status = self._state.statuses[peer.name]
         if not self._is_running or not self._state.has_peer(peer.name):
             return replace(status, running_since_s=None, next_check_s=None, next_probe_s=None)

@@ -10,7 +10,7 @@ from linkgauge.engine.model.errors import LinkgaugeError, PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.watch.session.watch_file import parse_watch, read_watch_file
+from linkgauge.tui.watch.running.watch_file import parse_watch, read_watch_file
 from linkgauge.watch.watch_plan import Notify, Timing
 
 ROOT = Path(__file__).parents[4]
