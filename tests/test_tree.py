@@ -59,7 +59,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/runners/local_mesh": "a whole lab: tests/end_to_end/test_mesh_command.py",
     "tui/cli/runners/mesh_runner": "a whole mesh: tests/tui/cli/commands/test_mesh.py",
     "tui/cli/render/mesh": "a printer of rows: tests/tui/cli/commands/test_mesh.py prints them",
-    "tui/mesh/opening": "a whole mesh: tests/tui/cli/commands/test_mesh.py",
     "tui/cli/runners/sweep_runner": "a whole sweep: tests/tui/cli/commands/test_sweep.py",
     "tui/cli/terminal_app": "tests/end_to_end/test_terminal.py, tests/tui/sweep/test_sweep_screen.py",
     "tui/cli/runners/endpoint_on_screen": "tests/end_to_end/test_terminal.py (endpoint --ui)",

@@ -30,7 +30,6 @@ from ...watch.watch_plan import WatchPlan
 from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
 from ..kit.screens.feature_app import StoredServices
-from ..mesh.mesh_session import MeshSession
 from ..run.run_services import RunServices
 from ..session.credentials import remember_access
 from ..session.preferences import read_preferences, save_preferences
@@ -47,6 +46,7 @@ from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 
 if TYPE_CHECKING:
+    from ..mesh.mesh_session import MeshSession
     from ..watch.watch_screen import WatchHandle
 
 _RUN_END_TIMEOUT_S: Final = 5.0
@@ -310,7 +310,7 @@ def _leave_on_signal(
 
 
 async def run_mesh_screen(
-    session: MeshSession, log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
+    session: "MeshSession", log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> signal.Signals | None:
     """Show a mesh in progress until the person leaves its screen, or a signal ends it in order; return the signal.
 

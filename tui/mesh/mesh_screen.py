@@ -43,7 +43,7 @@ from .mesh_lines import (
     legend_line,
     status_line,
 )
-from .mesh_values import MeshState
+from .mesh_state import MeshState
 from .stored_mesh import StoredMesh, StoredMeshes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 from linkgauge.mesh.plan import Cell
 from linkgauge.tui.mesh.heat_map import HeatMap, percent_text
 from linkgauge.tui.mesh.map_layout import Density
-from linkgauge.tui.mesh.mesh_values import MeshState
+from linkgauge.tui.mesh.mesh_state import MeshState
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 

@@ -7,8 +7,9 @@ from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import compare_meshes
 from linkgauge.presets.number_text import NBSP
-from linkgauge.tui.mesh.mesh_document import CSV_COLUMNS, csv_rows, judge_mesh, mesh_json
-from linkgauge.tui.mesh.mesh_sentences import comparison_lines, headline
+from linkgauge.tui.mesh.mesh_document import CSV_COLUMNS, csv_rows, mesh_json
+from linkgauge.tui.mesh.mesh_verdict import judge_mesh
+from linkgauge.tui.mesh.mesh_words import comparison_lines, headline
 
 from ...json_schemas import check
 from ..scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix

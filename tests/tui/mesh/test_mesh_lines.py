@@ -9,7 +9,8 @@ from linkgauge.mesh.figures import CellFigure, MeshMatrix
 from linkgauge.mesh.plan import Cell
 from linkgauge.tui.mesh.map_layout import Density
 from linkgauge.tui.mesh.mesh_lines import cell_lines, finding_lines, head_line, host_lines, legend_line, status_line
-from linkgauge.tui.mesh.mesh_values import CellState, MeshCell, MeshProgress, MeshState
+from linkgauge.tui.mesh.mesh_state import MeshCell, MeshProgress, MeshState
+from linkgauge.tui.mesh.mesh_verdict import CellState
 from textual.content import Content
 
 from ..example_mesh import EXPECTED_BIT_S, GONE, GROUP, findings, hosts, matrix

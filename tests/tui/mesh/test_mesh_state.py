@@ -14,7 +14,8 @@ from linkgauge.mesh.events import (
 )
 from linkgauge.mesh.figures import CellFigure, MeshMatrix
 from linkgauge.mesh.plan import Cell, MeshMode
-from linkgauge.tui.mesh.mesh_values import CellState, MeshState
+from linkgauge.tui.mesh.mesh_state import MeshState
+from linkgauge.tui.mesh.mesh_verdict import CellState
 
 from ..example_mesh import GROUP, figure, findings, hosts, matrix, plan
 

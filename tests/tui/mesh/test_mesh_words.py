@@ -1,4 +1,4 @@
-"""The sentences of a mesh: what is slow and whose fault it is."""
+"""A mesh in words: its findings, failures and changes."""
 
 from dataclasses import replace
 
@@ -6,7 +6,9 @@ import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell, MeshMode
-from linkgauge.tui.mesh.mesh_sentences import (
+from linkgauge.mesh.reading import MeshComparison
+from linkgauge.tui.mesh.mesh_words import (
+    comparison_lines,
     conclusion_lines,
     estimated_duration_ns,
     failure_lines,
@@ -156,3 +158,19 @@ def test_a_mesh_of_all_pairs_at_once_says_what_the_network_carries() -> None:
     mesh = replace(matrix(full_figures()), mode=MeshMode.ALL)
     assert "all pairs together 23.5 Gb/s" in headline(mesh).replace("\u00a0", " ")
     assert "together" not in headline(replace(mesh, figures=dict(list(mesh.figures.items())[:3])))
+
+
+def test_a_comparison_names_each_cause_that_is_new_or_gone() -> None:
+    """A host without results is not slower, and one that has them again is not faster."""
+    down, slow = (
+        MeshFinding(CODE.HOST_DOWN, "db-03", failure=LOST),
+        MeshFinding(CODE.HOST_SENDS, "db-07", None, 50.0),
+    )
+    lines = list(comparison_lines(MeshComparison("m-1", "m-2", (), None, (down, slow), (down, slow))))
+    assert [line.replace("\u00a0", " ") for line in lines] == [
+        "compared with m-1: 0 cells",
+        "new: db-03 has no results: lost: its worker has gone",
+        "slower now: db-07 sends 50 % less to everybody: host",
+        "db-03 has results again",
+        "faster now, no longer: db-07 sends 50 % less to everybody: host",
+    ]

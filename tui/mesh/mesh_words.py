@@ -1,4 +1,4 @@
-"""The sentences of a mesh: what is slow, what has no result, how far it is. Pure."""
+"""A mesh in words: its findings, failures and changes as sentences, its figures as text. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,10 +14,10 @@ from ...presets.diagnosis.why_words import why_words
 from ...presets.number_text import NBSP
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words import numbers
-from .cell_marks import CellMark, CellScale
+from .mesh_verdict import CellScale, CellState
 
 _MAX_FAILURES: Final = 8
-_LEAST_SHOWN: Final = 0.001  # of what was sent: every link loses less at times
+_LEAST_SHOWN: Final = 0.001  # of the packets: every link loses less at times
 _FAILURES: Final = {
     FailureCode.HOST_LOST: "lost",
     FailureCode.NO_ANSWER: "no answer in time",
@@ -80,12 +80,12 @@ def figure_words(figure: CellFigure) -> str:
 
 
 def counted_words(figure: CellFigure) -> str:
-    """Return the rate that counts of a cell: alone, if it was measured so."""
+    """Return the rate of a cell that counts: the one alone, if it was measured so."""
     return value_words(figure, figure.value)
 
 
 def beside_words(figure: CellFigure) -> str:
-    """Return what a cell had at first: `beside other tests 16.2 Mb/s`; "" if it was not measured again alone."""
+    """Return the first rate of a cell that was measured again alone: `beside other tests 16.2 Mb/s`; else ""."""
     if not figure.is_isolated:
         return ""
     lost = lost_words(figure.loss)
@@ -98,12 +98,12 @@ def value_words(figure: CellFigure, value: float | None) -> str:
 
 
 def lost_words(loss: float | None) -> str:
-    """Return what a cell lost: `1.0 % lost`; "" where that is next to nothing or unknown."""
+    """Return the loss of a cell: `1.0 % lost`; "" if it is next to nothing or unknown."""
     return "" if loss is None or loss < _LEAST_SHOWN else f"{numbers.percent(100 * loss)} lost"
 
 
 def failure_words(failure: CellFailure) -> str:
-    """Return why a cell has no result: `no answer in time: db-05 does not answer`."""
+    """Return the reason why a cell has no result: `no answer in time: db-05 does not answer`."""
     detail = numbers.sanitize(failure.detail)
     return f"{_FAILURES[failure.code]}: {detail}" if detail else _FAILURES[failure.code]
 
@@ -115,20 +115,23 @@ def finding_words(finding: MeshFinding) -> str:
 
 
 def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
-    """Yield what has changed since an earlier mesh: the median, then what is slower and what is faster now."""
+    """Yield the changes since an earlier mesh: the median, then a line for each cause that is new or gone."""
     cells = numbers.quantity(len(comparison.cells), "cell")
     if comparison.percent is None:
         yield f"compared with {comparison.before}: {cells}"
     else:
         yield f"compared with {comparison.before}: {cells}, median {round(comparison.percent, 1) + 0.0:+.1f}{NBSP}%"
     for finding in comparison.slower:
-        yield f"slower now: {_changed(finding)}"
+        yield f"{'new' if finding.code is MeshFindingCode.HOST_DOWN else 'slower now'}: {_changed(finding)}"
     for finding in comparison.faster:
-        yield f"faster now; before: {_changed(finding)}"
+        if finding.code is MeshFindingCode.HOST_DOWN:
+            yield f"{finding.sender} has results again"
+        else:
+            yield f"faster now, no longer: {_changed(finding)}"
 
 
 def _changed(finding: MeshFinding) -> str:
-    """Return what a finding of a comparison is about: its rates to expect are those of the other mesh."""
+    """Return a finding of a comparison. In it the expected rates are the rates of the other mesh."""
     if finding.code is MeshFindingCode.ALL:
         less = "" if finding.less_percent is None else f", {numbers.percent(finding.less_percent, 0)} less"
         return f"the usual rate{less}"
@@ -165,23 +168,23 @@ def _groups(finding: MeshFinding) -> str:
 
 
 def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
-    """Return a mesh in one line: how many cells were measured, how many are slow, the median."""
+    """Return a mesh in one line: the number of cells that are measured and slow, and the median."""
     scale = CellScale(matrix, pass_percent)
-    marks = Counter(scale.mark(cell) for cell in matrix.figures)
-    measured = marks[CellMark.GOOD] + marks[CellMark.SHORT] + marks[CellMark.FAIL]
-    slow = marks[CellMark.SHORT] + marks[CellMark.FAIL]
+    states = Counter(scale.state(cell) for cell in matrix.figures)
+    measured = states[CellState.PASS] + states[CellState.SHORT] + states[CellState.FAIL]
+    slow = states[CellState.SHORT] + states[CellState.FAIL]
     parts = [
         f"mesh {matrix.group}: {numbers.quantity(len(matrix.hosts), 'host')}",
         f"{numbers.count(measured)} of {numbers.quantity(matrix.cell_count, 'cell')} measured",
         f"{numbers.count(slow)} slow",
     ]
-    if marks[CellMark.NO_RESULT]:
-        parts.append(f"{numbers.count(marks[CellMark.NO_RESULT])} without a result")
+    if states[CellState.NO_RESULT]:
+        parts.append(f"{numbers.count(states[CellState.NO_RESULT])} without a result")
     words = numbers.transactions if scale.is_of_transactions else numbers.rate
     if scale.median is not None:
         parts.append(f"median {words(scale.median)}")
     if matrix.mode is MeshMode.ALL and matrix.is_complete:
-        # Each of a round's pairs has one cell at a time: so many cells are measured together.
+        # Each pair of a round measures one cell at a time, so that this number of cells run together.
         values = [figure.first_value or 0.0 for figure in matrix.figures.values()]
         parts.append(f"all pairs together {words(mean(values) * (len(matrix.hosts) // 2))}")
     return ", ".join(parts)
@@ -190,18 +193,18 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
 def conclusion_lines(
     matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> list[str]:
-    """Return what is slow and what has no result, or that no host or path stands out."""
+    """Return a line for each finding and failure, or that no host or path stands out."""
     lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
     if lines or not matrix.figures:
         return lines or ["nothing was measured"]
     scale = CellScale(matrix, pass_percent)
-    if any(scale.mark(cell) in {CellMark.SHORT, CellMark.FAIL} for cell in matrix.figures):
+    if any(scale.state(cell) in {CellState.SHORT, CellState.FAIL} for cell in matrix.figures):
         return ["no host and no path is slower than the others by more than chance; single cells are slow"]
     return ["no host and no path is slower than the others"]
 
 
 def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:
-    """Yield the cells without a result that no finding names, and why; of many the number."""
+    """Yield the failed cells that no finding names, with their reasons; of many, the number of the rest."""
     down = {finding.sender for finding in findings if finding.code is MeshFindingCode.HOST_DOWN}
     failed = [
         figure

@@ -1,12 +1,12 @@
-"""The marks of a mesh's cells: how fast each is, so that it can be told without colours. Pure."""
+"""The verdict of a mesh and of each cell: by the expected rate, else by the median of all cells. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from statistics import median
-from typing import Final
+from typing import Final, Literal
 
 from ...engine.results.counter_sums import percent_of
-from ...mesh.figures import CellFigure, MeshMatrix
+from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.relative_rates import expected_rates
 from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
@@ -15,20 +15,26 @@ from ..words import numbers
 _WHOLE_FROM: Final = 999.95
 
 
-class CellMark(Enum):
-    """How fast a cell is. The value is its character, where there is room for one."""
+class CellState(Enum):
+    """The state of a cell: how fast it is. The value is its character, if there is room for one."""
 
-    GOOD = "•"
+    PASS = "•"  # noqa: S105 (a verdict)
     SHORT = "▼"
     FAIL = "✗"
     NO_RESULT = "!"
     WAITING = "·"
+    RUNNING = "●"
+    SELF = "╲"
+    """A host and itself: there is nothing to measure."""
+
+
+MeshVerdict = Literal["pass", "short", "fail", "none"]
 
 
 class CellScale:
-    """Judges the cells of a matrix: by their expected rate, else by the median of all cells.
+    """Judges the cells of a matrix by their expected rates, else by the median of all cells.
 
-    A cell without an expected rate of its own has the one that its hosts' other cells suggest, as in the reading.
+    A cell without an expected rate gets the one that its hosts' other cells suggest, as in `mesh/reading`.
     """
 
     def __init__(self, matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
@@ -48,7 +54,7 @@ class CellScale:
         return "trans/s" if self.is_of_transactions else self._rates.unit
 
     def percent(self, cell: Cell) -> float | None:
-        """Return a cell in percent of its expected rate, or of the median without one; None without a result."""
+        """Return a cell in percent of its expected rate, else of the median; None without a result."""
         figure = self._figures.get(cell)
         if figure is None or figure.value is None:
             return None
@@ -57,19 +63,19 @@ class CellScale:
         return percent_of(figure.value, self._expected.get(cell, self.median))
 
     def is_of_expected(self, cell: Cell) -> bool:
-        """Return whether the percentage of a cell is of an expected rate, and not of the median."""
+        """Return whether a cell has an expected rate, so that its percentage is not of the median."""
         figure = self._figures.get(cell)
         return figure is not None and (figure.percent is not None or cell in self._expected)
 
-    def mark(self, cell: Cell) -> CellMark:
-        """Return the mark of a cell."""
+    def state(self, cell: Cell) -> CellState:
+        """Return the state of a cell by its result, whether it runs or not."""
         percent = self.percent(cell)
         if percent is None:
             figure = self._figures.get(cell)
-            return CellMark.WAITING if figure is None or figure.failure is None else CellMark.NO_RESULT
+            return CellState.WAITING if figure is None or figure.failure is None else CellState.NO_RESULT
         if percent >= self._pass_percent:
-            return CellMark.GOOD
-        return CellMark.SHORT if percent >= FAIL_PERCENT else CellMark.FAIL
+            return CellState.PASS
+        return CellState.SHORT if percent >= FAIL_PERCENT else CellState.FAIL
 
     def number(self, cell: Cell) -> str:
         """Return the result of a cell as a number of `unit`, at most six characters long; "" without one."""
@@ -82,13 +88,32 @@ class CellScale:
         return numbers.number(bit_s, 1 if bit_s < _WHOLE_FROM else 0)
 
 
+def judge_mesh(
+    matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
+) -> MeshVerdict:
+    """Return the verdict of a mesh: the worst of its cells.
+
+    `fail`: a cell is under half of its expected rate. `short`: a cell is under the pass mark or, without an
+    expected rate, slower than the others; losses at the usual rate do not count. `none`: no cell is slow so far,
+    but some are not measured yet.
+    """
+    scale = CellScale(matrix, pass_percent)
+    states = {scale.state(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
+    if CellState.FAIL in states:
+        return "fail"
+    slow = [each for each in findings if each.code is not MeshFindingCode.HOST_DOWN and each.lost_percent is None]
+    if CellState.SHORT in states or slow:
+        return "short"
+    return "pass" if matrix.is_complete else "none"
+
+
 def legend(scale: CellScale, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
-    """Return what the marks of a map mean, on one line."""
+    """Return the meaning of the marks of a map, on one line."""
     of = "the expected rate" if scale.has_expected else "the median"
     marks = {
-        CellMark.SHORT: f"under {pass_percent:g}{numbers.NBSP}% of {of}",
-        CellMark.FAIL: f"under {FAIL_PERCENT:g}{numbers.NBSP}%",
-        CellMark.NO_RESULT: "no result",
-        CellMark.WAITING: "not measured",
+        CellState.SHORT: f"under {pass_percent:g}{numbers.NBSP}% of {of}",
+        CellState.FAIL: f"under {FAIL_PERCENT:g}{numbers.NBSP}%",
+        CellState.NO_RESULT: "no result",
+        CellState.WAITING: "not measured",
     }
     return "  ".join(f"{mark.value} {words}" for mark, words in marks.items())

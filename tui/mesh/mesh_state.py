@@ -1,8 +1,7 @@
-"""What the screen of a mesh shows, as values: the state of each cell, and how far the mesh is. Pure."""
+"""The state of a mesh as its screen shows it, from its events: each cell, each host, the progress. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from statistics import median
 from typing import Final
 
@@ -10,25 +9,12 @@ from ...mesh.events import CellBegan, CellEnded, FailureCode, HostLost, MeshBega
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import CELL_OVERHEAD_NS, Cell, Host, MeshMode, MeshPlan, cells_of_host
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from .cell_marks import CellMark, CellScale
-
-
-class CellState(StrEnum):
-    """What is known of a cell."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    PASS = "pass"  # noqa: S105 (a verdict)
-    SHORT = "short"
-    FAIL = "fail"
-    NO_RESULT = "no result"
-    SELF = "self"
-    """A host and itself: there is nothing to measure."""
+from .mesh_verdict import CellScale, CellState
 
 
 @dataclass(frozen=True, slots=True)
 class MeshCell:
-    """A cell as it is drawn; `percent` is of the expected rate, or of the median cell where nothing is expected."""
+    """A cell as it is drawn; `percent` is of the expected rate, or of the median cell if there is none."""
 
     state: CellState
     percent: float | None = None
@@ -36,20 +22,13 @@ class MeshCell:
 
 
 _NO_MATRIX: Final = MeshMatrix("", MeshMode.ROUNDS, (), {})
-_STATES: Final = {
-    CellMark.GOOD: CellState.PASS,
-    CellMark.SHORT: CellState.SHORT,
-    CellMark.FAIL: CellState.FAIL,
-    CellMark.NO_RESULT: CellState.NO_RESULT,
-    CellMark.WAITING: CellState.WAITING,
-}
 WAITING_CELL: Final = MeshCell(CellState.WAITING)
 SELF_CELL: Final = MeshCell(CellState.SELF)
 
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """The medians of a host's row and column, in percent as the cells', and how many cells each has."""
+    """The medians of a host's row and column, in the percent of cells, and the number of cells in each."""
 
     host: Host
     sends_percent: float | None
@@ -61,7 +40,7 @@ class HostFigures:
 
 @dataclass(frozen=True, slots=True)
 class MeshMap:
-    """The matrix as it is drawn: the hosts in order, and the cells by their places, row by row."""
+    """The matrix as it is drawn: the hosts in order, and the cells row by row."""
 
     hosts: tuple[Host, ...] = ()
     rows: tuple[tuple[MeshCell, ...], ...] = ()
@@ -71,10 +50,10 @@ class MeshMap:
 
 @dataclass(frozen=True, slots=True)
 class MeshProgress:
-    """How far a mesh is, and what came out so far.
+    """The progress of a mesh, and its results so far.
 
-    `left_ns` is None if nothing is left or none runs. A finding may be about cells that are not slow, but lose
-    packets.
+    `left_ns` is None if nothing is left or nothing runs. `findings` counts findings of lost packets as well, whose
+    cells need not be slow.
     """
 
     matrix: MeshMatrix
@@ -92,13 +71,13 @@ class MeshProgress:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every cell is over, with a result or without."""
+        """Whether every cell has ended, with a result or without."""
         return len(self.matrix.figures) >= self.matrix.cell_count
 
 
 @dataclass(slots=True)
 class _InProgress:
-    """What runs now, and the mean time of a cell: when the first one began, and how many have ended since."""
+    """The cells that run now; when the first cell began and how many have ended since, for their mean time."""
 
     round: RoundBegan | None = None
     running: set[Cell] = field(default_factory=set[Cell])
@@ -137,7 +116,7 @@ class MeshState:
         self.findings = tuple(findings)
 
     def start(self) -> None:
-        """Note that the mesh is in progress, before its first event."""
+        """Note that the mesh has begun, before its first event."""
         self.is_running, self.problem = True, None
 
     def feed(self, event: MeshEvent, figure: CellFigure | None = None) -> None:
@@ -166,20 +145,20 @@ class MeshState:
     def _end_cell(self, event: CellEnded, figure: CellFigure | None) -> None:
         self._now.running.discard(event.cell)
         failure = event.failure
-        # Those of a lost host end at once: their time is no measure.
+        # The cells of a lost host end at once: they do not count for the mean time.
         self._now.ended += failure is None or failure.code is not FailureCode.HOST_LOST
         if figure is None and failure is not None:
             self.figures.setdefault(event.cell, CellFigure(event.cell, failure=failure))
 
     def end(self, problem: str | None) -> None:
-        """Note that the mesh is over, and why if that is a problem."""
+        """Note that the mesh has ended, and the problem that ended it, if any."""
         self.is_running = self.is_stopping = False
         self.problem = problem
         self._now.running.clear()
 
     @property
     def ordered_hosts(self) -> tuple[Host, ...]:
-        """The hosts as they are drawn: as given, or in `order` where that names exactly them."""
+        """The hosts as they are drawn: as given, or in `order` if that names exactly these hosts."""
         if self.order is None:
             return self.hosts
         by_name = {host.name: host for host in self.hosts}
@@ -205,11 +184,11 @@ class MeshState:
     def progress(self) -> MeshProgress:
         """Return how far the mesh is."""
         matrix, scale, running = self.matrix, self._scale, self._now.running
-        marks = [scale.mark(cell) for cell in matrix.figures]
+        states = [scale.state(cell) for cell in matrix.figures]
         return MeshProgress(
             matrix,
-            failed=marks.count(CellMark.NO_RESULT),
-            slow=marks.count(CellMark.SHORT) + marks.count(CellMark.FAIL),
+            failed=states.count(CellState.NO_RESULT),
+            slow=states.count(CellState.SHORT) + states.count(CellState.FAIL),
             left_ns=self._left_ns(matrix.cell_count - len(matrix.figures)),
             round=self._now.round,
             running=tuple(sorted(running)),
@@ -222,7 +201,7 @@ class MeshState:
         )
 
     def state_of(self, cell: Cell) -> MeshCell:
-        """Return what is known of a cell, now that it runs or not."""
+        """Return a cell as it is drawn now."""
         return SELF_CELL if cell.sender == cell.receiver else self._cell(cell, self._scale)
 
     def host_figures(self, host: Host) -> HostFigures:
@@ -238,13 +217,14 @@ class MeshState:
         )
 
     def slow_cells(self) -> frozenset[Cell]:
-        """Return the cells that are below the pass mark, or have no result."""
+        """Return the cells that are below the pass mark, or that failed."""
         scale = self._scale
-        return frozenset(cell for cell in self.figures if scale.mark(cell) not in {CellMark.GOOD, CellMark.WAITING})
+        fine = {CellState.PASS, CellState.WAITING}
+        return frozenset(cell for cell in self.figures if scale.state(cell) not in fine)
 
     @property
     def is_of_expected(self) -> bool:
-        """Whether cells are compared with an expected rate; else with the median of all."""
+        """Whether cells are compared with an expected rate, and not with the median of all."""
         return self._scale.has_expected
 
     @property
@@ -255,10 +235,10 @@ class MeshState:
         if cell in self._now.running:
             return MeshCell(CellState.RUNNING, None, self.figures.get(cell))
         figure = self.figures.get(cell)
-        return WAITING_CELL if figure is None else MeshCell(_STATES[scale.mark(cell)], scale.percent(cell), figure)
+        return WAITING_CELL if figure is None else MeshCell(scale.state(cell), scale.percent(cell), figure)
 
     def _left_ns(self, cells_left: int) -> int | None:
-        """Return about how long the cells that are left take: by the mean so far, before that by the plan."""
+        """Return an estimate of the time left: by the mean time of a cell so far, at first by the plan."""
         if not self.is_running or cells_left <= 0:
             return None
         if self._now.ended and self._now.began_ns is not None:

@@ -2,7 +2,7 @@
 
 from linkgauge.mesh.figures import CellFigure
 from linkgauge.mesh.plan import Cell
-from linkgauge.tui.mesh.cell_marks import CellMark, CellScale, legend
+from linkgauge.tui.mesh.mesh_verdict import CellScale, CellState, legend
 
 from ..scripted_mesh import UNREACHABLE, matrix
 
@@ -18,19 +18,19 @@ def test_a_cell_is_judged_by_its_expected_rate_as_a_run_is() -> None:
         CellFigure(D, failure=UNREACHABLE),
     ]
     scale = CellScale(matrix(figures))
-    assert [scale.mark(cell) for cell in (A, B, C, D, Cell("x", "y"))] == list(CellMark)
-    assert CellScale(matrix(figures), 80.0).mark(B) is CellMark.GOOD
+    assert [scale.state(cell) for cell in (A, B, C, D, Cell("x", "y"))] == list(CellState)[:5]
+    assert CellScale(matrix(figures), 80.0).state(B) is CellState.PASS
     assert "of the expected rate" in legend(scale)
 
 
 def test_without_an_expected_rate_a_cell_is_judged_by_the_median() -> None:
     """Of transactions as well."""
     scale = CellScale(matrix([CellFigure(cell, "r", bit_s) for cell, bit_s in ((A, 9.4e9), (B, 9.3e9), (C, 4e9))]))
-    assert [scale.mark(cell) for cell in (A, B, C)] == [CellMark.GOOD, CellMark.GOOD, CellMark.FAIL]
+    assert [scale.state(cell) for cell in (A, B, C)] == [CellState.PASS, CellState.PASS, CellState.FAIL]
     assert "of the median" in legend(scale)
     requests = CellScale(matrix([CellFigure(cell, "r", 1e6, n) for cell, n in ((A, 41_000.0), (B, 30_000.0))]))
     assert requests.unit == "trans/s"
-    assert requests.mark(B) is CellMark.SHORT
+    assert requests.state(B) is CellState.SHORT
     assert requests.number(A) == "41\u00a0000"
 
 
@@ -47,6 +47,6 @@ def test_a_cell_without_an_expected_rate_has_that_of_its_hosts_other_cells() -> 
     """As the reading has it. Where most cells have none, the median remains."""
     known = [CellFigure(cell, "r", 23.5e9, expected_bit_s=23.5e9) for cell in (A, B)]
     scale = CellScale(matrix([*known, CellFigure(C, "r", 9.4e9)]))
-    assert (scale.mark(C), scale.is_of_expected(C)) == (CellMark.FAIL, True)
+    assert (scale.state(C), scale.is_of_expected(C)) == (CellState.FAIL, True)
     alone = CellScale(matrix([known[0], CellFigure(B, "r", 9.4e9), CellFigure(C, "r", 9.4e9)]))
-    assert (alone.mark(C), alone.is_of_expected(C)) == (CellMark.GOOD, False)
+    assert (alone.state(C), alone.is_of_expected(C)) == (CellState.PASS, False)
