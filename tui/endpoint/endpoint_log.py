@@ -52,7 +52,7 @@ def log_text(line: str) -> str:
 
 
 def _figures(entry: LogEntry) -> str:
-    """Return what a run received and sent at this end: empty for other entries, and where nothing flowed."""
+    """Return the bytes and rates of a run at this end; "" for other entries."""
     milliseconds = entry.fields.get("milliseconds")
     if entry.event != "run_ended" or not isinstance(milliseconds, int):
         return ""

@@ -41,7 +41,7 @@ _MARKS: Final = {
 }
 
 
-_ROOM_FOR_ADDRESS: Final = 36  # cells: with fewer, little more than the product's name could be read
+_ROOM_FOR_ADDRESS: Final = 36  # cells: with fewer, the product's name would take nearly all of them
 
 
 class EndpointHeader(LineWidget[EndpointSnapshot]):
@@ -105,7 +105,7 @@ def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class RateHistory:
-    """A rate, those of the seconds before it, and the unit to show them in."""
+    """A rate, the rates of the seconds before it, and their unit."""
 
     bit_s: float | None
     past: Sequence[float]

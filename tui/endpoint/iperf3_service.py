@@ -18,7 +18,7 @@ from ..session.credentials import read_iperf3_users
 
 @dataclass(frozen=True, slots=True)
 class Iperf3Config:
-    """The configuration of the service, as the command line states it. `user_files` are users and private key."""
+    """The configuration of the service, as the command line gives it. `user_files` are users and private key."""
 
     port: int
     user_files: tuple[str, str] | None = None
@@ -26,12 +26,12 @@ class Iperf3Config:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> "Iperf3Config":
-        """Return the configuration of values that were JSON."""
+        """Return the configuration from values of JSON."""
         files: list[str] | None = values.pop("user_files")
         return cls(**values, user_files=None if files is None else (files[0], files[1]))
 
     def read_users(self) -> UserList | None:
-        """Read the users and their key; raise InvalidKeyError where one of the files cannot be used."""
+        """Read the users and their key; raise InvalidKeyError if one of the files cannot be used."""
         if self.user_files is None:
             return None
         users, key = map(Path, self.user_files)
@@ -52,7 +52,7 @@ class Iperf3Setup:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port of the listening socket."""
         return self.listener.getsockname()[1]
 
     @property
@@ -85,7 +85,7 @@ def prepare_iperf3(config: Iperf3Config, bind: str | None, *, is_open: bool) -> 
     Raises:
         EndpointError: The address cannot be listened on.
         InvalidKeyError: The files of the users cannot be used.
-        UsageError: Other hosts could start tests with this one, and nobody has asked for that.
+        UsageError: Other hosts could start tests with this host, although no option allows it.
     """
     users = config.read_users()
     setup = Iperf3Setup(listen(bind, config.port, option="--iperf3"), users)
@@ -107,7 +107,7 @@ def serve_iperf3(
     """
     if setup is None:
         return nullcontext()
-    # Endpoints without iperf3 start without it. The first client would wait for these modules otherwise.
+    # Here: endpoints without iperf3 do not need these modules. Later the first client would wait for them.
     from ...engine.iperf3.far.observer import Iperf3Options
     from ...engine.iperf3.far.service import Iperf3Service
     from .iperf3_output import Iperf3Output

@@ -1,4 +1,4 @@
-"""The file of a new key that is not printed: its owner's alone, for as long as the endpoint serves."""
+"""The file of a new key that is not printed: only its owner may read it, and it lasts as long as the endpoint."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ def saved_key(key: SharedKey, port: int) -> Generator[Path]:
     """Save the key of an endpoint at a port while the block lasts, and yield its file.
 
     Others may have the same port, at another address or in another network namespace: each has a file of its own.
-    Raises EndpointError where the key cannot be saved.
+    Raises EndpointError if the key cannot be saved.
     """
     with ExitStack() as stack:
         try:
@@ -42,9 +42,9 @@ def _claim_file(folder: Path, port: int) -> tuple[Path, int]:
 
 
 def _claim(path: Path) -> int | None:
-    """Return the descriptor that locks a file; None where another endpoint has it, or has just removed it.
+    """Return the descriptor that locks a file; None if another endpoint has it, or has just removed it.
 
-    The kernel releases a lock however its process ends (flock(2)): what a killed endpoint has left is free.
+    The kernel releases a lock however its process ends (flock(2)): the file of a killed endpoint is free.
     """
     create_private_file(path)
     with ExitStack() as stack:

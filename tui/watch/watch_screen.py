@@ -40,7 +40,7 @@ _TALL: Final = 32
 _MARKS: Final[Marks] = (
     ("✓ ▼ ✗", "PASS: the pass mark or more; SHORT: less; FAIL: less than half of the expected rate"),
     ("•", "a test without an expected rate: measured, and not judged"),
-    ("!", "a test without a result; in the last day the time when it was"),
+    ("!", "a test without a result; in the last day, its time"),
     ("▁▄█", "the last 24 hours: the lowest rate of each part, in percent of the expected rate; empty: no test"),
     ("▼ ▲", "in the last 24 hours: another level begins, for the worse or for the better"),
     ("●", "the peer is tested now"),
@@ -109,7 +109,7 @@ class WatchScreen(SessionScreen):
     """One watch, until it has ended.
 
     Args:
-        session: The watch, which nobody else iterates over.
+        session: The watch. Only this screen iterates over it.
         services: The run log and export.
         read_plan: Reads the file of the watch again, in a thread, and raises LinkgaugeError; None without a file.
         clock: Returns seconds since 1970, UTC.
@@ -219,13 +219,13 @@ class WatchScreen(SessionScreen):
         self.draw()
 
     def on_screen_resume(self) -> None:
-        """Show what has happened while another screen was above this one."""
+        """Show the events since another screen came above this one."""
         self.draw()
 
     # Drawing.
 
     def draw(self) -> None:
-        """Draw what is known now."""
+        """Draw the present state."""
         self._view = replace(
             watch_view(self._session.plan, self._session.statuses, self._clock()),
             is_stopping=self.is_closing,
@@ -247,7 +247,7 @@ class WatchScreen(SessionScreen):
         self.query_one("#peer-text", Static).update(Content("\n").join(lines))
 
     def _arrange(self, height: int) -> None:
-        """Give the table as many lines as it has rows, and at most a half of the screen, or what is left of it."""
+        """Give the table a line for each row, up to half of a tall screen or two fifths of another one."""
         rows, room = len(self._session.plan.peers) + 1, height - _FRAME_LINES
         most = room // 2 if height >= _TALL else room * 2 // 5
         self.query_one(PeerTable).styles.height = "1fr" if self.has_class("-tiny") else min(rows, max(most, 4))
