@@ -80,7 +80,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/gauges/plots/load_plot": "two plots on one axis: pictures in tests/tui/run/test_snapshots.py",
     "tui/gauges/load_steps": "tests/tui/run/test_responsiveness.py, and pictures beside it",
     "tui/gauges/responsiveness_panel": "tests/tui/run/test_responsiveness.py, and pictures beside it",
-    "tui/watch/peer_table": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
     "tui/watch/watch_lines": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
     "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/sweep/test_sweep_words.py, printed in tests/tui/cli/commands/test_sweep.py",

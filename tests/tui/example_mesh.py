@@ -26,17 +26,17 @@ GONE = CellFailure(FailureCode.NO_ANSWER, "no answer for 18 s", "db-04")
 
 
 def hosts(count: int) -> tuple[Host, ...]:
-    """Return so many hosts in two racks."""
+    """Return `count` hosts in two racks."""
     return tuple(Host(f"db-{n:02}", f"rack {1 + (n > count // 2)}", f"10.0.0.{n}") for n in range(1, count + 1))
 
 
 def plan(count: int) -> MeshPlan:
-    """Return the plan of a mesh of so many hosts."""
+    """Return the plan of a mesh of `count` hosts."""
     return MeshPlan(GROUP, hosts(count), Plan(duration_ns=3 * SECOND_NS), preset="gbe-fd-1500")
 
 
 def figure(cell: Cell) -> CellFigure:
-    """Return what came out of a cell: db-03 receives less, db-02 to db-01 is slow, one test broke off."""
+    """Return the result of a cell: db-03 receives less, db-02 to db-01 is slow, one test broke off."""
     random_ = random.Random("".join(cell))  # noqa: S311 (the same each time)
     share = random_.uniform(0.975, 1.0)
     why = None
@@ -57,7 +57,7 @@ def matrix(count: int, cells: int | None = None) -> MeshMatrix:
 
 
 def findings(count: int) -> tuple[MeshFinding, ...]:
-    """Return what the figures show."""
+    """Return the findings of the figures."""
     names = [host.name for host in hosts(count)]
     receives = tuple(Cell(name, "db-03") for name in names if name != "db-03")
     return (

@@ -38,7 +38,7 @@ def ended(text: str, received: int, sent: int, milliseconds: int = 10_000) -> Lo
     ],
 )
 def test_a_line_has_the_client_and_the_figures_of_its_run(entry: str, line: str) -> None:
-    """Rates and bytes of both directions, as far as payload flowed."""
+    """Rates and bytes of each direction that had payload."""
     assert log_text(entry).replace("\N{NO-BREAK SPACE}", " ") == line
 
 

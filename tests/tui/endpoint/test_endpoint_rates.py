@@ -29,7 +29,7 @@ def reading(
 
 
 def test_a_rate_is_that_of_the_last_second_and_takes_two_readings() -> None:
-    """A client without a run has no rate; a gone client has none either, but its bytes remain in the total."""
+    """A client without a run has no rate. The bytes of a client that has left remain in the total."""
     readings = EndpointRates(FACTS)
     first = readings.update(reading(10, 0, None))
     assert [client.received_bit_s for client in first.clients] == [None, None]

@@ -15,6 +15,7 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.app.app import EndpointApp
+from linkgauge.tui.endpoint.client_table import ClientTable
 from linkgauge.tui.endpoint.endpoint_log import EndpointLog
 from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo
 from linkgauge.tui.endpoint.endpoint_screen import _invitation
@@ -35,7 +36,7 @@ LIMITS = Limits(workers=8, memory_bytes=4 << 30, client_memory_bytes=1 << 30, de
 
 
 class ScriptedEndpoint(ServedEndpoint):
-    """An endpoint with clients, or with none, a quarter of a second later each time until it stands still."""
+    """An endpoint with or without clients. Each look is a quarter of a second later, up to the last."""
 
     def __init__(self, *, visited: bool) -> None:
         self.info = FACTS
@@ -54,7 +55,7 @@ class ScriptedEndpoint(ServedEndpoint):
                 self.log.add(entry)
 
     def status(self) -> EndpointStatus:
-        """Return a moment; the stream's rate goes up and down."""
+        """Return the next moment; the stream's rate goes up and down."""
         self.at_quarter = min(self.at_quarter + 1, 150)
         at_ns = self.at_quarter * SECOND_NS // 4
         received = sum(290_000_000 + 8_000_000 * ((7 * quarter) % 5) for quarter in range(self.at_quarter))
@@ -88,7 +89,7 @@ def _replaced(elapsed_ns: int, received: int, sent: int, sessions: int) -> RunSt
 async def shown(
     endpoint: ScriptedEndpoint, size: tuple[int, int]
 ) -> AsyncGenerator[tuple[EndpointApp, Pilot[None]]]:
-    """Run the app without a terminal, the endpoint's clock at its end."""
+    """Run the app without a terminal; the endpoint's clock stands still."""
     app = EndpointApp(endpoint)
     async with asyncio.timeout(30), app.run_test(size=size) as pilot:
         drawn_to_the_end(app)
@@ -165,7 +166,23 @@ def test_the_screen_says_which_hosts_can_connect(monkeypatch: pytest.MonkeyPatch
         assert words in _invitation(endpoint_info(config, setup)).plain
 
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=["80x24", "200x60"])
+async def test_without_clients_the_screen_has_the_command_to_connect(terminal: None, size: tuple[int, int]) -> None:
+    """With clients it has their table in its place."""
+    async with shown(ScriptedEndpoint(visited=False), size) as (app, _):
+        assert "No clients. Connect from the other host:" in screen_text(app)
+        assert COMMAND in screen_text(app)
+        assert not app.endpoint.query_one(ClientTable).display
+    async with shown(ScriptedEndpoint(visited=True), size) as (app, _):
+        assert COMMAND not in screen_text(app)
+        assert app.endpoint.query_one(ClientTable).display
+
+
+async def test_a_large_screen_has_larger_rates_and_a_longer_log(terminal: None) -> None:
+    """The clients keep the rest."""
+    async with shown(ScriptedEndpoint(visited=True), (200, 60)) as (app, _):
+        heights = [app.endpoint.query_one(f"#{name}").size.height for name in ("rates", "below")]
+        assert heights == [12, 20]
 
 
 async def still(pilot: Any) -> None:
@@ -179,12 +196,7 @@ async def still(pilot: Any) -> None:
             seen.append(screen_strips(pilot.app.screen))
 
 
-@SIZES
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 def test_clients_and_what_they_carry(snap_compare: Any, terminal: None, size: tuple[int, int]) -> None:
     """Two clients with runs, and one without."""
     assert snap_compare(EndpointApp(ScriptedEndpoint(visited=True)), terminal_size=size, run_before=still)
-
-
-def test_nobody_is_there_yet(snap_compare: Any, terminal: None) -> None:
-    """The screen has the command that connects the first client."""
-    assert snap_compare(EndpointApp(ScriptedEndpoint(visited=False)), terminal_size=(80, 24), run_before=still)

@@ -24,7 +24,7 @@ def observed(direction: Direction, workload: Workload) -> Iperf3Output:
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
 @pytest.mark.parametrize("direction", list(Direction))
 def test_the_document_is_that_of_a_run(direction: Direction, workload: Workload) -> None:
-    """It fits the schema, and has no verdict: the server expects nothing."""
+    """It fits the schema, and has no verdict: the server has no expected rate."""
     document = observed(direction, workload).document()
     check("run.schema.json", json.loads(json.dumps(document, allow_nan=False)))
     assert document["dialect"] == "iperf3"
@@ -33,7 +33,7 @@ def test_the_document_is_that_of_a_run(direction: Direction, workload: Workload)
 
 
 def test_the_rate_of_what_the_client_receives_is_its_own() -> None:
-    """The server's samples are of what it has sent."""
+    """The server's samples count what it has sent."""
     measured = observed(Direction.DUPLEX, Workload.STREAM).document()["measured"]
     assert measured["out"]["bytes"] == 12 * 2 * 10_000_000
     assert measured["in"]["bytes"] == 2 * 119_000_000
@@ -47,7 +47,7 @@ def test_the_lines_say_why_the_test_was_not_faster() -> None:
 
 
 def test_a_test_without_any_sample_has_lines_and_a_document() -> None:
-    """Its client ended it at once."""
+    """The client ended the test at once."""
     output = Iperf3Output()
     started, *_samples, ended = client_test(Direction.OUT)
     for event in (started, ended):
@@ -69,7 +69,7 @@ def output_of(direction: Direction, workload: Workload = Workload.STREAM, cautio
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
 @pytest.mark.parametrize("direction", list(Direction))
 def test_every_line_is_printable_ascii_and_fits_80_columns(direction: Direction, workload: Workload) -> None:
-    """Whatever a terminal has as its encoding: a client prints them as they are."""
+    """The client prints them as they are, in any encoding of its terminal."""
     text = output_of(direction, workload, caution="\x1b[2J«très» " * 30)
     assert text.isascii()
     assert text.endswith("\n")
@@ -81,7 +81,7 @@ def test_every_line_is_printable_ascii_and_fits_80_columns(direction: Direction,
 
 
 def test_the_lines_name_both_hosts_the_rates_and_what_disturbed() -> None:
-    """The client is the local end of them."""
+    """In them the client is the local end."""
     text = output_of(Direction.OUT, caution="3 other tests ran on this endpoint at the same time")
     assert "linkgauge 1.0 on server-01, for 192.0.2.7" in text
     assert "640.0 Mb/s" in text
@@ -92,7 +92,7 @@ def test_the_lines_name_both_hosts_the_rates_and_what_disturbed() -> None:
 
 
 def test_datagrams_have_their_losses_and_jitter() -> None:
-    """This end counts those that it receives, the client the others."""
+    """Each end counts the datagrams that it receives."""
     text = output_of(Direction.DUPLEX, Workload.UDP)
     assert "24 000 sent, 240 lost (1.00 %)" in text
     assert "24 000 sent, 200 lost (0.83 %)" in text
@@ -114,5 +114,5 @@ def test_datagrams_have_their_losses_and_jitter() -> None:
     ],
 )
 def test_a_remedy_has_the_options_of_the_clients_program(remedy: str, text: str) -> None:
-    """What only a linkgauge can do is left out."""
+    """A remedy for linkgauge alone is left out."""
     assert iperf3_remedy(remedy) == text

@@ -1,4 +1,4 @@
-"""The service of iperf3 clients at the command line: whom it serves, where, and how its users are read again."""
+"""The service of iperf3 clients: its access, its port, and reading its users again."""
 
 import json
 from dataclasses import asdict
@@ -37,7 +37,7 @@ def user_files(tmp_path: Path) -> tuple[str, str]:
 def test_other_hosts_are_served_only_openly_or_with_users(
     user_files: tuple[str, str], bind: str | None, is_open: bool, has_users: bool
 ) -> None:
-    """As an endpoint needs a key beyond this host."""
+    """In the same way an endpoint needs a key for other hosts."""
     config = Iperf3Config(0, user_files if has_users else None)
     if not is_open and not has_users:
         with pytest.raises(UsageError, match="prove no key: give --open"):
@@ -53,7 +53,7 @@ def test_other_hosts_are_served_only_openly_or_with_users(
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "::1", "localhost"])
 def test_this_host_is_served_without_any_of_them(bind: str) -> None:
-    """Nobody else reaches it."""
+    """Other hosts do not reach it."""
     setup = prepare_iperf3(Iperf3Config(0), bind, is_open=False)
     with setup.listener:
         assert setup.access == "of this host only"
@@ -62,7 +62,7 @@ def test_this_host_is_served_without_any_of_them(bind: str) -> None:
 
 
 def test_a_port_in_use_is_an_error_that_names_the_option() -> None:
-    """The endpoint's own port is closed then."""
+    """Then the endpoint closes its own port."""
     first = prepare_iperf3(Iperf3Config(0), "127.0.0.1", is_open=False)
     config = EndpointConfig("127.0.0.1", 0, iperf3=Iperf3Config(first.port))
     with first.listener, pytest.raises(EndpointError, match="--iperf3"):
@@ -70,7 +70,7 @@ def test_a_port_in_use_is_an_error_that_names_the_option() -> None:
 
 
 def test_the_configuration_reaches_the_process_that_serves(user_files: tuple[str, str]) -> None:
-    """It goes there as JSON."""
+    """As JSON."""
     for iperf3 in (None, Iperf3Config(5201), Iperf3Config(0, user_files, accepts_pkcs1=True)):
         config = EndpointConfig(None, 5820, iperf3=iperf3)
         assert EndpointConfig.from_json(json.dumps(asdict(config))) == config
@@ -78,7 +78,7 @@ def test_the_configuration_reaches_the_process_that_serves(user_files: tuple[str
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_files_of_users_that_others_can_read_are_refused(user_files: tuple[str, str], which: int) -> None:
-    """The hashes of short passwords are soon tried out."""
+    """The hash of a short password is soon guessed."""
     Path(user_files[which]).chmod(0o644)
     with pytest.raises(InvalidKeyError, match=f"chmod 600 {user_files[which]}"):
         prepare_iperf3(Iperf3Config(0, user_files), "127.0.0.1", is_open=False)

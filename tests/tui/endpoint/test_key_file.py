@@ -1,4 +1,4 @@
-"""The file of an endpoint's new key, with others at the same port, real ones in a network namespace included."""
+"""The file of an endpoint's new key, beside other endpoints at the same port: real ones, in a network namespace."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_endpoint_at_a_port_has_a_file_of_its_own(folder: Path) -> None:
-    """Whichever ends first; and one that was killed has left its file to the next."""
+    """In any order of their ends. The next endpoint takes the file of one that was killed."""
     folder.mkdir()
     (folder / "endpoint-5820.key").write_text("a key that is longer than those of this test, of a killed endpoint")
     with saved_key(_KEYS[0], 5820) as first:
@@ -75,7 +75,7 @@ def serving(namespace: int, address: str, log: Path) -> Iterator[subprocess.Pope
     reason="makes a namespace as root",
 )
 def test_endpoints_at_one_port_of_two_addresses_keep_their_key_files(folder: Path, tmp_path: Path) -> None:
-    """Neither overwrites or removes the other's."""
+    """Each leaves the file of the other alone."""
     with subprocess.Popen(["/usr/bin/env", "unshare", "--net", "sh", "-c", _TWO_ADDRESSES]) as holder:
         try:
             while not Path(f"/proc/{holder.pid}/cmdline").read_bytes().startswith(b"sleep"):

@@ -52,7 +52,7 @@ def states(state: MeshState) -> dict[Cell, CellState]:
 
 
 def test_a_cell_waits_then_runs_then_has_its_verdict() -> None:
-    """A host and itself is no cell to measure."""
+    """A host and itself is not a cell to measure."""
     state = began()
     assert states(state)[A_TO_B] is CellState.WAITING
     assert states(state)[Cell("db-01", "db-01")] is CellState.SELF
@@ -95,7 +95,7 @@ def test_the_cells_of_a_lost_host_have_no_result_but_those_measured_before_stay(
 
 
 def test_the_time_left_follows_from_the_plan_then_from_the_cells_so_far() -> None:
-    """Cells that a lost host ended at once are no measure; at the end nothing is left."""
+    """Cells that a lost host ended at once do not count. At the end no time is left."""
     clock = Clock()
     state = began(clock=clock)
     assert state.progress().left_ns == 24 * SECOND_NS  # 6 times two cells at once, of 3 s and a second more
@@ -111,8 +111,8 @@ def test_the_time_left_follows_from_the_plan_then_from_the_cells_so_far() -> Non
     assert state.progress().left_ns is None
 
 
-def test_why_a_mesh_broke_off_is_kept_but_a_person_who_stops_it_is_no_problem() -> None:
-    """What runs when it ends runs no more."""
+def test_the_reason_for_a_break_is_kept_unless_the_user_stopped_the_mesh() -> None:
+    """At the end no cell runs any more."""
     for is_stopping, problem in ((False, "the scheduler has gone"), (True, None)):
         state = began()
         state.feed(CellBegan(A_TO_B))
@@ -158,7 +158,7 @@ def test_the_medians_of_a_host_are_those_of_its_row_and_its_column() -> None:
 
 
 def test_an_order_of_other_hosts_is_not_used() -> None:
-    """Every host is on the map, whatever an order names."""
+    """Every host is on the map, even if the order does not name it."""
     state = MeshState(Clock())
     state.load(matrix(3), ())
     state.order = ("db-03", "db-01", "db-02")

@@ -1,4 +1,4 @@
-"""The marks and numbers of cells: by the expected rate, or by the others."""
+"""The verdict and the numbers of cells: by the expected rate, or by the other cells."""
 
 from linkgauge.mesh.figures import CellFigure
 from linkgauge.mesh.plan import Cell
@@ -10,7 +10,7 @@ A, B, C, D = (Cell("db-01", f"db-0{number}") for number in range(2, 6))
 
 
 def test_a_cell_is_judged_by_its_expected_rate_as_a_run_is() -> None:
-    """The pass mark and half of it; no result and no run yet differ."""
+    """By the pass mark and half of the rate. A failed cell differs from one that was not measured yet."""
     figures = [
         CellFigure(A, "a", 23.5e9, expected_bit_s=23.5e9),
         CellFigure(B, "b", 20e9, expected_bit_s=23.5e9),
@@ -44,7 +44,7 @@ def test_numbers_have_one_unit_and_fit_their_column() -> None:
 
 
 def test_a_cell_without_an_expected_rate_has_that_of_its_hosts_other_cells() -> None:
-    """As the reading has it. Where most cells have none, the median remains."""
+    """As in the reading. If most cells have none, the median remains."""
     known = [CellFigure(cell, "r", 23.5e9, expected_bit_s=23.5e9) for cell in (A, B)]
     scale = CellScale(matrix([*known, CellFigure(C, "r", 9.4e9)]))
     assert (scale.state(C), scale.is_of_expected(C)) == (CellState.FAIL, True)

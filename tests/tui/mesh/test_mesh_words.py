@@ -106,7 +106,7 @@ def test_a_result_says_how_much_of_the_expected_rate_it_is_and_what_it_was_alone
 
 
 def test_a_mesh_in_a_line_counts_its_cells() -> None:
-    """Those without a result apart."""
+    """Cells without a result are counted apart."""
     figures = [*full_figures()[:3], CellFigure(Cell("db-02", "db-03"), "r", 15e9, expected_bit_s=23.5e9)]
     figures.append(CellFigure(Cell("db-03", "db-02"), failure=UNREACHABLE))
     assert headline(matrix(figures)).replace("\u00a0", " ") == (
@@ -116,7 +116,7 @@ def test_a_mesh_in_a_line_counts_its_cells() -> None:
 
 
 def test_cells_without_a_result_are_listed_unless_their_host_is_down() -> None:
-    """A host that is down is said once; of many others only some are listed."""
+    """A host that is down has one line. Of many other cells only some are listed."""
     failed = [CellFigure(Cell("db-01", f"h{n:02}"), failure=UNREACHABLE) for n in range(12)]
     lines = list(failure_lines(matrix(failed), []))
     assert lines[0] == "db-01 to h00: not reached: db-03 refuses the connection"
@@ -135,7 +135,7 @@ def test_the_time_of_a_mesh_grows_with_its_hosts_and_of_an_isolated_one_with_its
 
 
 def test_slow_cells_that_no_finding_names_are_said_to_be_chance() -> None:
-    """A mesh of good cells has no such words."""
+    """A mesh of good cells does not have that line."""
     figures = full_figures()
     assert conclusion_lines(matrix(figures), []) == ["no host and no path is slower than the others"]
     figures[0] = replace(figures[0], bit_s=(figures[0].bit_s or 0) * 0.9)
@@ -144,7 +144,7 @@ def test_slow_cells_that_no_finding_names_are_said_to_be_chance() -> None:
 
 
 def test_hosts_of_transactions_are_clients_and_servers() -> None:
-    """Neither sends less: they have fewer transactions. What a cell had alone is in the same unit."""
+    """They do not send less, they have fewer transactions. The rate alone has the same unit."""
     finding = MeshFinding(CODE.HOST_SENDS, "db-07", less_percent=41.2, is_of_transactions=True)
     assert finding_words(finding).replace("\u00a0", " ") == (
         "db-07 as the client has 41 % less transactions a second with everybody: host"
@@ -154,7 +154,7 @@ def test_hosts_of_transactions_are_clients_and_servers() -> None:
 
 
 def test_a_mesh_of_all_pairs_at_once_says_what_the_network_carries() -> None:
-    """The mean of its cells, times the pairs of a round: three hosts have one."""
+    """The mean of its cells, times the pairs of a round: three hosts have one pair."""
     mesh = replace(matrix(full_figures()), mode=MeshMode.ALL)
     assert "all pairs together 23.5 Gb/s" in headline(mesh).replace("\u00a0", " ")
     assert "together" not in headline(replace(mesh, figures=dict(list(mesh.figures.items())[:3])))

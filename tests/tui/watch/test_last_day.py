@@ -13,7 +13,7 @@ from ..example_watch import HOUR_S, NOW_S, below, ended, failed, fell, good, pla
 
 
 def row_of(*checks: tuple[float, CheckResult], **changes: Any) -> PeerRow:
-    """Return the row of a peer whose last day had these tests, so many hours ago."""
+    """Return the row of a peer whose last day had these tests, each some hours ago."""
     day = tuple(ended("db-01", NOW_S - hours * HOUR_S, result) for hours, result in checks)
     known = PeerStatus("db-01", day=day, last_check=day[-1], **changes)
     return watch_view(plan(1), {"db-01": known}, NOW_S).rows[0]
@@ -36,14 +36,14 @@ def test_a_test_holds_until_the_next_is_due_and_one_without_a_result_leaves_a_ga
 
 
 def test_without_an_expected_rate_the_day_is_in_shares_of_its_best() -> None:
-    """Each test has its rate then."""
+    """Then the height is the rate."""
     results = [replace(good(percent), percent=None) for percent in (100, 60)]
     slots = day_slots(row_of((1.5, results[0]), (0.5, results[1])), 24)
     assert [None if slot is None else slot.share for slot in slots[-2:]] == [1.0, pytest.approx(0.6)]
 
 
 def test_a_change_is_marked_where_its_level_begins() -> None:
-    """Also where no test was; one before the day is not."""
+    """Also at a time without a test. An earlier change is not marked."""
     row = row_of((0.5, below()), changes=(fell("db-01", NOW_S - 30 * HOUR_S), fell("db-01", NOW_S - 5 * HOUR_S)))
     slots = day_slots(row, 24)
     marked = [(number, slot.is_worse) for number, slot in enumerate(slots) if slot is not None and slot.is_change]

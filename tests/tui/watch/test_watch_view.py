@@ -32,12 +32,12 @@ from ..example_watch import (
 
 
 def view_of(watch: ScriptedWatch, now_s: float = NOW_S) -> WatchView:
-    """Return what is shown of a watch."""
+    """Return a watch as it is shown."""
     return watch_view(watch.plan, watch.statuses, now_s)
 
 
 def test_a_peer_has_a_row_from_the_beginning() -> None:
-    """Without any result; a peer whose status is not known yet too."""
+    """Without any result, and even without a status."""
     watch = ScriptedWatch(3, is_new=True)
     del watch.statuses["db-03"]
     view = view_of(watch)
@@ -78,7 +78,7 @@ def test_a_state_has_the_words_of_runs(result: CheckResult | None, state: PeerSt
 
 
 def test_the_data_of_an_earlier_month_does_not_count() -> None:
-    """A peer that was not tested since is at nothing."""
+    """A peer that was not tested since has used nothing."""
     one = status("db-01", 1)
     assert one.bytes_at(NOW_S) == one.month_bytes > 0
     assert one.bytes_at(NOW_S + 30 * DAY_S) == 0
@@ -112,8 +112,8 @@ def test_the_newest_failures_are_tests_and_probes() -> None:
     assert len(newest_failures(known, 9)) == 3
 
 
-def test_the_list_of_events_has_what_a_person_looks_for() -> None:
-    """Neither the beginning of tests nor probes that answer; a lost probe once, and that it answers again."""
+def test_the_list_of_events_leaves_out_routine() -> None:
+    """Not the beginning of tests, nor probes that answer. A lost probe once, and its next answer."""
     lines, watch = WatchEventLines(), plan(1)
     lost = ProbeEnded(NOW_S, "db-01", failed("no answer"))
     for event in (

@@ -153,7 +153,7 @@ def test_a_change_in_parts_has_both_levels_and_how_they_are_known() -> None:
 
 
 def test_the_next_test_is_due_in_some_time_or_runs() -> None:
-    """Or nothing is known of it yet."""
+    """Or its time is unknown."""
     assert next_words(PeerStatus(NAME), NOW_S) == "–"
     assert next_words(PeerStatus(NAME, next_check_s=NOW_S + 720), NOW_S).replace("\u00a0", " ") == "in 12 min"
     assert next_words(PeerStatus(NAME, next_check_s=NOW_S - 1), NOW_S) == "due now"
@@ -182,18 +182,18 @@ def test_a_plan_says_where_the_peer_is_and_how_often_it_is_tested() -> None:
     ],
 )
 def test_a_value_has_three_digits_and_its_unit(metric: Metric, value: float | None, text: str) -> None:
-    """Unknown is a dash, and measured nothing is 0."""
+    """Unknown is a dash, and a measured 0 is 0."""
     assert metric_value(metric, value).replace("\u00a0", " ") == text
 
 
 def test_values_beside_each_other_have_one_unit() -> None:
-    """That of the largest: numbers that are to be compared."""
+    """The unit of the largest, so that they can be compared."""
     assert metric_values(Metric.LATENCY_S, (0.0004, 0.012)) == (["0.400", "12.0"], "ms")
     assert metric_values(Metric.GOODPUT_BIT_S, (8_000.0,), is_transactions=True) == (["8\u00a0000"], "trans/s")
 
 
-def test_a_level_has_its_interval_where_there_is_one() -> None:
-    """With few values there is none."""
+def test_a_level_has_its_interval_if_there_is_one() -> None:
+    """A level of few values has none."""
     level = Level(56.3e6, 56.0e6, 56.6e6, 3)
     assert level_words(Metric.GOODPUT_BIT_S, level).replace("\u00a0", " ") == "56.3 Mb/s (95 %: 56.0 to 56.6)"
     assert level_words(Metric.LOSS, Level(0.01, None, None, 1)).replace("\u00a0", " ") == "1.00 %"
@@ -218,7 +218,7 @@ def result(verdict: CheckVerdict, percent: float | None = None, detail: str | No
     ],
 )
 def test_a_result_is_said_in_the_words_of_runs(value: CheckResult, verdict: str, words: str) -> None:
-    """So that the history does not say it otherwise."""
+    """The history uses the same words."""
     assert verdict_words(value) == verdict
     assert result_words(value).replace("\u00a0", " ") == words
 
@@ -247,7 +247,7 @@ def test_the_time_until_a_test_has_one_unit(left_s: float, text: str) -> None:
 
 
 def test_unknown_times_are_a_dash_and_periods_have_words() -> None:
-    """A peer that was never planned yet."""
+    """The time is unknown before the first plan."""
     assert until_words(None, NOW_S) == "–"
     assert every_words(5_400 * SECOND_NS).replace("\u00a0", " ") == "1 h 30 min"
 

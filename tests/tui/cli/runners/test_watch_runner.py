@@ -26,13 +26,13 @@ class View:
         self.events = SimpleNamespace(subscribe=self.observers.append)
 
     def report(self, text: str) -> None:
-        """Fail: nothing is to be said."""
+        """Fail: there is no reason for a notice."""
         raise AssertionError(text)
 
 
 @pytest.mark.every
 async def test_prometheus_has_the_numbers_of_a_watch_and_forgets_a_removed_peer(tmp_path: Path) -> None:
-    """At the next scrape, not after its staleness of five minutes."""
+    """At the next scrape, and not after Prometheus' five minutes of staleness."""
     view = View()
     async with publish_watch(PublishingPlan(("127.0.0.1", 0)), view) as url:
         assert url is not None
@@ -51,7 +51,7 @@ async def test_prometheus_has_the_numbers_of_a_watch_and_forgets_a_removed_peer(
 
 
 async def test_the_end_of_a_watch_is_pushed_and_its_file_stays(tmp_path: Path) -> None:
-    """Its results stay true."""
+    """The file keeps the last results, which stay true."""
     view, textfile = View(), tmp_path / "office.prom"
     with run_pushgateway() as gateway:
         plan = PublishingPlan(textfile=str(textfile), push=gateway)

@@ -71,7 +71,7 @@ async def test_earlier_and_new_events_are_those_of_the_watch(log: RunLog, journa
 
 @pytest.mark.every
 async def test_due_times_are_those_of_a_watch_that_runs(log: RunLog, journal: WatchJournal) -> None:
-    """A lock says whether it runs. Without that nothing is due, and no test goes on."""
+    """A lock says whether the watch runs. If it does not, nothing is due and no test goes on."""
     times = check_times(PLAN.peers[0])
     held = claim(log.path.parent / FOLDER, PLAN.group)
     assert held is not None
@@ -117,7 +117,7 @@ async def test_following_writes_nothing_and_takes_no_lock(
 
 
 async def test_another_plan_of_the_file_changes_what_is_shown(log: RunLog, journal: WatchJournal) -> None:
-    """And not which watch that is, which is said."""
+    """The watch stays the same, and a notice says so."""
     journal.append([ended()], PLAN)
     async with following(log) as watch:
         await take(watch, 2)
@@ -141,7 +141,7 @@ async def test_peers_that_the_watch_does_not_have_are_not_due(log: RunLog, journ
     os.close(held)
 
 
-async def test_peers_are_due_where_the_journal_has_forgotten_the_start_of_the_watch(
+async def test_peers_are_due_even_if_the_journal_has_forgotten_the_start(
     log: RunLog, journal: WatchJournal
 ) -> None:
     """A start is kept for a month, and a service may run for longer."""

@@ -1,4 +1,4 @@
-"""Interfaces and their locks: alone for a test, shared by probes, and those of other processes count."""
+"""Interfaces and their locks: a test is alone, probes share, and locks of other processes count."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ from linkgauge.tui.watch.running.interface_locks import (
 
 
 async def test_two_tests_do_not_share_an_interface_and_two_interfaces_do_not_wait(tmp_path: Path) -> None:
-    """Two holders of the locks are as two processes."""
+    """Two InterfaceLocks stand for two processes."""
     here, there = InterfaceLocks(tmp_path), InterfaceLocks(tmp_path)
     async with here.hold_for_test("eth0", 1.0):
         async with there.hold_for_test("eth1", 1.0):
@@ -28,7 +28,7 @@ async def test_two_tests_do_not_share_an_interface_and_two_interfaces_do_not_wai
 
 
 async def test_probes_share_an_interface_and_a_test_does_not_share_it_with_them(tmp_path: Path) -> None:
-    """Neither before nor after: what loads the link spoils the latency."""
+    """In either order: a test's load spoils the latency of a probe."""
     locks = InterfaceLocks(tmp_path)
     async with locks.hold_for_probe("eth0", 1.0), locks.hold_for_probe("eth0", 1.0):
         with pytest.raises(TimeoutError):
@@ -52,8 +52,8 @@ async def test_a_wait_that_is_cancelled_leaves_no_lock_behind(tmp_path: Path) ->
         pass
 
 
-async def test_the_interface_of_a_peer_is_the_one_that_its_connection_would_take() -> None:
-    """Loopback, a device that the plan names, and one that nobody knows."""
+async def test_the_interface_of_a_peer_is_the_one_of_its_connection() -> None:
+    """Loopback, a device that the plan names, and an unknown one."""
     unbound = SocketOptions()
     assert await interface_towards(LOOPBACK, unbound) == "lo"
     assert await interface_towards(Peer("127.0.0.1", 5201), unbound) == "lo"
@@ -62,7 +62,7 @@ async def test_the_interface_of_a_peer_is_the_one_that_its_connection_would_take
 
 
 def test_a_vlan_counts_as_the_interface_below_it(tmp_path: Path) -> None:
-    """A bond has two below, and is what tests share."""
+    """A bond has two below it: there tests share the bond."""
     for name, below in (("bond0.7", "bond0"), ("bond0", "eth0"), ("bond0", "eth1"), ("eth2.5", "eth2")):
         (tmp_path / name / f"lower_{below}").mkdir(parents=True)
     (tmp_path / "eth2").mkdir()

@@ -28,7 +28,7 @@ CHANGE = ChangeFound(
 
 
 class _Answers(BaseHTTPRequestHandler):
-    """Takes what is posted to /hook, and sends others on to a file."""
+    """Takes posts to /hook, and redirects others to a file."""
 
     def do_POST(self) -> None:
         """Take a post."""
@@ -47,7 +47,7 @@ class _Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    """Give an HTTP server on loopback; `taken` has what was posted."""
+    """Give an HTTP server on loopback; `taken` has the posts."""
     with HTTPServer(("127.0.0.1", 0), _Answers) as server:
         server.taken = []  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -78,7 +78,7 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
 
 
 async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path) -> None:
-    """The next change is told to it at once. What was not told to both counts as not told."""
+    """The program gets the next change at once. A change is told once both have it."""
     target = tmp_path / "peers"
     program = (
         sys.executable,
@@ -131,13 +131,13 @@ async def test_a_program_that_reads_nothing_and_never_ends_is_killed(monkeypatch
 
 
 async def test_a_redirect_to_another_scheme_is_not_followed(server: HTTPServer) -> None:
-    """It counts as a refusal, which another try would not mend."""
+    """It counts as a refusal that another try would not change."""
     problem = await post(f"http://127.0.0.1:{server.server_port}/moved", b"{}", print)
     assert problem is not None
     assert "refused it: it answered 30" in problem
 
 
-async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
+async def test_a_watch_without_receivers_sends_nothing() -> None:
     """It does not even make the JSON."""
     notifier = Notifier(lambda _text, _peer: None, lambda _change: None)
     notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
@@ -145,7 +145,7 @@ async def test_a_watch_that_tells_nobody_sends_nothing() -> None:
 
 
 async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port of another protocol: the notifications after it go on."""
+    """A port of another protocol. Later notifications go on."""
     monkeypatch.setattr(notifications, "_PAUSES_S", (0.01,))
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -162,7 +162,7 @@ async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pyt
 
 
 async def test_a_webhook_that_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first try that fails is said, once."""
+    """Only the first failure is reported."""
     monkeypatch.setattr(notifications, "_PAUSES_S", (0.2,) * 20)
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
@@ -198,7 +198,7 @@ async def test_a_program_is_killed_with_what_it_has_started(
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process runs; one that nobody has waited for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2][0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""Round trips without a run: over real sockets, with an end that answers, one that has no UDP, and none."""
+"""Probes over real sockets: of an end that answers, of one without UDP, and of none."""
 
 from collections.abc import AsyncIterator
 
@@ -19,7 +19,7 @@ async def far_end() -> AsyncIterator[Peer]:
 
 
 async def test_datagrams_come_back_and_none_is_lost_on_loopback(far_end: Peer) -> None:
-    """Each has a length and a time, and the endpoint has no run of it afterwards."""
+    """The bytes of both directions are counted, and the endpoint has no run."""
     result = await measure_round_trips(far_end, count=5)
     assert result.median_ns is not None
     assert result.median_ns > 0
@@ -27,7 +27,7 @@ async def test_datagrams_come_back_and_none_is_lost_on_loopback(far_end: Peer) -
     assert result.bytes == 2 * 5 * 50
 
 
-async def test_where_no_datagrams_come_back_requests_tell_the_latency(far_end: Peer) -> None:
+async def test_if_no_datagrams_come_back_requests_measure_the_latency(far_end: Peer) -> None:
     """Then the loss is unknown, and not zero."""
     result = await _measure_requests(far_end, SocketOptions())
     assert result.median_ns is not None
@@ -36,7 +36,7 @@ async def test_where_no_datagrams_come_back_requests_tell_the_latency(far_end: P
 
 
 async def test_an_end_that_is_gone_cannot_be_measured() -> None:
-    """The error is that of every connection."""
+    """The error is the same as for every connection."""
     with listen("127.0.0.1", 0) as listener:
         peer = Peer(*listener.getsockname())
     with pytest.raises(PeerUnreachable, match="nothing listens"):

@@ -1,4 +1,4 @@
-"""A watch's file is read as a person means it, and what is wrong is named with its place."""
+"""The file of a watch: its values, and an error for each wrong one with its place."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ HOUR_NS = 3_600 * SECOND_NS
 
 
 def test_the_example_is_a_watch_with_every_table() -> None:
-    """Its values are as its comments say."""
+    """Its values are those of its comments."""
     plan = read_watch_file(EXAMPLE, load_catalog([]))
     assert (plan.name, plan.budget_bytes) == ("office", 50 << 30)
     assert plan.notify == Notify(("/usr/local/bin/tell", "--linkgauge"), "https://alerts.example.net/linkgauge")
@@ -46,7 +46,7 @@ def test_a_peer_needs_no_more_than_an_address() -> None:
 
 
 def test_a_peer_s_own_value_counts_before_the_default() -> None:
-    """Also one that switches something off."""
+    """Also a value that switches something off."""
     defaults = '[watch.defaults]\nprobe_every = "30s"\nseconds = 5\nworkload = "udp"\nrate = "10M"\n'
     first, second = parse_watch(
         defaults + PEER + '[[peer]]\naddress = "db-2"\nprobe_every = "none"\nrate = "max"\nseconds = "2m"', FILE
@@ -111,14 +111,14 @@ def test_a_peer_s_own_value_counts_before_the_default() -> None:
         ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place_and_a_remedy(text: str, message: str) -> None:
-    """The file, the key path, the value, what to give."""
+def test_a_wrong_value_is_named_with_its_place_and_a_remedy(text: str, message: str) -> None:
+    """The file, the path of the key, the value, the remedy."""
     with pytest.raises(LinkgaugeError, match=re.escape(message)):
         parse_watch(text, FILE, load_catalog([]))
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """None, no text, too much."""
+    """It is missing, not text, or too large."""
     path = tmp_path / "w.toml"
     with pytest.raises(LinkgaugeError, match=re.escape(f"{path}: no such file")):
         read_watch_file(path)
@@ -139,7 +139,7 @@ def test_the_name_of_the_file_must_be_able_to_name_the_watch() -> None:
 
 @given(st.text(), st.integers(0, EXAMPLE.stat().st_size), st.integers(0, 40))
 def test_any_change_of_the_example_is_a_watch_or_an_error_in_words(inserted: str, place: int, cut: int) -> None:
-    """Nothing else escapes."""
+    """No other exception escapes."""
     text = EXAMPLE.read_text(encoding="utf-8")
     try:
         parse_watch(text[:place] + inserted + text[place + cut :], FILE)
@@ -150,7 +150,7 @@ def test_any_change_of_the_example_is_a_watch_or_an_error_in_words(inserted: str
 
 @pytest.mark.parametrize(("host", "ip", "only_ip"), [("db-02", "6", 6), ("db-02", "4", 4)])
 def test_a_peer_of_a_file_is_reached_over_its_ip_version(host: str, ip: str, only_ip: int) -> None:
-    """As -4 and -6 have it for a peer of the command line."""
+    """In the same way as with -4 and -6."""
     watch = parse_watch(f'[[peer]]\naddress = "{host}"\nip = {ip}\n', Path("watch.toml"))
     assert watch.peers[0].peer.only_ip == only_ip
     whole = parse_watch(f'[watch.defaults]\nip = {ip}\n[[peer]]\naddress = "{host}"\n', Path("watch.toml"))

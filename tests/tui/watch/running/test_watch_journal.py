@@ -41,7 +41,7 @@ def journal(tmp_path: Path) -> WatchJournal:
 
 @contextmanager
 def locked(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """Have the run log locked as another process does, until the block ends."""
+    """Lock the run log until the block ends, as another process would."""
     with closing(sqlite3.connect(tmp_path / "runs.sqlite3", isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         yield database
@@ -62,7 +62,7 @@ async def test_an_event_is_in_the_journal_and_the_state_before_anyone_gets_it(jo
 
 
 async def test_a_change_of_level_is_committed_with_the_result_that_completes_it(journal: WatchJournal) -> None:
-    """A restart that has the one has the other."""
+    """A restart has both or none."""
     seen: list[int] = []
     events = CommittedEvents(journal, WatchState(), lambda: NOON_S, asyncio.Event())
     events.subscribe(lambda _event: seen.append(len(journal.read_after(0)[0])))
@@ -77,7 +77,7 @@ async def test_a_change_of_level_is_committed_with_the_result_that_completes_it(
 
 
 async def test_an_error_is_the_last_thing_that_the_reader_gets(journal: WatchJournal) -> None:
-    """After the events that were there before it."""
+    """After all earlier events."""
     events = CommittedEvents(journal, WatchState(), lambda: NOON_S, asyncio.Event())
     await events.emit(ended(), PLAN)
     events.fail(ArithmeticError("no such kind was expected"))

@@ -80,7 +80,7 @@ def watch_of(*peers: WatchedPeer, **options: int) -> WatchPlan:
 
 
 async def read_until(session: WatchSession, is_last: Callable[[WatchEvent], bool]) -> list[WatchEvent]:
-    """Return the events up to one, and that one."""
+    """Return the events up to the first of a kind, and that one."""
     events: list[WatchEvent] = []
     async with asyncio.timeout(DEADLINE_S):
         async for event in session:
@@ -96,7 +96,7 @@ def ends(events: list[WatchEvent]) -> list[CheckEnded]:
 
 
 async def test_each_peer_is_tested_and_probed_once_and_the_watch_ends(tmp_path: Path, peer: Peer) -> None:
-    """The test is an ordinary run of the group and the label; the probe is none."""
+    """The test is an ordinary run with group and label; the probe is not a run."""
     timing = replace(SELDOM, probe_every_ns=60 * SECOND_NS)
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=timing))
     with RunLog.open(tmp_path) as log:
@@ -178,7 +178,7 @@ async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path
 
 
 async def test_a_test_with_a_rate_of_its_own_is_judged_by_that_rate(tmp_path: Path, peer: Peer) -> None:
-    """A watch that should not load a link of 1 Gb/s is not told each time that 20 Mb/s are too few."""
+    """A watch that must not load a link of 1 Gb/s is not SHORT each time at 20 Mb/s."""
     long = replace(BRIEF, duration_ns=2 * SECOND_NS)  # of half a second a busy machine loses a twentieth
     plan = watch_of(WatchedPeer("light", peer, long, "gbe-fd-1500", timing=SELDOM))
     with RunLog.open(tmp_path) as log:
@@ -201,7 +201,7 @@ async def test_two_peers_of_one_interface_are_never_tested_at_the_same_time(tmp_
 
 
 async def test_a_cycle_is_decided_once_and_a_restart_does_not_repeat_it(tmp_path: Path, peer: Peer) -> None:
-    """Only what somebody asks for is tested before the next due time."""
+    """Before the next due time, only a request of the user begins a test."""
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
     with RunLog.open(tmp_path) as log:
         async with open_watch(plan, log=log, catalog=CATALOG) as session:
@@ -251,7 +251,7 @@ async def test_a_run_that_had_ended_before_the_watch_was_killed_counts(tmp_path:
 
 
 async def test_a_run_whose_entries_are_damaged_is_tested_again(tmp_path: Path, peer: Peer) -> None:
-    """It has ended and lacks its document, and cannot be computed again: the watch starts all the same."""
+    """The run has ended, but its document cannot be computed again. The watch starts all the same."""
     watched = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
     with RunLog.open(tmp_path) as log:
         async with open_watch(watch_of(watched), log=log, catalog=CATALOG, once=True) as session:
@@ -275,7 +275,7 @@ async def test_a_run_whose_entries_are_damaged_is_tested_again(tmp_path: Path, p
 async def test_a_restart_goes_on_with_the_cycle_that_was_cut_off(
     tmp_path: Path, peer: Peer, age_s: float, attempt: int, *, is_resumed: bool
 ) -> None:
-    """In its first test, or before a repetition; also where a newer one is due by then. One of long ago is left."""
+    """In its first test, or before a repetition, also if a newer cycle is due. An old cycle is left."""
     timing = replace(SELDOM, check_every_ns=60 * SECOND_NS, retests=2)
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=timing))
     cycle_s = time.time() - age_s
@@ -296,7 +296,7 @@ async def test_a_restart_goes_on_with_the_cycle_that_was_cut_off(
 async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_missed(
     tmp_path: Path, peer: Peer, *, is_start_known: bool
 ) -> None:
-    """Once, also where the watch is killed again before it has tested; a first start has missed none."""
+    """Once, even if the watch is killed again before a test. A first start has missed none."""
     timing = replace(SELDOM, check_every_ns=60 * SECOND_NS)
     watched = WatchedPeer("a", peer, BRIEF, None, timing=timing)
     plan, times = watch_of(watched), check_times(watched)
@@ -321,7 +321,7 @@ async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_misse
 
 @pytest.mark.every
 async def test_tests_that_come_due_while_a_cycle_goes_on_are_counted_as_missed(tmp_path: Path, peer: Peer) -> None:
-    """A test of a peer that is down is repeated after three periods: what was due then is left out, not lost."""
+    """The repetition for a peer that is down comes after three periods: the tests due meanwhile are counted."""
     watched = WatchedPeer("a", peer, BRIEF, None, timing=replace(OFTEN, retests=1, retest_after_ns=3 * SECOND_NS))
     down = replace(watched, peer=absent_peer())
     with RunLog.open(tmp_path) as log:
@@ -338,7 +338,7 @@ async def test_tests_that_come_due_while_a_cycle_goes_on_are_counted_as_missed(t
 @pytest.mark.every
 @pytest.mark.parametrize("how", ["wanted", "reloaded"])
 async def test_missed_tests_are_counted_whatever_begins_the_next_one(tmp_path: Path, how: str) -> None:
-    """A person's request, which stands for the newest of them, or a reload that leaves the times as they are."""
+    """The user's request, which stands for the newest of them, or a reload that keeps the times."""
     timing = replace(OFTEN, retests=1, retest_after_ns=4 * SECOND_NS)
     watched = WatchedPeer("a", absent_peer(), BRIEF, None, timing=timing)
     with RunLog.open(tmp_path) as log:
@@ -359,7 +359,7 @@ async def test_missed_tests_are_counted_whatever_begins_the_next_one(tmp_path: P
 
 
 async def test_a_peer_that_was_out_of_the_watch_has_missed_nothing_meanwhile(tmp_path: Path, peer: Peer) -> None:
-    """It was not to be tested."""
+    """It had no tests to miss."""
     watched = WatchedPeer("a", peer, BRIEF, None, timing=replace(SELDOM, check_every_ns=60 * SECOND_NS))
     last_s = check_times(watched).newest_s(time.time() - 300)
     good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
@@ -372,7 +372,7 @@ async def test_a_peer_that_was_out_of_the_watch_has_missed_nothing_meanwhile(tmp
 
 
 async def test_other_times_after_a_reload_have_missed_nothing_of_before(tmp_path: Path, peer: Peer) -> None:
-    """They were not those of the peer then."""
+    """Earlier times of the new plan were never due."""
     first = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
     with RunLog.open(tmp_path) as log:
         async with open_watch(watch_of(first), log=log, catalog=CATALOG) as session:
@@ -383,7 +383,7 @@ async def test_other_times_after_a_reload_have_missed_nothing_of_before(tmp_path
 
 
 async def test_a_reload_changes_what_is_watched(tmp_path: Path, peer: Peer) -> None:
-    """A new peer is tested, one that is gone is not shown any more."""
+    """A new peer is tested. A removed peer is not shown any more."""
     first = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
     with RunLog.open(tmp_path) as log:
         async with open_watch(watch_of(first), log=log, catalog=CATALOG) as session:
@@ -396,7 +396,7 @@ async def test_a_reload_changes_what_is_watched(tmp_path: Path, peer: Peer) -> N
 
 
 async def test_a_test_that_does_not_fit_the_budget_is_left_out_and_said_once(tmp_path: Path, peer: Peer) -> None:
-    """A month's notice is given once, and not again after a restart."""
+    """The notice comes once a month, and not again after a restart."""
     watched = WatchedPeer("a", peer, BRIEF, None, timing=OFTEN, budget_bytes=100)
     with RunLog.open(tmp_path) as log:
         notices = 0
@@ -410,7 +410,7 @@ async def test_a_test_that_does_not_fit_the_budget_is_left_out_and_said_once(tmp
     assert notices == 1
 
 
-async def test_a_bad_test_counts_where_no_data_are_left_to_repeat_it(tmp_path: Path, peer: Peer) -> None:
+async def test_a_bad_test_counts_if_no_data_is_left_to_repeat_it(tmp_path: Path, peer: Peer) -> None:
     """Else an older result would stand until the next month."""
     timing = replace(SELDOM, retests=3)
     watched = WatchedPeer("a", peer, FULL, OUT_OF_REACH, timing=timing, budget_bytes=2_000_000)
@@ -450,8 +450,8 @@ async def test_a_repetition_that_finds_no_interface_leaves_the_bad_test_to_count
     assert (last.result.verdict, last.decides) == (CheckVerdict.BELOW, True)
 
 
-async def test_a_change_that_nobody_was_told_of_is_told_after_a_restart(tmp_path: Path, peer: Peer) -> None:
-    """Once: then the journal says so. One of last week is no news."""
+async def test_a_change_without_a_notification_is_told_after_a_restart(tmp_path: Path, peer: Peer) -> None:
+    """Once, because then the journal has that. A change of last week is not news."""
     target, now_s = tmp_path / "told", time.time()
     command = (sys.executable, "-c", f"import sys; open({str(target)!r}, 'a').write(sys.stdin.read())")
     watched = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM)
@@ -508,7 +508,7 @@ async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path
 async def test_an_error_of_any_kind_ends_the_watch_and_reaches_its_reader(
     tmp_path: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service manager starts it again; a watch that only stands still is noticed by nobody."""
+    """Then a service manager restarts it. A watch that only stands still would stay unnoticed."""
 
     def fail(*_arguments: object) -> None:
         raise ArithmeticError("no such kind was expected")
